@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Dialect, Engine
 
-from pinakes.catalog import engine as catalogue
+from pinakes.catalog.dialects import sqlite as catalogue
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

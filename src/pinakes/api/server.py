@@ -245,9 +245,9 @@ def check_exposure(server: ServerSettings, has_keys: Callable[[], bool] = lambda
 
 
 def _has_keys(settings: Settings) -> bool:
-    if not (settings.home / "catalog.db").exists():
+    if not settings.catalog.url and not (settings.home / "catalog.db").exists():
         return False
-    with closing(Catalog.at(settings.home)) as catalog, catalog.read() as connection:
+    with closing(Catalog.of(settings)) as catalog, catalog.read() as connection:
         return keys.any_valid(connection)
 
 

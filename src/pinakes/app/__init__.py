@@ -57,7 +57,7 @@ class App:
 
     def __init__(self, settings: Settings, embedder: Embedder | None = None) -> None:
         self.settings = settings
-        self.catalog = Catalog.at(settings.home)
+        self.catalog = Catalog.of(settings)
         self._known = collections.CollectionCache(self.catalog)
         self.embedder = embedder or open_embedder(settings.embedding, settings.cache)
         self.home = Home(settings.home, writable=not self.catalog.unwritable)

@@ -29,9 +29,10 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog import changes, events
+from pinakes.catalog.dialects.expressions import greater
 from pinakes.catalog.engine import Catalog, now
 from pinakes.catalog.schema import beside as besides
 from pinakes.catalog.schema import changes as noted
@@ -312,7 +313,7 @@ def remove(connection: Connection, record: CollectionRecord) -> None:
 
 def following_number(connection: Connection, collection_id: int) -> int:
     """Return the number that the next folder of an index of the collection gets; none was ever there under it."""
-    newest = func.max(collections.c.generation, collections.c.newest)
+    newest = greater(collections.c.generation, collections.c.newest)
     return int(connection.execute(select(newest + 1).where(collections.c.id == collection_id)).scalar_one())
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Integer, Table, Text, and_, cast, func, insert, literal, select
+from sqlalchemy import Connection, Integer, Table, Text, and_, cast, insert, literal, select
 
 from pinakes.catalog import changes, events, history
 from pinakes.catalog.collections import CollectionRecord, create, get
+from pinakes.catalog.dialects.expressions import inserted_id, pairs
 from pinakes.catalog.engine import now
 from pinakes.catalog.history import Retention
 from pinakes.catalog.schema import chunks, collections, documents, fields, files, sources
@@ -53,13 +53,13 @@ def _copy_sources(connection: Connection, old: int, new: int) -> dict[int, int]:
     for row in connection.execute(select(sources.c.id, *columns).where(sources.c.collection_id == old)).all():
         values = {**row._asdict(), "collection_id": new}
         source_id = values.pop("id")
-        made[source_id] = _only_key(connection.execute(sources.insert().values(**values)))
+        made[source_id] = inserted_id(connection.execute(sources.insert().values(**values)))
     return made
 
 
 def _copy_documents(connection: Connection, ids: Sequence[int], new: int) -> None:
     uids = {one: str(uuid.uuid4()) for one in ids}
-    named = func.json_each(json.dumps(uids)).table_valued("key", "value").alias("named")
+    named = pairs(uids)
     columns = _besides(documents, "id", "uid", "collection_id", "source_id", "version")
     rows = (
         select(cast(named.c.value, Text), literal(new), literal(1), *columns)
@@ -113,10 +113,6 @@ def _besides(table: Table, *left_out: str) -> list[Any]:
 
 def _names(columns: Sequence[Any]) -> list[str]:
     return [column.name for column in columns]
-
-
-def _only_key(result: Any) -> int:
-    return int(result.inserted_primary_key[0])
 
 
 def _insert(connection: Connection, table: Table, names: list[str], rows: Any) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -16,7 +15,6 @@ from sqlalchemy import Connection, Table, and_, delete, exists, select, update
 
 from pinakes.catalog import changes
 from pinakes.catalog.documents import KEY_BYTES, OWN_SUMMARIES, refresh_fields, summary_key
-from pinakes.catalog.engine import Catalog, translated
 from pinakes.catalog.schema import (
     audit,
     chunks,
@@ -139,16 +137,6 @@ def mask_other(connection: Connection, place: RowReference, changed: Row) -> Non
         return
     table = next(table for table, _ in _LOGS if table.name == place.table)
     connection.execute(update(table).where(table.c.id == place.key[0]).values(values))
-
-
-def clear_free_pages(catalog: Catalog) -> None:
-    """Write the database anew, so that nothing is left of what was overwritten, and empty the write-ahead log."""
-    with translated(), closing(catalog.engine.raw_connection()) as connection:
-        driver = connection.driver_connection
-        assert driver is not None
-        driver.execute("PRAGMA secure_delete = ON")
-        driver.execute("VACUUM")
-        driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def shortened(values: Mapping[str, JSON]) -> str:

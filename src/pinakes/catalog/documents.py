@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, or_, select, update
 
 from pinakes.catalog import changes, events, history
+from pinakes.catalog.dialects.expressions import inserted_id
 from pinakes.catalog.document_records import RECORD, UNNAMED, DocumentRecord, of_row
 from pinakes.catalog.engine import now
 from pinakes.catalog.history import Op, Retention
@@ -94,7 +95,7 @@ def add(connection: Connection, collection_id: int, new: NewDocument, keeping: R
     new = new if new.uri else replace(new, uri=UNNAMED + uid)
     row = {"uid": uid, "collection_id": collection_id, "version": version, "created_at": new.created_at or at}
     values = {**_values(new, at), **_summary(new.summary or "", new.summary_by), "given": new.given, "inherited": {}}
-    document_id = _only_key(connection.execute(documents.insert(), row | values))
+    document_id = inserted_id(connection.execute(documents.insert(), row | values))
     _add_chunks(connection, document_id, new.chunks)
     _add_fields(connection, collection_id, document_id, _place_of(new), new.metadata, {})
     changes.record(connection, collection_id, document_id, "put")
@@ -111,7 +112,7 @@ def take_over(
     """
     row = {"uid": new.uid, "collection_id": collection_id, "version": version, "created_at": new.created_at}
     own = {**_summary(new.summary or "", new.summary_by), "given": new.given, "inherited": dict(inherited)}
-    document_id = _only_key(connection.execute(documents.insert(), row | _values(new, updated_at) | own))
+    document_id = inserted_id(connection.execute(documents.insert(), row | _values(new, updated_at) | own))
     _add_chunks(connection, document_id, new.chunks)
     _add_fields(connection, collection_id, document_id, _place_of(new), new.metadata, inherited)
     return document_id
@@ -453,10 +454,6 @@ def _chunk_values(document_id: int, chunk: Chunk) -> dict[str, Any]:
         "symbols": list(chunk.symbols),
         "embedding_key": embedding_key(chunk),
     }
-
-
-def _only_key(result: Any) -> int:
-    return int(result.inserted_primary_key[0])
 
 
 _SELECT = RECORD.order_by(func.length(documents.c.path), documents.c.path)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Select, delete, exists, func, select
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog import changes
 from pinakes.catalog.schema import changes as noted

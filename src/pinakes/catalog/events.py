@@ -12,7 +12,6 @@ from typing import Any, get_args
 
 from sqlalchemy import (
     Connection,
-    Insert,
     Select,
     and_,
     bindparam,
@@ -25,7 +24,9 @@ from sqlalchemy import (
     or_,
     select,
 )
+from sqlalchemy.sql.dml import ReturningInsert
 
+from pinakes.catalog.dialects import numbers
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import collections, documents, events, files, leaps, sources, versions
 from pinakes.core.errors import InvalidInput
@@ -135,9 +136,10 @@ def sync_finished(connection: Connection, source_id: int, report: Mapping[str, J
     prune(connection)
 
 
-def _note(connection: Connection, statement: Insert, values: Mapping[str, JSON]) -> None:
+def _note(connection: Connection, statement: ReturningInsert[Any], values: Mapping[str, JSON]) -> None:
     """Write an event; every so often drop the oldest ones, where there are too many."""
-    if connection.execute(statement, values).lastrowid % _PRUNED_EVERY == 0:
+    number: int | None = connection.execute(statement, values).scalar()
+    if number and number % _PRUNED_EVERY == 0:
         prune(connection)
 
 
@@ -149,7 +151,7 @@ def prune(connection: Connection, most: int = MOST_KEPT) -> None:
             break
         most -= max(0, last - leap_.upto)
         last = min(last, leap_.after)
-    connection.execute(delete(events).where(events.c.id <= last - most))
+    connection.execute(delete(events).where(events.c.id.between(1, last - most)))
 
 
 def leap(connection: Connection, upto: int) -> None:
@@ -164,6 +166,7 @@ def leap(connection: Connection, upto: int) -> None:
         connection.execute(insert(leaps).values(upto=upto, after=last))
         connection.execute(_TAKEN, {"number": upto, "at": now()})
         connection.execute(delete(events).where(events.c.id == upto))  # its number stays taken
+        numbers.skip(connection, events, upto)
 
 
 def missed(connection: Connection, position: int) -> int:
@@ -232,7 +235,7 @@ def _event(row: Any) -> Event:
 _COLUMNS = [column.name for column in events.c if column.name != "id"]
 _SINCE = select(events)
 _NEWEST = select(func.max(events.c.id))
-_OLDEST = select(func.min(events.c.id))
+_OLDEST = select(func.min(events.c.id)).where(events.c.id > 0)
 _LEAPS = select(leaps).order_by(leaps.c.upto.desc())
 _TAKEN = insert(events).values(id=bindparam("number"), at=bindparam("at"), kind="", operation="", collection="", by="")
 _PLACED = documents.join(collections, collections.c.id == documents.c.collection_id).outerjoin(
@@ -267,7 +270,11 @@ def _of_documents(at: Any, kind: Any, operation: Any, by: Any, differences: Any)
 _VERSIONED = _of_documents(
     versions.c.at, case((_IS_NEW, "indexed"), else_="updated"), versions.c.op, versions.c.by, versions.c.changed
 ).select_from(_PLACED.join(versions, _NOW))
-_CHANGED = insert(events).from_select(_COLUMNS, _VERSIONED.where(documents.c.id == bindparam("document")))
+_CHANGED = (
+    insert(events)
+    .from_select(_COLUMNS, _VERSIONED.where(documents.c.id == bindparam("document")))
+    .returning(events.c.id)
+)
 _COPIED = insert(events).from_select(
     _COLUMNS,
     _of_documents(bindparam("at"), literal("indexed"), literal("copied"), bindparam("by"), null())
@@ -275,11 +282,15 @@ _COPIED = insert(events).from_select(
     .where(documents.c.collection_id == bindparam("collection"))
     .order_by(documents.c.id),
 )
-_DELETED = insert(events).from_select(
-    _COLUMNS,
-    _of_documents(bindparam("at"), literal("deleted"), literal("deleted"), bindparam("by"), null())
-    .select_from(_PLACED)
-    .where(documents.c.id == bindparam("document")),
+_DELETED = (
+    insert(events)
+    .from_select(
+        _COLUMNS,
+        _of_documents(bindparam("at"), literal("deleted"), literal("deleted"), bindparam("by"), null())
+        .select_from(_PLACED)
+        .where(documents.c.id == bindparam("document")),
+    )
+    .returning(events.c.id)
 )
 _OWNER = (
     select(collections.c.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sqlalchemy import Connection, delete, exists, or_, select, update
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog.collections import CollectionRecord, State, beside, following_number, get
 from pinakes.catalog.schema import beside as besides

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 
 from pinakes.catalog import changes
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.engine import translated
+from pinakes.catalog.dialects.errors import translated
 from pinakes.catalog.schema import chunks, documents, embeddings
 from pinakes.core.errors import CatalogueCorrupt
 
@@ -30,17 +30,6 @@ class StoredChunk:
     def is_as_embedded(self) -> bool:
         """Whether the text is the one that the key was made of."""
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).digest()[: len(self.key)] == self.key
-
-
-def check(connection: Connection) -> None:
-    """Have SQLite look at every page of the database.
-
-    Raises:
-        CatalogueCorrupt: it is damaged.
-    """
-    said = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
-    if said != "ok":
-        raise CatalogueCorrupt(f"The catalogue is damaged: {said}.", hint="Restore catalog.db from a backup.")
 
 
 def chunks_after(connection: Connection, collection: CollectionRecord, after: int, limit: int) -> list[StoredChunk]:

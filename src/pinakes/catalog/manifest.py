@@ -88,7 +88,8 @@ def lines(
     status = _status(failing)
     rows = _LINES.where(status == only) if only else _LINES
     rows = rows.with_only_columns(files.c.path, status, *_OTHERS)
-    ordered = rows.order_by(func.instr("errorskippedindexed", status), files.c.path).limit(most).offset(offset)
+    urgency = case({"error": 0, "skipped": 1}, value=status, else_=2)
+    ordered = rows.order_by(urgency, files.c.path).limit(most).offset(offset)
     return [SourceFile(*row) for row in connection.execute(ordered, {"source": source_id})]
 
 

@@ -23,6 +23,7 @@ from sqlalchemy import (
     tuple_,
 )
 
+from pinakes.catalog.dialects.expressions import json_ids, json_texts, text_list
 from pinakes.catalog.paths import is_below
 from pinakes.catalog.schema import chunks, documents, fields
 from pinakes.core.errors import InvalidFilter
@@ -143,8 +144,7 @@ def _documents_with(connection: Connection, collection_id: int, condition: Condi
         matched = paths_meant(condition.glob, values.all())
         if len(matched) < _MOST_VARIABLES:
             return query.where(fields.c.value.in_(matched))
-        listed = func.json_each(json.dumps(matched)).table_valued("value")
-        return query.where(fields.c.value.in_(select(listed.c.value)))
+        return query.where(fields.c.value.in_(text_list(matched)))
     return query.where(*(_lies(sign, bound) for sign, bound in limits(condition)))
 
 
@@ -164,8 +164,7 @@ def _called(collection_id: int, condition: Condition) -> Select[Any]:
     """Return the documents that have these ids, or have none of them."""
     if not (condition.any_of or condition.none_of):
         raise InvalidFilter(f"{BY_ID!r} is the id of a document.", hint='Write {"@id": ["…", "…"]}.')
-    given = func.json_each(json.dumps(condition.any_of or condition.none_of)).table_valued("value")
-    named = documents.c.uid.in_(select(given.c.value))
+    named = documents.c.uid.in_(text_list(condition.any_of or condition.none_of))
     return select(documents.c.id).where(
         documents.c.collection_id == collection_id, named if condition.any_of else not_(named)
     )
@@ -246,19 +245,14 @@ _CHUNK = select(
 ).select_from(chunks.join(documents))
 
 
-def _each(name: str) -> Select[Any]:
-    """Return the values of a parameter that is a list in JSON: a statement is compiled once, however many there are."""
-    return select(func.json_each(bindparam(name)).table_valued("value").c.value)
-
-
-_CHUNKS = _CHUNK.where(chunks.c.id.in_(_each("ids")))
+_CHUNKS = _CHUNK.where(chunks.c.id.in_(json_ids("ids")))
 _CHUNKS_AT = _CHUNK.where(tuple_(chunks.c.document_id, chunks.c.ordinal).in_(bindparam("places", expanding=True)))
 _FIELDS_WITH = (
     select(fields.c.name, fields.c.value)
     .where(
         fields.c.collection_id == bindparam("collection"),
-        fields.c.name.in_(_each("names")),
-        fields.c.value.in_(_each("values")),
+        fields.c.name.in_(json_texts("names")),
+        fields.c.value.in_(json_texts("values")),
     )
     .distinct()
     .limit(bindparam("most"))

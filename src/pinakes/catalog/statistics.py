@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Text, case, cast, column, func, select
+from sqlalchemy import JSON, ColumnElement, Connection, case, cast, func, select, true, type_coerce
 
+from pinakes.catalog.dialects.expressions import TEXT, has_key, values_of
 from pinakes.catalog.schema import collections, documents, sources
 from pinakes.core.records import Metadata
 
@@ -50,12 +51,12 @@ def held(connection: Connection, collection_id: int | None = None) -> list[Colle
 
 def values(connection: Connection, collection_id: int, field: str) -> dict[str, int]:
     """Return value → number of documents with it, of a metadata field that may be a list; the commonest first."""
-    path = f'$."{field}"'
-    each = func.json_each(_metadata(path), path).table_valued(column("value"), column("type"), joins_implicitly=True)
-    value = cast(each.c.value, Text)
+    each = values_of(_metadata(field), field)
+    told = case({"true": "true", "false": "false"}, value=each.c.type, else_=cast(each.c.value, TEXT)).label("told")
     number = func.count(documents.c.id.distinct())
-    query = select(value, number).where(documents.c.collection_id == collection_id, each.c.type != "null")
-    return {row[0]: row[1] for row in connection.execute(query.group_by(value).order_by(number.desc(), value))}
+    query = select(told, number).select_from(documents.join(each, true()))
+    query = query.where(documents.c.collection_id == collection_id, each.c.type != "null")
+    return {row[0]: row[1] for row in connection.execute(query.group_by("told").order_by(number.desc(), told))}
 
 
 def metadata_of_documents(connection: Connection, collection_id: int) -> Iterator[tuple[str, str, str, Metadata]]:
@@ -71,16 +72,14 @@ def origins(connection: Connection, collection_id: int) -> dict[str, int]:
 
     That is their metadata ``source``; without it where they were read, a folder or repository; else their own uri.
     """
-    path = '$."source"'
-    own = func.nullif(cast(func.json_extract(_metadata(path), path), Text), "")
-    origin = func.coalesce(own, sources.c.location, documents.c.uri)
+    own = func.nullif(type_coerce(_metadata("source"), JSON)["source"].as_string(), "")
+    origin = func.coalesce(own, sources.c.location, documents.c.uri).label("origin")
     number = func.count()
     query = select(origin, number).select_from(documents.outerjoin(sources))
     query = query.where(documents.c.collection_id == collection_id)
-    return {row[0]: row[1] for row in connection.execute(query.group_by(origin).order_by(number.desc(), origin))}
+    return {row[0]: row[1] for row in connection.execute(query.group_by("origin").order_by(number.desc(), origin))}
 
 
-def _metadata(path: str) -> Any:
-    """Return what has the field at ``path``: a document's own metadata, which wins, or that of its group."""
-    own = func.json_type(documents.c.metadata, path).is_not(None)
-    return case((own, documents.c.metadata), else_=documents.c.inherited)
+def _metadata(field: str) -> ColumnElement[Any]:
+    """Return what has a field: a document's own metadata, which wins, or that of its group."""
+    return case((has_key(documents.c.metadata, field), documents.c.metadata), else_=documents.c.inherited)

@@ -7,7 +7,7 @@ statements. What is not written yet is not written any more then.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Final, TypeVar
 
@@ -32,10 +32,13 @@ class Interrupt:
         self.wrote = False
         self._writes = writes
         self._reason: Busy | None = None
+        self._stops: list[Callable[[], object]] = []
 
     def end(self, reason: Busy) -> None:
         """Have the work end at its next step, for a ``reason`` that its caller is told; the first one counts."""
         self._reason = self._reason or reason
+        for stop in [*self._stops]:
+            stop()
 
     @property
     def is_set(self) -> bool:
@@ -56,6 +59,15 @@ class Interrupt:
             return self._reason
         hint = self._reason.hint if became == _NOT_WRITTEN else f"{LOOK} {self._reason.hint}"
         return Busy(f"{self._reason.message} {became}", hint=hint)
+
+    @contextmanager
+    def stopping(self, stop: Callable[[], object]) -> Iterator[None]:
+        """Call ``stop`` when the work within the block is told to end; it may be called from another thread."""
+        self._stops.append(stop)
+        try:
+            yield
+        finally:
+            self._stops.remove(stop)
 
     def run(self, work: Callable[[], Result]) -> Result:
         """Return what ``work`` returns; it ends when this is told to end."""
@@ -85,6 +97,12 @@ def check() -> None:
     current = _current.get()
     if current is not None and current.is_set:
         raise current.error()
+
+
+def stopping(stop: Callable[[], object]) -> AbstractContextManager[None]:
+    """Call ``stop`` when the call under way is told to end within the block; see ``Interrupt.stopping``."""
+    current = _current.get()
+    return nullcontext() if current is None else current.stopping(stop)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The settings: their names, defaults, units and help (``sections``), and how those in force are found (``layers``)."""
 
 from pinakes.settings.base import ProviderName, Purpose, Section
+from pinakes.settings.catalog import CatalogSettings
 from pinakes.settings.embedding import DEFAULT_MODEL, EmbeddingSettings
 from pinakes.settings.fetch import FetchSettings
 from pinakes.settings.layers import (
@@ -55,6 +56,7 @@ __all__ = [
     "AuditSettings",
     "BoostRule",
     "BoostSettings",
+    "CatalogSettings",
     "ChatSettings",
     "ChunkingSettings",
     "CollectionSettings",

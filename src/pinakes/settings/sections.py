@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from pinakes.core.records import JSON, SearchMode
 from pinakes.settings.base import Section
+from pinakes.settings.catalog import CatalogSettings
 from pinakes.settings.embedding import EmbeddingSettings
 from pinakes.settings.fetch import FetchSettings
 from pinakes.settings.metadata import FieldType, MetadataRule
@@ -339,6 +340,7 @@ class Settings(Section):
     sync: SyncSettings = SyncSettings()
     watch: WatchSettings = WatchSettings()
     knowledge_base: KnowledgeBaseSettings = KnowledgeBaseSettings()
+    catalog: CatalogSettings = CatalogSettings()
     index: IndexSettings = IndexSettings()
     server: ServerSettings = ServerSettings()
     mcp: McpSettings = McpSettings()

@@ -11,19 +11,20 @@ import numpy as np
 from alembic import command
 from alembic.config import Config
 
-from pinakes.catalog import Catalog, collections, documents, engine
+from pinakes.catalog import Catalog, collections, documents
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.dialects import database, sqlite
 from pinakes.catalog.documents import NewDocument
 from pinakes.core.records import Chunk, Document, Float32
 
-MIGRATIONS = Path(engine.__file__).parent / "migrations"
+MIGRATIONS = Path(database.__file__).parents[1] / "migrations"
 
 
 def first_schema(home: Path) -> None:
     """Make the catalogue in ``home`` that the first migration alone makes."""
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
-    made = engine._engine(f"sqlite:///{home / 'catalog.db'}")
+    made = sqlite._engine(f"sqlite:///{home / 'catalog.db'}")
     with made.connect().execution_options(pinakes_write=True) as connection, connection.begin():
         config.attributes["connection"] = connection
         command.upgrade(config, "0001")

@@ -19,8 +19,10 @@ from alembic.script import ScriptDirectory
 from catalog_making import MIGRATIONS, first_schema, new, put
 from sqlalchemy import inspect, text
 
-from pinakes.catalog import Catalog, collections, documents, engine, schema
+from pinakes.catalog import Catalog, collections, documents, schema
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.dialects import database
+from pinakes.catalog.dialects import sqlite as of_sqlite
 from pinakes.core.errors import Busy, CatalogueCorrupt, NotFound, PinakesError, StorageFull
 
 
@@ -39,14 +41,19 @@ def test_the_migrated_schema_is_that_of_the_tables(migrated: Catalog) -> None:
         assert compare_metadata(context, schema.metadata) == []
 
 
-def test_the_migrated_schema_has_every_constraint_of_a_new_one(migrated: Catalog, catalog: Catalog) -> None:
-    by_migration, by_tables = inspect(migrated.engine), inspect(catalog.engine)
+def test_the_schema_is_that_of_the_tables(catalog: Catalog) -> None:
+    with catalog.read() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), schema.metadata) == []
+
+
+def test_the_migrated_schema_has_every_constraint_of_a_new_one(migrated: Catalog, in_file: Catalog) -> None:
+    by_migration, by_tables = inspect(migrated.engine), inspect(in_file.engine)
     assert set(by_migration.get_table_names()) == set(by_tables.get_table_names())
     for table in schema.metadata.tables:
         for what in ("get_foreign_keys", "get_unique_constraints", "get_indexes", "get_pk_constraint"):
             found, expected = getattr(by_migration, what)(table), getattr(by_tables, what)(table)
             assert _in_words(found) == _in_words(expected)
-        assert _columns(migrated, table) == _columns(catalog, table)
+        assert _columns(migrated, table) == _columns(in_file, table)
 
 
 def _columns(catalog: Catalog, table: str) -> tuple[bool, list[tuple[Any, ...]]]:
@@ -67,7 +74,7 @@ def _in_words(found: Any) -> Any:
 def test_head_is_the_newest_migration() -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
-    assert ScriptDirectory.from_config(config).get_current_head() == engine.HEAD
+    assert ScriptDirectory.from_config(config).get_current_head() == database.HEAD
 
 
 def test_opening_again_keeps_everything(tmp_path: Path) -> None:
@@ -117,8 +124,8 @@ def test_a_reader_sees_one_state_while_another_writes(catalog: Catalog, collecti
         assert documents.paths(reading, collection.id) == ["a.md"]
 
 
-def test_durability_and_foreign_keys_are_on(catalog: Catalog) -> None:
-    with catalog.read() as connection:
+def test_durability_and_foreign_keys_are_on(in_file: Catalog) -> None:
+    with in_file.read() as connection:
         values = [connection.execute(text(f"PRAGMA {name}")).scalar() for name in ("journal_mode", "synchronous")]
         assert values == ["wal", 2]
         assert connection.execute(text("PRAGMA foreign_keys")).scalar() == 1
@@ -170,7 +177,7 @@ def test_a_folder_in_place_of_the_database_is_reported(tmp_path: Path) -> None:
 
 
 def test_waiting_too_long_for_another_writer_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(of_sqlite, "BUSY_TIMEOUT_S", 0.05)
     one, two = Catalog.at(tmp_path), Catalog.at(tmp_path)
     with one.write(), pytest.raises(Busy), two.write():
         pass
@@ -191,7 +198,7 @@ def test_processes_may_open_a_new_or_an_old_home_at_once(old: bool, tmp_path: Pa
 
 
 def test_an_error_nobody_foresaw_is_called_a_bug(catalog: Catalog) -> None:
-    with pytest.raises(PinakesError, match="no such table") as caught, catalog.read() as connection:
+    with pytest.raises(PinakesError, match="nowhere") as caught, catalog.read() as connection:
         connection.execute(text("SELECT * FROM nowhere"))
     assert "report" in caught.value.hint
     assert caught.value.__cause__ is not None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
+import subprocess
+import sys
+import time
 import unicodedata
-from contextlib import closing
+from pathlib import Path
 
 import pytest
 from catalog_making import bind, new, put, vector
@@ -136,12 +138,27 @@ def test_generations_go_up(catalog: Catalog, collection: CollectionRecord) -> No
 
 
 class TestKnown:
-    def test_a_commit_of_another_process_is_seen(self, catalog: Catalog, collection: CollectionRecord) -> None:
+    def test_a_commit_of_another_process_is_seen(
+        self, catalog: Catalog, collection: CollectionRecord, tmp_path: Path
+    ) -> None:
         known = collections.CollectionCache(catalog)
-        before = known.get(collection.name)
-        assert known.get(collection.name) is before
-        with closing(sqlite3.connect(str(catalog.engine.url.database))) as other, other:
-            other.execute("UPDATE collections SET description = 'of birds'")
+        while known.get(collection.name) is not known.get(collection.name):
+            time.sleep(0.01)  # a server tells of commits once it is listened to
+        script = (
+            "import sys, pathlib\n"
+            "from pinakes.catalog import Catalog, collections\n"
+            "from pinakes.settings import CatalogSettings, Settings\n"
+            "catalog = Catalog.of(Settings(home=pathlib.Path(sys.argv[1]), catalog=CatalogSettings(url=sys.argv[2])))\n"
+            "with catalog.write() as connection:\n"
+            "    collections.ensure(connection, 'c', 'of birds')\n"
+            "catalog.close()"
+        )
+        url = catalog.engine.url.render_as_string(hide_password=False)
+        place = [str(tmp_path / "home"), "" if url.startswith("sqlite") else url]
+        subprocess.run([sys.executable, "-c", script, *place], check=True, timeout=60)
+        until = time.monotonic() + 5
+        while known.get(collection.name).description != "of birds" and time.monotonic() < until:
+            time.sleep(0.01)
         assert known.get(collection.name).description == "of birds"
 
     def test_a_caller_finds_only_what_it_may_use(self, catalog: Catalog, collection: CollectionRecord) -> None:

@@ -144,6 +144,7 @@ def test_changes_are_taken_up_to_so_much_text_but_one_at_least(catalog: Catalog,
     gone, *ids = put(catalog, collection, *(new(f"{name}.md", "ä" * 4) for name in "abcd"))
     with catalog.write() as connection:
         documents.remove(connection, gone)
+    with catalog.read() as connection:
         for most, expected in ((1, ids[:1]), (8, ids[:2]), (11, ids[:2]), (99, [*ids, gone])):
             found = changes.since(connection, collection.id, 0, 10, most)
             assert [change.document_id for change in found] == expected
@@ -275,9 +276,9 @@ def test_equal_paths_in_two_sources_are_two_documents(catalog: Catalog, collecti
     assert len(set(put(catalog, collection, first, second, unowned, unowned))) == 3
 
 
-def test_putting_a_document_does_not_look_through_all_others(catalog: Catalog) -> None:
+def test_putting_a_document_does_not_look_through_all_others(in_file: Catalog) -> None:
     statement = str(documents._AT_PLACE.compile(dialect=sqlite.dialect()))
-    with catalog.read() as connection:
+    with in_file.read() as connection:
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", (1,) * statement.count("?")).all()
     searched = [row.detail for row in plan if "documents" in row.detail]
     assert len(searched) == 2

@@ -130,9 +130,11 @@ def test_summaries_written_since_a_change_are_told(catalog: Catalog, collection:
     first, second = put(catalog, collection, new("a.md", "one"), new("b.md", "two"))
     with catalog.write() as connection:
         summaries.write(connection, first, "First.", "given")
+    with catalog.write() as connection:
         keys, seen = embeddings.of_summaries(connection)
         assert keys == {summary_key("First.")}
         assert embeddings.of_summaries(connection, seen) == (set(), seen)
         summaries.write(connection, second, "Second.", "chat")
+    with catalog.read() as connection:
         keys, newer = embeddings.of_summaries(connection, seen)
         assert (keys, newer > seen) == ({summary_key("Second.")}, True)

@@ -184,9 +184,10 @@ def test_the_oldest_are_dropped_also_where_no_source_is_read(
 ) -> None:
     monkeypatch.setattr(events, "_PRUNED_EVERY", 10)
     monkeypatch.setattr(events.prune, "__defaults__", (4,))
-    put(catalog, collection, *(new(f"{n}.md", "words") for n in range(25)))
-    with catalog.read() as connection:
-        assert (events.oldest(connection), events.newest(connection)) == (17, 25)
+    for n in range(25):
+        put(catalog, collection, new(f"{n}.md", "words"))
+    with catalog.read() as connection:  # in PostgreSQL the twentieth has no number yet when it has the others dropped
+        assert (events.oldest(connection) in (16, 17), events.newest(connection)) == (True, 25)
 
 
 def test_a_leap_loses_nothing_and_its_numbers_count_neither_as_kept_nor_as_dropped(

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from catalog_making import first_schema
 
-from pinakes.catalog import Catalog, changes, collections, documents, engine, history, schema
+from pinakes.catalog import Catalog, changes, collections, documents, history, schema
 from pinakes.catalog.changes import Change
+from pinakes.catalog.dialects import database
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_everything_is_kept(old: sqlite3.Connection, tmp_path: Path) -> None:
     for table in before.keys() - {"versions"}:
         kept = [{name: now[name] for name in was} for was, now in zip(before[table], after[table], strict=False)]
         assert kept == before[table], table
-    assert old.execute("SELECT version_num FROM alembic_version").fetchone() == (engine.HEAD,)
+    assert old.execute("SELECT version_num FROM alembic_version").fetchone() == (database.HEAD,)
 
 
 def test_what_was_known_of_versions_begins_the_histories(old: sqlite3.Connection, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def purge(app: App) -> Purged:
         with app.catalog.write() as connection:
             _mask_others(connection, masking)
     degraded = _indexed(app, touched)
-    held.clear_free_pages(app.catalog)
+    app.catalog.erase_deleted()
     note.unlink(missing_ok=True)
     return Purged(tuple(found), tuple(touched), tuple(elsewhere(app)), degraded)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pinakes.app import App
-from pinakes.catalog import integrity
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import IndexCorrupt, StorageFull
 from pinakes.core.ports import Embedder, Remote
@@ -34,7 +33,7 @@ def verify(app: App, names: Sequence[str], depth: Depth) -> dict[str, list[Diffe
         ModelUnavailable: a sample is to be embedded, and the model cannot be had.
     """
     with app.catalog.read() as connection:
-        integrity.check(connection)
+        app.catalog.check(connection)
     return {name: _verified(app, name, depth) for name in names}
 
 

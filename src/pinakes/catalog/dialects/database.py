@@ -1,0 +1,78 @@
+"""What a catalogue needs of its database, and what both kinds share."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final, Protocol
+
+from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, inspect, select
+
+from pinakes.core.errors import CatalogueCorrupt, PinakesError
+
+HEAD: Final = "0017"
+"""The newest migration; a test compares it with the migrations folder."""
+
+VERSION: Final = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
+
+
+class Database(Protocol):
+    """The database of a catalogue. Thread-safe.
+
+    ``unwritable``: why it can only be read, "" where it can be written.
+    """
+
+    engine: Engine
+    unwritable: str
+
+    def transaction(self, *, write: bool) -> AbstractContextManager[Connection]:
+        """Give a connection that sees one state; what it writes is committed at the end, or nothing of it."""
+
+    def version(self) -> int:
+        """Return a number that every commit changes, whichever process made it; it takes microseconds."""
+
+    def copy_to(self, file: Path) -> None:
+        """Write all tables, as they are at one moment, into the SQLite database ``file``, which is not there yet."""
+
+    def check(self, connection: Connection) -> None:
+        """Have the database look for damage. Raises CatalogueCorrupt."""
+
+    def erase_deleted(self) -> None:
+        """Rewrite the database, so that nothing is left in it of what was overwritten or deleted."""
+
+    def close(self) -> None:
+        """Release every connection."""
+
+
+def schema_of(connection: Connection) -> str:
+    """Return which schema the database has; "" where the table of versions is empty.
+
+    Raises:
+        CatalogueCorrupt: it has no table of versions, which is in every catalogue.
+        PinakesError: it is newer than ``HEAD``.
+    """
+    if not inspect(connection).has_table(VERSION.name):
+        raise damaged("it has no tables")
+    found: str = connection.execute(select(VERSION.c.version_num)).scalar() or ""
+    if found > HEAD:
+        raise PinakesError(
+            f"The catalogue was written by a newer Pinakes (schema {found}, this one knows {HEAD}).",
+            hint="Update Pinakes.",
+        )
+    return found
+
+
+def upgrade(connection: Connection) -> None:
+    """Run the migrations that the database lacks, in the transaction of ``connection``."""
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parents[1] / "migrations"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def damaged(what: str, backup: str = "Restore catalog.db from a backup.") -> CatalogueCorrupt:
+    """Return the error of a damaged catalogue."""
+    return CatalogueCorrupt(f"The catalogue is damaged: {what}.", hint=backup)

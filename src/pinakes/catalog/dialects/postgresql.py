@@ -1,0 +1,264 @@
+"""The catalogue in PostgreSQL 15 or newer: connections, transactions, the schema, news of other servers."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from sqlalchemy import URL, Connection, Engine, create_engine, event, func, inspect, select, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from pinakes.catalog.dialects import numbers
+from pinakes.catalog.dialects.database import HEAD, VERSION, schema_of, upgrade
+from pinakes.catalog.dialects.errors import translated
+from pinakes.catalog.dialects.expressions import shown_json, stored_json
+from pinakes.catalog.schema import metadata
+from pinakes.core import interrupt
+from pinakes.core.errors import InvalidSetting
+from pinakes.settings import CatalogSettings
+
+_log = logging.getLogger(__name__)
+
+_OLDEST: Final = 150_000
+_MIGRATING: Final = 0x70696E616B6574
+"""The key of the advisory lock of whoever makes or migrates the tables."""
+
+_CONNECT_S: Final = 10
+_QUIET_S: Final = 5.0
+"""After so long without news, the connection that listens is tried."""
+
+_AGAIN_S: Final = 1.0
+_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+
+
+class PostgresDatabase:
+    """A database that several servers share. See ``Database``.
+
+    Transactions set what they need for themselves, and no statement is prepared, so that a pooler of transactions
+    (pgbouncer) may stand between. Only listening and migrations need ``direct_url``, which goes around it.
+    """
+
+    unwritable = ""
+
+    def __init__(self, settings: CatalogSettings) -> None:
+        """Connect, and make or migrate the tables.
+
+        Raises:
+            InvalidSetting: the address is none, the server is too old, or it does not let us in.
+            Busy: it cannot be reached.
+            PinakesError: its tables are of a newer Pinakes.
+        """
+        url = _address(settings.url)
+        direct = _address(settings.direct_url) if settings.direct_url else url
+        self.engine = _engine(url, settings)
+        self._limits = (
+            f"SET LOCAL statement_timeout = {round(settings.statement_timeout_s * 1000)}; "
+            f"SET LOCAL lock_timeout = {round(settings.lock_timeout_s * 1000)}; "
+            f"SET LOCAL idle_in_transaction_session_timeout = 0"
+        )
+        self._news = _News(direct)
+        try:
+            with translated():
+                _prepare(self.engine if direct == url else _engine(direct, settings))
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def transaction(self, *, write: bool) -> Iterator[Connection]:
+        connection = self._begun(f"{_WRITE if write else _READ}; {self._limits}")
+        with closing(connection), connection.begin():
+            driver = _driver(connection)
+            with interrupt.stopping(driver.cancel_safe):
+                yield connection
+            if write:
+                driver.execute(_BEFORE_COMMIT)
+        if write:
+            self._news.count()
+
+    def _begun(self, begin: str) -> Connection:
+        """Return a connection in a transaction; one that broke while nobody used it is replaced."""
+        connection = self.engine.connect()
+        try:
+            _begin(connection, begin)
+        except psycopg.OperationalError:
+            connection.invalidate()
+            connection.close()
+            self.engine.dispose()  # the others have broken, too
+            connection = self.engine.connect()
+            _begin(connection, begin)
+        return connection
+
+    def version(self) -> int:
+        return self._news.version()
+
+    def copy_to(self, file: Path) -> None:
+        raise NotImplementedError
+
+    def check(self, connection: Connection) -> None:
+        for table in metadata.sorted_tables:
+            connection.execute(select(func.count()).select_from(table))
+
+    def erase_deleted(self) -> None:
+        with self.engine.connect() as connection:
+            _driver(connection).execute("VACUUM FULL")
+
+    def close(self) -> None:
+        self._news.close()
+        self.engine.dispose()
+
+
+class _News:
+    """Counts commits: those of this process at once, those of others as the database tells them. Thread-safe.
+
+    While nothing listens, every second counts as one, so that whoever looks for news looks in the database.
+    """
+
+    def __init__(self, url: URL) -> None:
+        self._url = url
+        self._lock = threading.Lock()
+        self._commits = 0
+        self._listens = False
+        self._thread: threading.Thread | None = None
+        self._closed = threading.Event()
+
+    def count(self) -> None:
+        with self._lock:
+            self._commits += 1
+
+    def version(self) -> int:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._listen, name="pinakes-news", daemon=True)
+                self._thread.start()
+            return self._commits if self._listens else self._commits + int(time.monotonic())
+
+    def close(self) -> None:
+        self._closed.set()
+        if self._thread is not None:
+            self._thread.join(timeout=_AGAIN_S)
+
+    def _listen(self) -> None:
+        told = ""
+        while not self._closed.is_set():
+            try:
+                with psycopg.connect(_conninfo(self._url), autocommit=True, connect_timeout=_CONNECT_S) as connection:
+                    connection.execute(f"LISTEN {numbers.CHANNEL}")
+                    self._heard(listens=True)
+                    told = ""
+                    self._follow(connection)
+            except psycopg.Error as error:
+                if told != (told := str(error)):
+                    _log.warning("PostgreSQL tells no news of other servers and is asked every second: %s", told)
+            self._heard(listens=False)
+            self._closed.wait(_AGAIN_S)
+
+    def _follow(self, connection: psycopg.Connection[Any]) -> None:
+        while not self._closed.is_set():
+            quiet = True
+            for _ in connection.notifies(timeout=_AGAIN_S, stop_after=1):
+                self._heard(listens=True)
+                quiet = False
+            if quiet:
+                connection.execute("SELECT 1")
+
+    def _heard(self, *, listens: bool) -> None:
+        with self._lock:
+            self._listens = listens
+            self._commits += 1
+
+
+def _address(url: str) -> URL:
+    """Return ``url`` as that of a database of PostgreSQL.
+
+    Raises:
+        InvalidSetting: it is none.
+    """
+    try:
+        made = make_url(url)
+    except (ArgumentError, ValueError) as error:
+        raise InvalidSetting("catalog.url is no address of a database.", hint=_EXAMPLE) from error
+    if made.get_backend_name() not in ("postgresql", "postgres"):
+        raise InvalidSetting(f"catalog.url names a database of the kind {made.drivername!r}.", hint=_EXAMPLE)
+    return made.set(drivername="postgresql+psycopg")
+
+
+def _conninfo(url: URL) -> str:
+    return url.set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+def _engine(url: URL, settings: CatalogSettings) -> Engine:
+    engine = create_engine(
+        url,
+        pool_size=settings.max_connections,
+        max_overflow=0,
+        connect_args={"connect_timeout": _CONNECT_S, "prepare_threshold": None, "application_name": "pinakes"},
+        json_serializer=stored_json,
+        json_deserializer=shown_json,
+        use_native_hstore=False,
+    )
+    event.listen(engine, "connect", _configure)
+    return engine
+
+
+def _configure(connection: psycopg.Connection[Any], _record: object) -> None:
+    connection.autocommit = True  # transactions begin with a statement of ours, which says what they may do
+
+
+def _driver(connection: Connection) -> psycopg.Connection[Any]:
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, psycopg.Connection)
+    return driver
+
+
+def _begin(connection: Connection, statement: str) -> None:
+    _driver(connection).execute(statement)  # several at once, which takes one round trip
+
+
+def _prepare(engine: Engine) -> None:
+    """Make the tables, or bring them to ``HEAD``; of several servers one does it.
+
+    Raises:
+        InvalidSetting: the server is too old, or the database does not keep Unicode.
+    """
+    with engine.connect() as connection:
+        if inspect(connection).has_table(VERSION.name) and schema_of(connection) == HEAD:
+            return
+    with engine.connect() as connection:
+        _begin(connection, f"BEGIN; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock({_MIGRATING})")
+        with connection.begin():
+            if not inspect(connection).has_table(VERSION.name):
+                _check(connection)
+                metadata.create_all(connection)
+                VERSION.create(connection)
+                connection.execute(VERSION.insert().values(version_num=HEAD))
+                for statement in numbers.sequences():
+                    connection.execute(text(statement))
+            elif schema_of(connection) != HEAD:
+                upgrade(connection)
+
+
+def _check(connection: Connection) -> None:
+    found, encoding = connection.execute(
+        select(func.current_setting("server_version_num"), func.current_setting("server_encoding"))
+    ).one()
+    if int(found) < _OLDEST:
+        raise InvalidSetting(
+            f"The server of catalog.url is PostgreSQL {int(found) // 10_000}.", hint="Version 15 or newer is needed."
+        )
+    if encoding != "UTF8":
+        raise InvalidSetting(
+            f"The database of catalog.url is encoded in {encoding}.", hint="Create one with ENCODING 'UTF8'."
+        )
+
+
+_EXAMPLE: Final = "Write, for example, postgresql://pinakes@db.example.com/pinakes."
+_BEFORE_COMMIT: Final = numbers.before_commit()
