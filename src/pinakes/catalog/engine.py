@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine
 
 from pinakes.catalog.dialects.database import Database
 from pinakes.catalog.dialects.errors import translated
-from pinakes.catalog.dialects.sqlite import open_sqlite
+from pinakes.catalog.dialects.sqlite import make_home, open_sqlite
 from pinakes.core import interrupt
 from pinakes.core.errors import MissingExtra, StorageFull
 from pinakes.settings import Settings
@@ -53,6 +53,7 @@ class Catalog:
         Raises:
             MissingExtra: PostgreSQL is named, and its driver is not installed.
             InvalidSetting: it does not let us in, or ``catalog.url`` is no address of it.
+            StorageFull: the home cannot be made.
         """
         if not settings.catalog.url:
             return cls.at(settings.home)
@@ -60,6 +61,7 @@ class Catalog:
             from pinakes.catalog.dialects.postgresql import PostgresDatabase
         except ImportError as error:
             raise MissingExtra("A catalogue in PostgreSQL", "postgres") from error
+        make_home(settings.home)
         return cls(PostgresDatabase(settings.catalog))
 
     @property

@@ -74,7 +74,7 @@ def claim(connection: Connection, job: Job, owner: str, expires_at: str) -> bool
     A job that had an owner is one whose process ended in the middle of it, which counts as a failed attempt.
     """
     same = jobs.c.key == job.key, jobs.c.owner.is_not_distinct_from(job.owner)
-    attempts = jobs.c.attempts + (job.owner is not None)
+    attempts = jobs.c.attempts + int(job.owner is not None)
     values: dict[str, Any] = {
         "owner": owner,
         "expires_at": expires_at,

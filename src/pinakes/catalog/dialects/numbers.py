@@ -8,11 +8,12 @@ writer at a time; its numbers do so by themselves.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from sqlalchemy import Column, Connection, Table, func, select
+from sqlalchemy import Column, Connection, Table, func, literal_column, select, text
 
-from pinakes.catalog.schema import changes, events
+from pinakes.catalog.schema import changes, events, metadata
 
 CHANNEL: Final = "pinakes"
 _LOCK: Final = 0x70696E616B6573
@@ -49,6 +50,39 @@ def before_commit() -> str:
         update = f"UPDATE {table} SET {name} = number FROM ({numbered}) AS numbered"  # noqa: S608
         parts.append(f"{update} WHERE {name} = provisional")
     return "; ".join([*parts, f"NOTIFY {CHANNEL}"])
+
+
+def last_numbers(connection: Connection) -> dict[str, int]:
+    """Return table → the greatest number that a row of it ever had, of the tables that number their rows."""
+    found = {}
+    for table, column in _numbered():
+        highest = connection.execute(select(func.max(column))).scalar() or 0
+        if connection.dialect.name == "postgresql":
+            last = connection.scalar(select(literal_column("last_value")).select_from(text(_sequence(column))))
+        else:
+            last = connection.scalar(text("SELECT seq FROM sqlite_sequence WHERE name = :name"), {"name": table.name})
+        found[table.name] = max(highest, last or 0)
+    return found
+
+
+def continue_after(connection: Connection, last: Mapping[str, int]) -> None:
+    """Have the next row of each table get a number above that in ``last``."""
+    for table, column in _numbered():
+        number = last[table.name]
+        if connection.dialect.name == "postgresql":
+            connection.execute(select(func.setval(_sequence(column), max(number, 1), number > 0)))
+        elif table.kwargs.get("sqlite_autoincrement"):
+            connection.execute(text("DELETE FROM sqlite_sequence WHERE name = :name"), {"name": table.name})
+            row = {"name": table.name, "seq": number}
+            connection.execute(text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :seq)"), row)
+
+
+def _numbered() -> list[tuple[Table, Column[int]]]:
+    return [(table, column) for table in metadata.sorted_tables if (column := table.autoincrement_column) is not None]
+
+
+def _sequence(column: Column[int]) -> str:
+    return next((name for feed, name in _FEEDS if feed is column), f"{column.table.name}_{column.name}_seq")
 
 
 def skip(connection: Connection, table: Table, upto: int) -> None:

@@ -104,6 +104,16 @@ class SqliteDatabase:
         self.engine.dispose()
 
 
+def make_home(home: Path) -> None:
+    """Make the folder ``home`` where it is not there, for its owner alone.
+
+    Raises:
+        StorageFull: it cannot be made.
+    """
+    with storing(f"The home folder {str(home)!r}"):
+        make_private(home)
+
+
 def open_sqlite(home: Path) -> SqliteDatabase:
     """Open the catalogue of the folder ``home``, and make both where there are none.
 
@@ -114,8 +124,7 @@ def open_sqlite(home: Path) -> SqliteDatabase:
         StorageFull: it cannot be made, or not even be read.
         Busy: see ``translated``.
     """
-    with storing(f"The home folder {str(home)!r}"):
-        make_private(home)
+    make_home(home)
     file = home / _FILE
     if not file.exists():
         _create(file)
