@@ -25,7 +25,11 @@ def _statements_compiled_once() -> Iterator[None]:
 
     def sharing(url: str, **options: Any) -> Engine:
         engine = make(url, execution_options={"compiled_cache": compiled}, **options)
-        engine.dialect = shared.setdefault("dialect", engine.dialect)
+        known = shared.get("dialect")
+        if known is not None and getattr(known, "server_version_info", None):  # it has been connected to
+            engine.dialect = known
+        else:
+            shared["dialect"] = engine.dialect
         return engine
 
     with pytest.MonkeyPatch.context() as patched:

@@ -15,7 +15,17 @@ from typing import Any
 import numpy
 
 from pinakes import app
-from pinakes.catalog import changes, collections, documents, embeddings, generations, history, home, sources
+from pinakes.catalog import (
+    changes,
+    collections,
+    documents,
+    embeddings,
+    generations,
+    history,
+    home,
+    index_numbers,
+    sources,
+)
 from pinakes.core.errors import PinakesError, exit_code
 from pinakes.indexes.keyword import tantivy_index
 from pinakes.indexes.storage import versions
@@ -44,7 +54,7 @@ POINTS: dict[str, tuple[Any, str]] = {
     "snapshot": (saved_vectors.Snapshots, "_write"),
     "old snapshot": (shutil, "rmtree"),
     "version": (versions, "_write"),
-    "generation": (collections, "next_generation"),
+    "generation": (index_numbers, "take"),
     "old folder": (reindexing.Reindexer, "_drop_folders"),
     "model": (BertEmbedder, "embed"),
     "sample": (progressive, "embed_and_keep"),

@@ -31,8 +31,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from pinakes.catalog import changes, events
-from pinakes.catalog.dialects.expressions import greater
+from pinakes.catalog import changes, events, index_numbers
 from pinakes.catalog.engine import Catalog, now
 from pinakes.catalog.schema import beside as besides
 from pinakes.catalog.schema import changes as noted
@@ -311,27 +310,6 @@ def remove(connection: Connection, record: CollectionRecord) -> None:
     connection.execute(delete(collections).where(collections.c.id == record.id))
 
 
-def following_number(connection: Connection, collection_id: int) -> int:
-    """Return the number that the next folder of an index of the collection gets; none was ever there under it."""
-    newest = greater(collections.c.generation, collections.c.newest)
-    return int(connection.execute(select(newest + 1).where(collections.c.id == collection_id)).scalar_one())
-
-
-def next_generation(connection: Connection, collection_id: int, line: int | None = None) -> int:
-    """Let an index of the collection start anew in another folder; return the new generation.
-
-    It is that of the generation that answers, or of the one of this ``line``, which may stand beside it.
-    """
-    number = following_number(connection, collection_id)
-    of_collection = update(collections).where(collections.c.id == collection_id)
-    connection.execute(of_collection.values(newest=number))
-    of_line = of_collection if line is None else of_collection.where(collections.c.line == line)
-    if not connection.execute(of_line.values(generation=number)).rowcount:
-        of_beside = besides.c.collection_id == collection_id, besides.c.line == line
-        connection.execute(update(besides).where(*of_beside).values(generation=number))
-    return number
-
-
 def count(connection: Connection, collection: CollectionRecord) -> CollectionCounts:
     """Count what the collection holds."""
     of_collection = documents.c.collection_id == collection.id
@@ -402,7 +380,7 @@ def _query(generation: Table, state: ColumnElement[str]) -> Select[Any]:
         collections.c.description,
         func.coalesce(models.c.fingerprint, "").label("fingerprint"),
         generation.c.model_id,
-        generation.c.generation,
+        index_numbers.of_this_home(generation.c.line, generation.c.generation).label("generation"),
         collections.c.created_at,
         func.coalesce(models.c.dimension, 0).label("dimension"),
         select(func.coalesce(func.max(noted.c.seq), 0))

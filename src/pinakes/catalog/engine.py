@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 from sqlalchemy import Connection, Engine
 
@@ -14,24 +17,27 @@ from pinakes.catalog.dialects.database import Database
 from pinakes.catalog.dialects.errors import translated
 from pinakes.catalog.dialects.sqlite import make_home, open_sqlite
 from pinakes.core import interrupt
-from pinakes.core.errors import MissingExtra, StorageFull
+from pinakes.core.errors import InvalidSetting, MissingExtra, StorageFull, storing
 from pinakes.settings import Settings
 
 fence: ContextVar[Callable[[Connection], object] | None] = ContextVar("fence", default=None)
 """Looks, within a transaction and before it is committed, whether this context may still write; else it raises."""
 
+_NAME_FILE = "home.id"
+_NAME = re.compile(r"[0-9a-f]{32}")
 _MAKE_WRITABLE = "Free disk space, or make the home writable."
 
 
 class Catalog:
     """A handle on the catalogue's database. Thread-safe; several processes may hold one each.
 
-    ``unwritable``: why it can only be read, "" where it can be written.
+    ``unwritable``: why it can only be read, "" where it can be written. ``is_shared``: homes on several machines may
+    have it.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.unwritable = database.unwritable
+        self.unwritable, self.is_shared = database.unwritable, database.is_shared
 
     @classmethod
     def at(cls, home: Path) -> Catalog:
@@ -62,7 +68,7 @@ class Catalog:
         except ImportError as error:
             raise MissingExtra("A catalogue in PostgreSQL", "postgres") from error
         make_home(settings.home)
-        return cls(PostgresDatabase(settings.catalog))
+        return cls(PostgresDatabase(settings.catalog, home_name(settings.home)))
 
     @property
     def engine(self) -> Engine:
@@ -118,6 +124,11 @@ class Catalog:
         """
         self._database.check(connection)
 
+    def epoch(self) -> str:
+        """Return what tells this state of the catalogue from any other that its indexes could have been made of."""
+        with self.read() as connection:
+            return self._database.epoch(connection)
+
     def erase_deleted(self) -> None:
         """Rewrite the database, so that nothing is left in it of what was overwritten or deleted."""
         with translated():
@@ -126,6 +137,26 @@ class Catalog:
     def close(self) -> None:
         """Release every connection."""
         self._database.close()
+
+
+def home_name(home: Path) -> str:
+    """Return what tells a home from others that share its catalogue; it is drawn once and kept in the home.
+
+    Raises:
+        StorageFull: it cannot be kept.
+    """
+    file = home / _NAME_FILE
+    with storing(f"The file {str(file)!r}"):
+        if not file.exists():
+            fresh = file.with_suffix(f".{uuid4().hex}")
+            fresh.write_text(uuid4().hex, "utf-8")
+            with suppress(FileExistsError):
+                os.link(fresh, file)  # whole, or as another process made it meanwhile
+            fresh.unlink()
+        name = file.read_text("utf-8").strip()
+    if not _NAME.fullmatch(name):
+        raise InvalidSetting(f"{str(file)!r} does not hold the name of a home.", hint="Remove that file.")
+    return name
 
 
 def now() -> str:

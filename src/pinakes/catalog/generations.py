@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, delete, exists, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from pinakes.catalog.collections import CollectionRecord, State, beside, following_number, get
+from pinakes.catalog import index_numbers
+from pinakes.catalog.collections import CollectionRecord, State, beside, get
 from pinakes.catalog.schema import beside as besides
 from pinakes.catalog.schema import collections, embeddings, models
 from pinakes.core.errors import NotFound
@@ -33,7 +34,7 @@ def begin(
     model_id = connection.execute(select(models.c.id).where(models.c.fingerprint == fingerprint)).scalar_one()
     record = get(connection, name)
     collection_id = record.id
-    number = following_number(connection, collection_id)
+    number = index_numbers.newer(connection, collection_id)
     own = answering if record.embedding is None else record.embedding
     of_collection = update(collections).where(collections.c.id == collection_id)
     connection.execute(of_collection.values(newest=number, embedding=own))

@@ -339,6 +339,26 @@ undelivered = Table(
 )
 """Posts that failed too often. ``again``: somebody wants them to be sent once more."""
 
+installation = Table(
+    "installation",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("epoch", TEXT, nullable=False),
+)
+"""One row. ``epoch`` tells this catalogue from any other, also from an older state of it; see ``installation``."""
+
+index_numbers = Table(
+    "index_numbers",
+    metadata,
+    Column("home", TEXT, primary_key=True),
+    Column("collection_id", ID, _owner("collections"), primary_key=True, autoincrement=False),
+    Column("line", Integer, primary_key=True, autoincrement=False),
+    Column("number", Integer, nullable=False),
+    Column("following", Integer),
+)
+"""Numbers of the folders of indexes that were built anew in one home of several, in place of ``generation``.
+``following`` is that of the one that is being built."""
+
 jobs = Table(
     "jobs",
     metadata,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pinakes.catalog import Catalog, Connection, changes, collections
+from pinakes.catalog import Catalog, changes, collections, index_numbers
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.home import Home
 from pinakes.core.errors import IndexCorrupt, storing
@@ -102,7 +102,8 @@ class Reindexer:
     def progress(self, record: CollectionRecord) -> tuple[int, int]:
         """Return how many documents the index that is built in place of an older one has, and how many it will have."""
         with self.catalog.read() as connection:
-            folder = self.home.index(_following(connection, record))
+            number = index_numbers.following(connection, record.id, record.line)
+            folder = self.home.index(replace(record, generation=number))
             position = versions.position(folder) if self._is_begun(folder, record) else 0
             return changes.put_until(connection, record.id, position)
 
@@ -123,8 +124,9 @@ class Reindexer:
 
     def _replaced(self, old: CollectionRecord, *, resume: bool) -> Iterator[Event]:
         """Build an index beside ``old``, then take it. ``resume``: go on with what a killed process built of it."""
-        with self.catalog.read() as connection:
-            fresh = _following(connection, old)
+        with self.catalog.write() as connection:
+            number = index_numbers.reserve(connection, old.id, old.line, old.generation)
+            fresh = replace(old, generation=number)
             total = collections.count(connection, fresh).documents
         yield Event("index", 0, total)
         folder = self.home.index(fresh)
@@ -139,7 +141,7 @@ class Reindexer:
                 shutil.rmtree(folder)
             yield from self.fill(fresh, total)
         with self.catalog.write() as connection:
-            collections.next_generation(connection, old.id, old.line)
+            index_numbers.take(connection, old.id, old.line)
         self.followers.forget(old)
         self._drop_folders(old)
 
@@ -166,8 +168,3 @@ class Reindexer:
         with self.catalog.read() as connection:
             found = collections.beside(connection, record.name)
             return [collections.get(connection, record.name), *([found] if found else [])]
-
-
-def _following(connection: Connection, record: CollectionRecord) -> CollectionRecord:
-    """Return a generation as it will be with its next index: one that was begun and not finished has that number."""
-    return replace(record, generation=collections.following_number(connection, record.id))

@@ -13,7 +13,7 @@ from catalog_making import bind, new, put, vector
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.catalog import Catalog, changes, collections, embeddings
+from pinakes.catalog import Catalog, changes, collections, embeddings, index_numbers
 from pinakes.catalog.collections import CollectionRecord, check_name
 from pinakes.catalog.documents import embedding_key
 from pinakes.core.caller import Caller, calling
@@ -133,7 +133,9 @@ def test_an_empty_collection_counts_zeros(catalog: Catalog, collection: Collecti
 def test_generations_go_up(catalog: Catalog, collection: CollectionRecord) -> None:
     assert collection.generation == 1
     with catalog.write() as connection:
-        assert collections.next_generation(connection, collection.id) == 2
+        assert index_numbers.reserve(connection, collection.id, 0, 1) == 2
+        assert collections.get(connection, "c").generation == 1
+        assert index_numbers.take(connection, collection.id, 0) == 2
         assert collections.get(connection, "c").generation == 2
 
 
@@ -146,7 +148,7 @@ class TestKnown:
             time.sleep(0.01)  # a server tells of commits once it is listened to
         script = (
             "import sys, pathlib\n"
-            "from pinakes.catalog import Catalog, collections\n"
+            "from pinakes.catalog import Catalog, collections, index_numbers\n"
             "from pinakes.settings import CatalogSettings, Settings\n"
             "catalog = Catalog.of(Settings(home=pathlib.Path(sys.argv[1]), catalog=CatalogSettings(url=sys.argv[2])))\n"
             "with catalog.write() as connection:\n"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, Protocol
+from uuid import uuid4
 
-from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, inspect, select
+from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, insert, inspect, select
 
+from pinakes.catalog.schema import installation
 from pinakes.core.errors import CatalogueCorrupt, PinakesError
 
-HEAD: Final = "0017"
+HEAD: Final = "0018"
 """The newest migration; a test compares it with the migrations folder."""
 
 VERSION: Final = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
@@ -19,9 +21,11 @@ VERSION: Final = Table("alembic_version", MetaData(), Column("version_num", Stri
 class Database(Protocol):
     """The database of a catalogue. Thread-safe.
 
-    ``unwritable``: why it can only be read, "" where it can be written.
+    ``unwritable``: why it can only be read, "" where it can be written. ``is_shared``: homes on several machines may
+    have this catalogue.
     """
 
+    is_shared: bool
     engine: Engine
     unwritable: str
 
@@ -36,6 +40,9 @@ class Database(Protocol):
 
     def check(self, connection: Connection) -> None:
         """Have the database look for damage. Raises CatalogueCorrupt."""
+
+    def epoch(self, connection: Connection) -> str:
+        """Return what tells this state of the catalogue from any other that its indexes could have been made of."""
 
     def erase_deleted(self) -> None:
         """Rewrite the database, so that nothing is left in it of what was overwritten or deleted."""
@@ -60,6 +67,11 @@ def schema_of(connection: Connection) -> str:
             hint="Update Pinakes.",
         )
     return found
+
+
+def begin(connection: Connection) -> None:
+    """Write into new tables what tells this catalogue from any other."""
+    connection.execute(insert(installation).values(id=1, epoch=str(uuid4())))
 
 
 def upgrade(connection: Connection) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     ColumnElement,
+    Connection,
     CursorResult,
     Dialect,
     Integer,
@@ -105,6 +106,9 @@ class _StoredJSONText(TypeDecorator[str]):
         return None if value is None else stored_json(json.loads(value))
 
 
+HOME: Final = "pinakes.home"
+"""The setting of a transaction in PostgreSQL that names the home which asks."""
+
 _JSON_TEXT: Final = Text().with_variant(_StoredJSONText(), "postgresql")
 TEXT: Final = Text().with_variant(_StoredText(), "postgresql")
 ID: Final = BigInteger().with_variant(Integer, "sqlite")
@@ -174,6 +178,31 @@ def _has_key(element: _HasKey, compiler: SQLCompiler, **options: Any) -> str:
 def _has_key_in_postgresql(element: _HasKey, compiler: SQLCompiler, **options: Any) -> str:
     document, key = (compiler.process(part, **options) for part in element.clauses)
     return f"(({document}) -> {key}) IS NOT NULL"
+
+
+class _ThisHome(FunctionElement[str]):
+    type = Text()
+    inherit_cache = True
+
+
+@compiles(_ThisHome)
+def _only_home(*_: Any, **__: Any) -> str:
+    return "''"
+
+
+@compiles(_ThisHome, "postgresql")
+def _home_of_transaction(*_: Any, **__: Any) -> str:
+    return f"current_setting('{HOME}')"
+
+
+def is_shared(connection: Connection) -> bool:
+    """Say whether homes on several machines may have this catalogue."""
+    return connection.dialect.name == "postgresql"
+
+
+def this_home() -> ColumnElement[str]:
+    """Return the name of the home that asks, "" where only one has the catalogue."""
+    return _ThisHome()
 
 
 def json_texts(name: str) -> Select[tuple[str]]:

@@ -16,10 +16,10 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from pinakes.catalog.dialects import numbers
-from pinakes.catalog.dialects.database import HEAD, VERSION, schema_of, upgrade
+from pinakes.catalog.dialects.database import HEAD, VERSION, begin, schema_of, upgrade
 from pinakes.catalog.dialects.errors import translated
-from pinakes.catalog.dialects.expressions import shown_json, stored_json
-from pinakes.catalog.schema import metadata
+from pinakes.catalog.dialects.expressions import HOME, shown_json, stored_json
+from pinakes.catalog.schema import installation, metadata
 from pinakes.core import interrupt
 from pinakes.core.errors import InvalidSetting
 from pinakes.settings import CatalogSettings
@@ -47,9 +47,10 @@ class PostgresDatabase:
     """
 
     unwritable = ""
+    is_shared = True
 
-    def __init__(self, settings: CatalogSettings) -> None:
-        """Connect, and make or migrate the tables.
+    def __init__(self, settings: CatalogSettings, home: str) -> None:
+        """Connect for the home of this name, and make or migrate the tables.
 
         Raises:
             InvalidSetting: the address is none, the server is too old, or it does not let us in.
@@ -62,7 +63,8 @@ class PostgresDatabase:
         self._limits = (
             f"SET LOCAL statement_timeout = {round(settings.statement_timeout_s * 1000)}; "
             f"SET LOCAL lock_timeout = {round(settings.lock_timeout_s * 1000)}; "
-            f"SET LOCAL idle_in_transaction_session_timeout = 0"
+            f"SET LOCAL idle_in_transaction_session_timeout = 0; "
+            f"SET LOCAL {HOME} = '{home}'"
         )
         self._news = _News(direct)
         try:
@@ -106,6 +108,11 @@ class PostgresDatabase:
     def check(self, connection: Connection) -> None:
         for table in metadata.sorted_tables:
             connection.execute(select(func.count()).select_from(table))
+
+    def epoch(self, connection: Connection) -> str:
+        timeline = func.left(func.pg_walfile_name(func.pg_current_wal_lsn()), 8)
+        made, of = connection.execute(select(installation.c.epoch, timeline)).one()
+        return f"{made}.{int(of, 16)}"
 
     def erase_deleted(self) -> None:
         with self.engine.connect() as connection:
@@ -240,6 +247,7 @@ def _prepare(engine: Engine) -> None:
                 metadata.create_all(connection)
                 VERSION.create(connection)
                 connection.execute(VERSION.insert().values(version_num=HEAD))
+                begin(connection)
                 for statement in numbers.sequences():
                     connection.execute(text(statement))
             elif schema_of(connection) != HEAD:

@@ -13,19 +13,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, select
 
-from pinakes.catalog.dialects.database import HEAD, VERSION, damaged, schema_of, upgrade
+from pinakes.catalog.dialects.database import HEAD, VERSION, begin, damaged, schema_of, upgrade
 from pinakes.catalog.dialects.errors import driver_message, translated
-from pinakes.catalog.schema import metadata
+from pinakes.catalog.schema import installation, metadata
 from pinakes.core import interrupt
 from pinakes.core.errors import CatalogueCorrupt, StorageFull, storing
 from pinakes.platform.permissions import PRIVATE_FILE, make_private
 
 BUSY_TIMEOUT_S = 60
 
-_READABLE: Final = frozenset({"0016"})
-"""Schemas that can be read without a migration: they only lack the jobs, of which a home that is read has none."""
+_READABLE: Final = frozenset({"0016", "0017"})
+"""Schemas that can be read without a migration: they only lack tables that count as empty in a home that is read."""
+
+_LATER: Final = ("jobs", "installation", "index_numbers")
 
 _SWITCH_STEP_S = 0.02
 _STEPS_BETWEEN_LOOKS = 500_000
@@ -43,6 +45,8 @@ _ALONE = f"{_SHARED}&vfs=unix-none"
 
 class SqliteDatabase:
     """A database in a file; one process writes at a time. See ``Database``."""
+
+    is_shared = False
 
     def __init__(self, file: Path, unwritable: str = "") -> None:
         """Open ``file``, which is there; an older one is migrated. With ``unwritable``: to read.
@@ -87,6 +91,9 @@ class SqliteDatabase:
         said = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
         if said != "ok":
             raise damaged(str(said))
+
+    def epoch(self, connection: Connection) -> str:
+        return connection.execute(select(installation.c.epoch)).scalar() or ""
 
     def erase_deleted(self) -> None:
         with closing(self.engine.raw_connection()) as connection:
@@ -165,6 +172,7 @@ def _create(file: Path) -> None:
                 metadata.create_all(connection, checkfirst=False)
                 VERSION.create(connection)
                 connection.execute(VERSION.insert().values(version_num=HEAD))
+                begin(connection)
             with translated(), closing(engine.raw_connection()) as raw:  # what is only in its log would not be linked
                 raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
@@ -238,9 +246,10 @@ def _configure_to_read(connection: sqlite3.Connection, _record: Any, *, alone: b
     connection.isolation_level = None
     if alone:
         connection.execute("PRAGMA locking_mode=EXCLUSIVE")
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'").fetchone():  # see _READABLE
-        connection.execute("PRAGMA temp_store=MEMORY")
-        connection.execute(f"CREATE TEMP TABLE jobs ({', '.join(metadata.tables['jobs'].columns.keys())})")
+    there = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+    connection.execute("PRAGMA temp_store=MEMORY")
+    for table in (metadata.tables[name] for name in _LATER if name not in there):
+        connection.execute(f"CREATE TEMP TABLE {table.name} ({', '.join(table.columns.keys())})")
     connection.execute(f"PRAGMA {_CACHE}")
 
 
