@@ -81,7 +81,7 @@ def _measure(one: QuestionSet, arguments: argparse.Namespace, settings: Mapping[
                 print(f"{one.name}: {report.chunks} chunks in {sum(report.seconds.values()):.0f} s", file=sys.stderr)
         record, catalog, search = library.collection(), library.app.catalog, library.settings.search
         called = one.names(library)
-        subject = Subject(library.search, library.rank, catalog, record, called, search.top_k)
+        subject = Subject(catalog, library.search, library.rank, record, called, search.top_k)
         modes: dict[str, ModeFigures] = {}
         for mode in MODES:
             modes[mode], _ = measure(subject, golden.questions, mode)

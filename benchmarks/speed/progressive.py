@@ -9,7 +9,6 @@ from typing import Any
 
 from benchmarks.speed.home import Home
 from benchmarks.speed.machine import Spread, spread
-from pinakes.api.background import Background
 from pinakes.ingestion import Event
 from pinakes.jobs.queue import open_queue
 from pinakes.jobs.worker import Worker
@@ -110,7 +109,7 @@ def meanwhile(home: Home, rounds: int, **settings: Any) -> Meanwhile:
                 times["exact"] += _asked(exact, (question,))
                 times["refined"] += _asked(approximate, (question,))
         queue = open_queue(approximate.app.catalog, approximate.settings.home)
-        background = Worker(queue, [Background(approximate)])
+        background = Worker(queue, [approximate.background()])
         waiting = approximate.status()[0].pending
         background.start()
         try:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from pinakes import search
 from pinakes import settings as settings_module
 from pinakes.answering import Asking, ChatAnswer
 from pinakes.app import App, source_settings
-from pinakes.app.spending import Charges
-from pinakes.catalog import collections
-from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.document_records import DocumentRecord
-from pinakes.core import interrupt
 from pinakes.core.errors import PinakesError
 from pinakes.core.ports import Embedder
 from pinakes.core.records import JSON, Filter, Results, SearchMode
 from pinakes.indexes.verification import Difference
 from pinakes.ingestion import Event, Report
+from pinakes.jobs.queue import open_queue
 from pinakes.search import SearchContext, explaining
 from pinakes.search.collection_choice import CollectionChoice
 from pinakes.search.defaults import filled
@@ -33,22 +29,37 @@ from pinakes.services.audit import Audit
 from pinakes.services.backup import BackupService
 from pinakes.services.collection_search import answered_by
 from pinakes.services.collections import completeness, upgrading, verifying
+from pinakes.services.collections.background import Background, Loading
+from pinakes.services.collections.credentials import Credentials
+from pinakes.services.collections.management import CollectionRecord as CollectionRecord
 from pinakes.services.collections.management import Collections
 from pinakes.services.collections.status import CollectionStatus as CollectionStatus
 from pinakes.services.collections.status import status_of
 from pinakes.services.collections.verifying import Depth
 from pinakes.services.document_search.search import DocumentSearch
-from pinakes.services.documents import reading, rechunking
+from pinakes.services.documents import rechunking
 from pinakes.services.documents.as_of_snapshots import Snapshots
 from pinakes.services.documents.blame import Blames
 from pinakes.services.documents.editing import Documents
+from pinakes.services.documents.lookup import Lookup
+from pinakes.services.documents.reading import DocumentRecord as DocumentRecord
 from pinakes.services.documents.reading import Text as Text
+from pinakes.services.events import Events
+from pinakes.services.keys import Keys
 from pinakes.services.nearness import known_of
+from pinakes.services.run_progress import drain
+from pinakes.services.spending import Spending
 from pinakes.services.sync import adding
+from pinakes.services.sync.forecasting import Forecasts
 from pinakes.services.sync.refreshing import Refresh, Refreshing
+from pinakes.services.sync.staleness import Staleness
 from pinakes.services.sync.syncing import Syncing
-from pinakes.services.sync.watched import knowledge_base_there
+from pinakes.services.sync.watched import WatchedFolders, knowledge_base_there
+from pinakes.services.webhooks import Webhooks
 from pinakes.settings import Settings, SourceSettings
+
+if TYPE_CHECKING:
+    from pinakes.services.measuring import Measuring
 
 Generation: TypeAlias = Literal["serving", "beside"]
 """Which index of a collection: the one that answers, or the one of another model that was built beside it."""
@@ -61,7 +72,29 @@ class OnEvent(Protocol):
 
 
 class Library:
-    """A home folder with its collections: add, search, read, verify. Safe to share between threads."""
+    """A home folder with its collections: add, search, read, verify. Safe to share between threads.
+
+    What it has no method for its services do. Each is made when it is first asked for; ``background``, ``forecasts``,
+    ``spending`` and ``webhooks`` make a new one whenever they are called.
+    """
+
+    addition = cached_property(lambda self: partial(adding.addition, self.app))
+    background = cached_property(lambda self: partial(Background, self.app, self.staged.texts))
+    chosen_model = cached_property(lambda self: partial(model_change.chosen_model, self.app))
+    credentials = cached_property(lambda self: Credentials(self.app))
+    events = cached_property(lambda self: Events(self.app.catalog))
+    exchange = cached_property(lambda self: BackupService(self.app))
+    forecasts = cached_property(lambda self: partial(Forecasts, self.app))
+    jobs = cached_property(lambda self: open_queue(self.app.catalog, self.settings.home))
+    keys = cached_property(lambda self: Keys(self.app.catalog))
+    loading = cached_property(lambda self: Loading(self.app))
+    lookup = cached_property(lambda self: Lookup(self.app))
+    naming = cached_property(lambda self: CollectionChoice(self.settings, self.app.catalog))
+    spending = cached_property(lambda self: partial(Spending, self.app))
+    staleness = cached_property(lambda self: Staleness(self.app))
+    syncing = cached_property(lambda self: Syncing(self.app))
+    watched = cached_property(lambda self: WatchedFolders(self.app))
+    webhooks = cached_property(lambda self: partial(Webhooks, self.app.catalog, self.settings))
 
     def __init__(self, settings: Settings, embedder: Embedder | None = None) -> None:
         """Open the catalogue; models and indexes are opened when first needed.
@@ -78,6 +111,13 @@ class Library:
         self._refreshing = Refreshing(self.app)
         self.blames = Blames(self.app)
         self.documents = Documents(self.app, self.naming)
+
+    @cached_property
+    def measuring(self) -> Measuring:
+        """What evaluation and tuning need; loaded when it is first asked for, since it takes the longest."""
+        from pinakes.services.measuring import Measuring
+
+        return Measuring(self.app)
 
     @classmethod
     def open(cls, home: Path | str | None = None, *, profile: str | None = None, **settings: Any) -> Library:
@@ -119,12 +159,12 @@ class Library:
             collection or self.naming.written,
             adding.AddRequest(location, ref, kind, include, exclude, as_source),
         )
-        found = adding.addition(self.app, name, wanted)
+        found = self.addition(name, wanted)
         if not remove:
             adding.check(self.app, name, found.source)
         adding.replace_files(self.app, name, found)
-        _drain(upgrading.upgrade_each(self.app, [name]), on_event)
-        return self._ingest(name, found.source, on_event, retry=True, paths=found.paths)
+        drain(upgrading.upgrade_each(self.app, [name]), on_event)
+        return adding.read(self.app, name, found.source, on_event, retry=True, paths=found.paths)
 
     def sync(
         self,
@@ -150,7 +190,7 @@ class Library:
         wanted = self.sources(collection, names)
         every = [record.name for record in self.collections()] if not (names or collection) else []
         mine = [*every, *filter(None, [collection]), *(name for name, _ in wanted)]
-        _drain(upgrading.upgrade_each(self.app, mine), on_event)
+        drain(upgrading.upgrade_each(self.app, mine), on_event)
         return [self._attempt(name, source, on_event, retry) for name, source in wanted]
 
     def sources(self, collection: str | None = None, names: Sequence[str] = ()) -> list[tuple[str, SourceSettings]]:
@@ -306,8 +346,7 @@ class Library:
             InvalidInput: several documents go by that name, or ``as_of`` is no day or time.
         """
         records = [self.collection(name) for name in self.named(collection)]
-        with self.app.catalog.read() as connection:
-            return reading.read_in(connection, records, reference, lines, version, as_of, self.settings.ingest)
+        return self.lookup.read_in(records, reference, lines, version, as_of, self.settings.ingest)
 
     def link(self, text: Text) -> str:
         """Return the link to the lines of a text on the forge of its repository, "" where none is known."""
@@ -353,8 +392,8 @@ class Library:
         for record in self.collections(collection):
             if embed:
                 model_change.adopt_settings(self.app, record)
-            _drain(self.app.rebuilder.rebuild(self.collection(record.name)), on_event)
-            _drain(rechunking.recut(self.app, record.name), on_event)
+            drain(self.app.rebuilder.rebuild(self.collection(record.name)), on_event)
+            drain(rechunking.recut(self.app, record.name), on_event)
             if embed:
                 self.embed_pending(record.name, on_event)
 
@@ -371,14 +410,14 @@ class Library:
         Without ``model`` it is the one being built, or that of the settings. See ``generations.build`` for the errors.
         """
         name = self.chosen(collection)
-        settings = model_change.chosen_model(self.app, name, model)
-        _drain(model_change.build(self.app, name, settings, anyway=anyway), on_event)
+        settings = self.chosen_model(name, model)
+        drain(model_change.build(self.app, name, settings, anyway=anyway), on_event)
         return self.status(name)[0]
 
     def switch(self, collection: str | None = None, on_event: OnEvent | None = None) -> CollectionStatus:
         """Let the generation beside answer from now on, also in other processes. See ``generations.switch``."""
         name = self.chosen(collection)
-        _drain(model_change.switch(self.app, name), on_event)
+        drain(model_change.switch(self.app, name), on_event)
         return self.status(name)[0]
 
     def roll_back(self, collection: str | None = None) -> CollectionStatus:
@@ -399,7 +438,7 @@ class Library:
         """
         for record in self.collections(collection):
             self.app.check_model(record)
-            _drain(self.app.embed_waiting(record.name, wait=True), on_event)
+            drain(self.app.embed_waiting(record.name, wait=True), on_event)
 
     def collections(self, name: str | None = None) -> list[CollectionRecord]:
         """Return the records of all collections, or of one.
@@ -407,27 +446,11 @@ class Library:
         Raises:
             NotFound: there is none of that name.
         """
-        with self.app.catalog.read() as connection:
-            return [collections.get(connection, name)] if name else collections.list_all(connection)
+        return [self.app.record(name)] if name else self.app.records()
 
     def collection(self, name: str | None = None) -> CollectionRecord:
         """Return the record of one collection, that of ``chosen`` when no name is given; see ``collections``."""
         return self.collections(self.chosen(name))[0]
-
-    @property
-    def naming(self) -> CollectionChoice:
-        """Which collections a call means."""
-        return CollectionChoice(self.settings, self.app.catalog)
-
-    @property
-    def syncing(self) -> Syncing:
-        """The sources by name: how each stands, and when it is read next."""
-        return Syncing(self.app)
-
-    @property
-    def exchange(self) -> BackupService:
-        """Collections and this home as files."""
-        return BackupService(self.app)
 
     def chosen(self, name: str | None = None) -> str:
         """Return the one collection that is meant: see ``CollectionChoice.chosen``."""
@@ -463,36 +486,6 @@ class Library:
 
     def _attempt(self, name: str, source: SourceSettings, on_event: OnEvent | None, retry: bool) -> Report:
         try:
-            return self._ingest(name, source, on_event, retry=retry)
+            return adding.read(self.app, name, source, on_event, retry=retry)
         except PinakesError as error:
             return Report(name, source.location, error=error, part=source.part)
-
-    def _ingest(
-        self,
-        name: str,
-        source: SourceSettings,
-        on_event: OnEvent | None,
-        *,
-        retry: bool,
-        paths: Sequence[str] | None = None,
-    ) -> Report:
-        charges = Charges(self.app.embedders)
-        with source_settings.source_lock(self.app.home, name, source, on_event):
-            before = adding.before(self.app, name, source)
-            run = self.app.ingest(*self.app.remember(name, source), paths, retry=retry)
-            adding.tell(self.app, name, source, run.report, before, paths or ())
-            _drain(run.run(), on_event)
-        charges.put_into(run.report)
-        return run.report
-
-
-def _drain(events: Iterator[Event], on_event: OnEvent | None) -> None:
-    """Run a flow to its end, passing its events on; whatever stops it, it keeps what it made."""
-    try:
-        for event in events:
-            interrupt.check()
-            if on_event is not None:
-                on_event(event)
-    finally:
-        if isinstance(events, Generator):
-            events.close()

@@ -17,13 +17,13 @@ from filelock import FileLock
 from sqlalchemy import func, select
 from working import worker_of, working
 
-from pinakes.api import background
 from pinakes.api.folder_watching import Watching
 from pinakes.catalog.schema import embeddings
 from pinakes.core.errors import Busy, InvalidInput, InvalidName, InvalidSetting, NotFound, PinakesError
 from pinakes.core.records import Results
 from pinakes.library import Library
-from pinakes.services.sync.watched import WatchedFolder, courses
+from pinakes.services.collections import background
+from pinakes.services.sync.watched import WatchedFolder
 from pinakes.settings import SourceSettings
 from pinakes.testing import FILES, write_files
 
@@ -361,7 +361,7 @@ class TestDeleting:
     ) -> None:
         monkeypatch.setattr(background.Background, "look_every_s", 0.01)
         number, kept = filled.collection("zoo").id, filled.collection("sea").id
-        thread = worker_of(other, background.Background(other))
+        thread = worker_of(other, other.background())
         thread.start()
         until(lambda: held(other) == {number, kept})
         filled.collecting.delete("zoo")
@@ -458,7 +458,7 @@ with Library.open(sys.argv[1], **settings) as library:
 def test_a_collection_whose_folder_is_followed_stays_as_it_is(filled: Library, docs: Path) -> None:
     watched = WatchedFolder("zoo", SourceSettings(location=str(docs / "zoo")))
     with working(filled, Watching(filled, [watched], say=lambda _: None)):
-        while watched.key not in courses(filled.app):
+        while watched.key not in filled.watched.statuses():
             time.sleep(0.01)
         changes: list[Callable[[], object]] = [
             lambda: filled.collecting.delete("zoo"),

@@ -64,7 +64,7 @@ def side(
     way = QueryMode("hybrid", 10, 300 if deep else None, by)
     configuration = runs.configuration_of(library.settings, record)
     return CollectionSystem(
-        label, library.search, library.rank, library.app.catalog, record, way, configuration
+        library.app.catalog, label, library.search, library.rank, record, way, configuration
     )  # fmt: skip
 
 

@@ -12,7 +12,6 @@ from sqlalchemy import select, update
 
 from pinakes.catalog import schema
 from pinakes.library import Library
-from pinakes.services.collections.credentials import purge, scan
 
 TOKEN = "glpat-" + Maker(11).of("abcdefABCDEF0123456789", 20)
 OTHER = "npm_" + Maker(12).of("abcdefABCDEF0123456789", 36)
@@ -139,20 +138,20 @@ def old_home(open_library: Any, docs: Path) -> Library:
 
 
 def test_a_scan_names_what_an_old_home_holds_and_changes_nothing(old_home: Library, open_library: Any) -> None:
-    found = scan(open_library().app)
+    found = open_library().credentials.scan()
     assert {one.where for one in found} >= {"documents", "versions", "sources", "events"}
     assert ("zoo", "a.md", 3) in {(one.collection, one.path, one.line) for one in found}
     assert TOKEN not in str(found)
-    assert found == scan(open_library().app)
+    assert found == open_library().credentials.scan()
 
 
 def test_a_purge_leaves_nothing_in_the_bytes_of_a_home_and_all_can_be_searched(
     old_home: Library, open_library: Any, home: Path
 ) -> None:
     library = open_library()
-    done = purge(library.app)
+    done = library.credentials.purge()
     assert (done.rebuilt, done.degraded) == (("zoo",), None)
-    assert scan(library.app) == []
+    assert library.credentials.scan() == []
     assert not in_versions(library, TOKEN)
     assert [hit.path for hit in library.search("second", collection="zoo").hits][:1] == ["a.md"]
     assert library.search("glpat", mode="keyword", collection="zoo").hits == ()
@@ -164,6 +163,6 @@ def test_a_purge_leaves_nothing_in_the_bytes_of_a_home_and_all_can_be_searched(
 def test_a_purge_that_was_killed_is_done_by_the_next_one(old_home: Library, open_library: Any, home: Path) -> None:
     library = open_library()
     (home / "purging.json").write_text('["zoo", "gone"]')
-    assert purge(library.app).rebuilt == ("gone", "zoo")
-    assert purge(library.app).found == ()
+    assert library.credentials.purge().rebuilt == ("gone", "zoo")
+    assert library.credentials.purge().found == ()
     assert not (home / "purging.json").exists()

@@ -13,8 +13,8 @@ from bert_reference import WORDS, make_tiny_bert
 from progressive_support import small_steps, waiting
 from working import working
 
-from pinakes.api import background
 from pinakes.library import Library
+from pinakes.services.collections import background
 from pinakes.services.documents.editing import Draft, WrittenDocument
 
 
@@ -70,7 +70,7 @@ class TestLongOnesInAServer:
         words = long_text(2, 1)
         for mode in ("keyword", "vector"):
             assert library.search(words, mode=mode).hits[0].document_id == written.document.uid
-        with working(library, background.Background(library)):
+        with working(library, library.background()):
             until_nothing_waits(library)
         assert library.search(words, mode="vector").hits[0].document_id == written.document.uid
         assert library.verify() == {"default": []}

@@ -46,7 +46,7 @@ def resolve(library: Library, *wanted: str, by: str | None = None) -> DocumentNa
 
 def subject(library: Library, questions: Sequence[Question], **options: Any) -> Subject:
     called = resolve(library, *(document for question in questions for document in question.relevant))
-    return Subject(library.search, library.rank, library.app.catalog, library.collection(), called, **options)
+    return Subject(library.app.catalog, library.search, library.rank, library.collection(), called, **options)
 
 
 def rows(library: Library, *questions: Question, mode: SearchMode = "hybrid", **options: Any) -> dict[str, Row]:

@@ -19,7 +19,6 @@ import pytest
 from pinakes.core.errors import SourceError
 from pinakes.ingestion import Event, Report
 from pinakes.library import Library
-from pinakes.services.sync.staleness import stale
 from pinakes.testing import FILES, write_files
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -247,7 +246,7 @@ def test_a_token_of_the_environment_opens_a_private_repository_and_is_written_no
             assert (report.error, report.added) == (None, len(FILES) + 1)
             told = library.blames.of_results(library.search("text", mode="vector", top_k=50), wait_s=30)
             assert any(hit.blame for hit in told.hits), "the history is asked for with the token, too"
-            [compared] = stale(library.app, library.collection())
+            [compared] = library.staleness.stale(library.collection())
             assert compared.error == ""
             monkeypatch.delenv("FORGE_TOKEN")
             [report] = library.sync()

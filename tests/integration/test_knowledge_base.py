@@ -18,7 +18,7 @@ from pinakes.api.folder_watching import Watching
 from pinakes.compat.staged.watching import kb_resync, kb_status
 from pinakes.core.errors import SourceError
 from pinakes.library import Library
-from pinakes.services.sync.watched import read_again, watched_in
+from pinakes.services.sync.watched import watched_in
 from pinakes.testing import write_files
 
 LONG_S = 30.0
@@ -70,7 +70,7 @@ def resync(library: Library) -> dict[str, Any]:
 def read(library: Library) -> None:
     """Read the folder once, without following it."""
     (watched,) = watched_in(library.settings)
-    read_again(library.app, watched)
+    library.watched.read_again(watched)
 
 
 def test_what_is_put_into_the_folder_is_found_with_tags_and_metadata(library: Library, folder: Path) -> None:

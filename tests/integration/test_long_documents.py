@@ -10,7 +10,7 @@ import pytest
 from pinakes.compat.staged.watching import kb_status
 from pinakes.core.errors import InvalidInput
 from pinakes.library import Library
-from pinakes.services.sync.watched import read_again, watched_in
+from pinakes.services.sync.watched import watched_in
 
 MOST = 100
 LONG = "The pump is checked each week by hand. " * 40
@@ -30,7 +30,7 @@ def opened(home: Path, most: int, **settings: Any) -> Library:
 def files(library: Library) -> dict[str, str]:
     """Return path → status of the files of the knowledge base, once they are read; where one is left out, why."""
     (watched,) = watched_in(library.settings)
-    read_again(library.app, watched)
+    library.watched.read_again(watched)
     data = kb_status.answer(library, {}).data or {}
     return {one["relative_path"]: one.get("error") or one["status"] for one in data["manifest"]["files"]}
 

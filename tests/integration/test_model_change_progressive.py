@@ -14,7 +14,6 @@ from counting_bert import CountingBert
 from progressive_support import StoppedError, small_steps, stop_at, stopped_at_searchable, write_folder
 from working import worker_of
 
-from pinakes.api.background import Background
 from pinakes.library import Library
 from pinakes.models.approximation import ApproximateMap
 from pinakes.models.embedders import EMBEDDERS
@@ -98,7 +97,7 @@ def test_the_head_of_an_answer_is_embedded_by_its_own_model(partly: Library) -> 
 def test_a_server_embeds_the_rest_by_its_own_model(partly: Library, tmp_path: Path) -> None:
     partly.add(str(write_folder(tmp_path / "usual", ["one"])), "usual")
     usual = len(usual_texts(partly))
-    background = worker_of(partly, Background(partly))
+    background = worker_of(partly, partly.background())
     background.start()
     wait_until_exact(partly)
     assert background.stop()
@@ -107,7 +106,7 @@ def test_a_server_embeds_the_rest_by_its_own_model(partly: Library, tmp_path: Pa
 
 
 def test_after_going_back_the_rest_is_embedded_by_the_first_model(partly: Library) -> None:
-    background = worker_of(partly, Background(partly))
+    background = worker_of(partly, partly.background())
     background.start()
     wait_until_exact(partly)
     assert usual_texts(partly) == []

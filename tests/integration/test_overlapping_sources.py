@@ -20,7 +20,6 @@ from pinakes.library import Library
 from pinakes.models.embedders import EMBEDDERS
 from pinakes.services.sync.adding import AddRequest, addition
 from pinakes.services.sync.forecasting import Forecasts
-from pinakes.services.sync.staleness import stale
 from pinakes.settings import SourceSettings
 from pinakes.testing import write_files
 
@@ -355,7 +354,7 @@ def test_what_another_source_holds_is_not_stale(library: Library, tree: Path) ->
     library.add(str(tree))
     library.add(str(tree / "sub"), as_source=True)
     (tree / "sub/x.txt").write_text("no heading, xylem\n", "utf-8")
-    assert [one.count for one in stale(library.app, library.collection())] == [1, 0]
+    assert [one.count for one in library.staleness.stale(library.collection())] == [1, 0]
 
 
 def test_other_patterns_are_said_before_they_remove_anything(library: Library, tree: Path) -> None:

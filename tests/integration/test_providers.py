@@ -17,11 +17,10 @@ from embedding_server import EmbeddingServer, Raw, serving
 from progressive_support import StoppedError, stop_at, write_folder
 from working import worker_of
 
-from pinakes.api import background as module
-from pinakes.api.background import Background
 from pinakes.core.errors import InvalidInput, ModelMismatch, ModelUnavailable, TooCostly
 from pinakes.library import Library
 from pinakes.parsing import READERS
+from pinakes.services.collections import background as module
 from pinakes.services.documents.editing import WrittenDocument
 from pinakes.services.documents.planned_changes import Draft
 
@@ -144,7 +143,7 @@ def test_a_server_embeds_what_waits_once_the_provider_is_back(
     server.stop()
     report = library.add(str(folder))
     assert (report.pending, report.embedded) == (report.chunks, 0)
-    background = worker_of(library, Background(library))
+    background = worker_of(library, library.background())
     background.start()
     try:
         server.start()
@@ -255,7 +254,7 @@ def test_a_server_does_not_ask_for_a_refused_text_again_and_again(
     refused = Raw(400, b"input is too long")
     server.reply = lambda texts, before: refused if any("badger" in text for text in texts) else None
     server.start()
-    background = worker_of(library, Background(library))
+    background = worker_of(library, library.background())
     background.start()
     deadline = time.monotonic() + LONG_S
     while "1 chunk has no vector" not in caplog.text and time.monotonic() < deadline:
@@ -313,7 +312,7 @@ def test_a_server_does_not_spend_unasked_either(
     monkeypatch.setattr(module.Background, "look_every_s", 0.02)
     library = provided(embedding__price_per_million=1.0, embedding__ask_above=0.0)
     library.add(str(folder))
-    background = worker_of(library, Background(library))
+    background = worker_of(library, library.background())
     background.start()
     deadline = time.monotonic() + LONG_S
     while "spent unasked" not in caplog.text and time.monotonic() < deadline:

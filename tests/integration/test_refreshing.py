@@ -16,7 +16,6 @@ from pinakes.core.caller import Caller, calling
 from pinakes.core.records import Hit, Results, SourceState
 from pinakes.library import Library
 from pinakes.parsing import READERS
-from pinakes.services.sync.staleness import stale
 from pinakes.testing import write_files
 
 Open = Callable[..., Library]
@@ -277,31 +276,31 @@ class TestWhatIsStale:
         keys.write_text("# First\n\nAnother text.\n")
         (docs / "second.md").unlink()
         write_files(docs, {"new/fourth.md": "# Fourth\n"})
-        [found] = stale(library.app, library.collection())
+        [found] = library.staleness.stale(library.collection())
         assert (found.changed, found.missing, found.new) == (("first.md",), ("second.md",), ("new/fourth.md",))
         assert (found.current, found.count, found.location) == (1, 3, str(docs))
 
     def test_looking_changes_nothing(self, library: Library, keys: Path) -> None:
         keys.write_text("# First\n\nAnother text.\n")
-        assert stale(library.app, library.collection()) == stale(library.app, library.collection())
+        assert library.staleness.stale(library.collection()) == library.staleness.stale(library.collection())
         [report] = library.sync()
         assert (report.changed, report.unchanged) == (1, 2)
-        [found] = stale(library.app, library.collection())
+        [found] = library.staleness.stale(library.collection())
         assert (found.current, found.count) == (3, 0)
 
     def test_a_file_that_was_only_touched_is_current(self, library: Library, keys: Path) -> None:
         keys.write_text(keys.read_text())
-        [found] = stale(library.app, library.collection())
+        [found] = library.staleness.stale(library.collection())
         assert (found.current, found.count) == (3, 0)
 
     def test_a_file_that_was_left_out_and_changed_since_counts_as_changed(self, library: Library, docs: Path) -> None:
         write_files(docs, {"a.md": "# A\n"})
         (docs / "b.md").write_bytes(b"\x00\x01" * 500)
         library.add(str(docs))
-        [found] = stale(library.app, library.collection())
+        [found] = library.staleness.stale(library.collection())
         assert found.count == 0
         (docs / "b.md").write_text("# B\n\nA text now.\n")
-        [found] = stale(library.app, library.collection())
+        [found] = library.staleness.stale(library.collection())
         assert found.changed == ("b.md",)
 
     def test_a_folder_that_is_not_there_is_told_and_the_others_are_looked_at(
@@ -310,7 +309,7 @@ class TestWhatIsStale:
         other = write_files(tmp_path / "other", {"a.md": "# A\n"})
         library.add(str(other))
         other.rename(tmp_path / "elsewhere")
-        here, there = stale(library.app, library.collection())
+        here, there = library.staleness.stale(library.collection())
         assert (here.error, here.current) == ("", 3)
         assert "does not exist" in there.error
 
@@ -323,7 +322,7 @@ class TestWhatIsStale:
         (docs / "b.md").unlink()
         write_files(docs, {"d.md": "# D\n"})
         commit(docs)
-        [found] = stale(library.app, library.collection())
+        [found] = library.staleness.stale(library.collection())
         assert (found.changed, found.missing, found.new, found.current) == (("a.md",), ("b.md",), ("d.md",), 1)
         [report] = library.sync()
         assert (report.added, report.changed, report.removed) == (1, 1, 1)

@@ -19,7 +19,6 @@ from pinakes.core.caller import Caller, calling
 from pinakes.core.errors import InvalidInput, InvalidSetting, NotFound, SourceError
 from pinakes.library import Library
 from pinakes.services.sync.forecasting import Forecasts
-from pinakes.services.sync.staleness import stale
 from pinakes.services.sync.syncing import SourceStatus
 from pinakes.settings import SourceSettings
 from pinakes.sources.credentials import git_settings, token_of
@@ -248,13 +247,13 @@ def test_nobody_says_that_a_document_goes_which_is_kept(open_library: OpenLibrar
     library.sync()
     (notes / "tea.md").unlink()
     assert Forecasts(library.app).forecast("default", library.settings.sources[0]).removed == 0
-    [found] = stale(library.app, library.collection())
+    [found] = library.staleness.stale(library.collection())
     assert (found.missing, found.kept, found.current, found.count) == ((), ("tea.md",), 1, 0)
     answer = library.search("green tea", mode="keyword", refresh="auto")
     assert any("its document stays" in note for note in answer.notes)
     deleting = open_library(**with_sources({"location": str(notes)}))
     assert Forecasts(deleting.app).forecast("default", deleting.settings.sources[0]).removed == 1
-    [found] = stale(deleting.app, deleting.collection())
+    [found] = deleting.staleness.stale(deleting.collection())
     assert found.missing == ("tea.md",)
 
 
@@ -263,7 +262,7 @@ def test_a_source_that_was_never_read_is_named_among_what_is_stale(
 ) -> None:
     open_library(**with_sources({"location": str(notes)})).sync()
     library = open_library(**with_sources({"location": str(notes)}, {"location": str(docs)}))
-    read, unread = stale(library.app, library.collection())
+    read, unread = library.staleness.stale(library.collection())
     assert (read.error, unread.location) == ("", str(docs))
     assert "was not read yet" in unread.error
 
@@ -279,7 +278,7 @@ def test_what_was_kept_of_a_repository_goes_once_the_settings_say_so(
     commit(repository)
     [report] = keeping.sync()
     assert (report.removed, paths(keeping)) == (0, ["docs/otter.md", "x.py"])
-    [found] = stale(keeping.app, keeping.collection())
+    [found] = keeping.staleness.stale(keeping.collection())
     assert (found.kept, found.current, found.count) == (("docs/otter.md",), 1, 0)
     deleting = open_library(**with_sources(source))
     [report] = deleting.sync()

@@ -14,7 +14,6 @@ from sqlalchemy import select
 from working import worker_of
 
 from pinakes import chunking, parsing
-from pinakes.api.background import Background
 from pinakes.catalog import embeddings, sources
 from pinakes.catalog.schema import chunks, documents
 from pinakes.core.errors import IndexTooNew
@@ -191,7 +190,7 @@ class TestSyncing:
 
 class TestInTheBackground:
     def test_a_server_builds_the_index_while_the_old_one_answers(self, library: Library, home: Path) -> None:
-        background = worker_of(library, Background(library))
+        background = worker_of(library, library.background())
         background.start()
         deadline = time.monotonic() + LONG_S
         while index_folders(home) != {"1-2"}:

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 from working import worker_of
 
-from pinakes.api import background as module
-from pinakes.api.background import Background
 from pinakes.catalog import summaries
 from pinakes.core.errors import ModelUnavailable
 from pinakes.library import Library
 from pinakes.models.embedders import EMBEDDERS
+from pinakes.services.collections import background as module
 from pinakes.testing import write_files
 
 SUMMARY = "What the night shift of the lighthouse writes into its log book."
@@ -82,7 +81,7 @@ def test_while_there_is_no_model_they_wait_and_that_is_said(library: Library) ->
 def test_a_server_takes_them_behind_its_back(library: Library, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module.Background, "look_every_s", 0.01)
     monkeypatch.setattr(module.Background, "pauses", (0.05, 0.05))
-    background = worker_of(library, Background(library))
+    background = worker_of(library, library.background())
     background.start()
     model.touch()
     deadline = time.monotonic() + LONG_S

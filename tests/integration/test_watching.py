@@ -21,7 +21,7 @@ from pinakes.catalog import events
 from pinakes.ingestion import Report
 from pinakes.library import Library
 from pinakes.parsing import READERS
-from pinakes.services.sync.watched import WatchedFolder, WatchStatus, concerns, courses
+from pinakes.services.sync.watched import WatchedFolder, WatchStatus
 from pinakes.settings import SourceSettings
 from pinakes.testing import write_files
 
@@ -59,7 +59,7 @@ class Followed:
 
     @property
     def course(self) -> WatchStatus | None:
-        return courses(self.library.app).get(self.watched.key)
+        return self.library.watched.statuses().get(self.watched.key)
 
     def total(self, what: str) -> int:
         return sum(getattr(report, what) for report in list(self.runs))
@@ -294,7 +294,7 @@ def test_changes_of_what_is_left_out_are_not_worth_a_run(
 ) -> None:
     write_files(docs, dict.fromkeys((".git/index", "node_modules/m.js", "a.log", "a.md"), "x"))
     write_files(docs, {".gitignore": "*.log\n", "empty.md": ""})
-    assert concerns(library.app, WatchedFolder("default", SourceSettings(location=str(docs))), paths) is concerned
+    assert library.watched.concerns(WatchedFolder("default", SourceSettings(location=str(docs))), paths) is concerned
 
 
 def test_a_folder_that_vanishes_takes_nothing_with_it_and_is_followed_again_when_it_is_back(

@@ -38,6 +38,9 @@ TEST_LINES = 800
 FUNCTION_LINES = 60
 FACADE_LINES = 10
 PORT_METHODS = 8
+INTERFACES = ("api", "cli", "compat", "tools")
+PARTS = {"app", "catalog", "_catalog"}
+"""What a library and its services put together; nobody above them takes it from them."""
 LEVELS = 12
 """Of the folders and files of the trunk, by what they import."""
 REPEATED_NAMES = 42
@@ -113,6 +116,25 @@ def test_methods_of_the_facade_only_delegate() -> None:
             if length > FACADE_LINES:
                 long[method.name] = length
     assert long == {}
+
+
+def test_interfaces_reach_around_no_service() -> None:
+    """What they may not import they may not take from a library either: its parts, its catalogue, a transaction."""
+    interfaces = [path for folder in INTERFACES for path in files(f"src/pinakes/{folder}")]
+    assert len(interfaces) > 50
+    reaches = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in [*interfaces, SOURCE / "library.py"]
+        for node in ast.walk(tree(path))
+        if (isinstance(node, ast.Attribute) and path in interfaces and node.attr in PARTS)
+        or (isinstance(node, ast.With) and any(_begins_transaction(item.context_expr) for item in node.items))
+    ]
+    assert reaches == []
+
+
+def _begins_transaction(opened: ast.expr) -> bool:
+    called = opened.func if isinstance(opened, ast.Call) else opened
+    return isinstance(called, ast.Attribute) and called.attr in {"read", "write"}
 
 
 def test_ports_stay_narrow() -> None:

@@ -14,6 +14,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from pydantic_core import from_json, to_json
@@ -28,12 +29,11 @@ from pinakes.api.html_pages import refused_page
 from pinakes.api.instance import COMMANDS
 from pinakes.api.mcp import PATH as MCP
 from pinakes.api.service import Service
-from pinakes.catalog import keys
-from pinakes.catalog.keys import Key
 from pinakes.core import caller
 from pinakes.core.caller import Caller, calling
 from pinakes.core.errors import PinakesError, RateLimited, Refused, Unauthorized, http_status
 from pinakes.schemas.envelope import PREFIX, about, as_response, of_this_interface, refused
+from pinakes.services.keys import BEGINNING, Key, to_be_noted
 from pinakes.settings import ServerSettings
 from pinakes.tools.declare import described
 
@@ -100,7 +100,7 @@ class Access:
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
-        self._catalog = service.library.app.catalog
+        self._keys = service.library.keys
         self._workers = service.workers
         self._local_key = service.local_key.encode()
         self._required = needs_keys(service.settings.server)
@@ -161,10 +161,10 @@ class Access:
         if self._local_key and hmac.compare_digest(token.encode(), self._local_key):
             return Caller()
         address = (scope.get("client") or ("",))[0]
-        if not self._required and not token.startswith(keys.BEGINNING):
+        if not self._required and not token.startswith(BEGINNING):
             self._rates.take(f"at {address}", self._per_minute)
             return Caller()
-        key = await asyncio.to_thread(self._key, token) if token else None
+        key = await asyncio.to_thread(self._keys.of_secret, token) if token else None
         if key is None:
             self._rates.take(f"at {address}", self._per_minute)
             raise _unknown(token)
@@ -174,24 +174,16 @@ class Access:
         who.check(need)
         return who
 
-    def _key(self, token: str) -> Key | None:
-        with self._catalog.read() as connection:
-            return keys.of_secret(connection, token)
-
     def _note(self, key: Key) -> None:
         """Note that a key is used; nobody waits for that."""
-        if keys.to_be_noted(key) and key.id not in self._noting:
+        if to_be_noted(key) and key.id not in self._noting:
             task = asyncio.create_task(self._written(key))
             self._noting[key.id] = task
             task.add_done_callback(lambda _: self._noting.pop(key.id))
 
     async def _written(self, key: Key) -> None:
-        def write() -> None:
-            with self._catalog.write() as connection:
-                keys.used(connection, key)
-
         with suppress(PinakesError):  # the catalogue is busy: the next request tries again
-            await self._workers.run(write, writes=True)
+            await self._workers.run(partial(self._keys.used, key), writes=True)
 
 
 def needs_keys(server: ServerSettings) -> bool:

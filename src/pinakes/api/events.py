@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from typing import Annotated, Final
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Annotated, Final, TypeAlias
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic_core import to_json
 from starlette.responses import StreamingResponse
 
 from pinakes.api.service import Service
-from pinakes.catalog import events
-from pinakes.catalog.events import Event
 from pinakes.core import caller
 from pinakes.core.errors import InvalidInput
 from pinakes.schemas.envelope import PREFIX, ErrorResponse
-from pinakes.settings import EventKind
+from pinakes.services.events import KINDS, Event, kinds_of
 
 PATH: Final = f"{PREFIX}/events"
 
@@ -30,14 +29,7 @@ _LONGEST_S = 300.0
 _BATCH = 200
 _RETRY_MS = 1000
 
-
-@dataclass(frozen=True, slots=True)
-class EventQuery:
-    """What a stream tells of: ``kinds`` () = all, ``collections`` None = all that ``visible`` has, None = all."""
-
-    kinds: tuple[EventKind, ...]
-    collections: tuple[str, ...] | None
-    visible: tuple[str, ...] | None
+_Look: TypeAlias = Callable[[int], tuple[int, list[Event], int]]
 
 
 def routes(service: Service) -> APIRouter:
@@ -54,7 +46,7 @@ def routes(service: Service) -> APIRouter:
     )
     async def stream(
         request: Request,
-        kinds: Annotated[str, Query(description=f"Only these, with commas between: {', '.join(events.KINDS)}.")] = "",
+        kinds: Annotated[str, Query(description=f"Only these, with commas between: {', '.join(KINDS)}.")] = "",
         collections: Annotated[str, Query(description="Only of these collections, with commas between.")] = "",
         after: Annotated[
             str, Query(description="Begin after the event of this number; none = with the next one.")
@@ -64,14 +56,15 @@ def routes(service: Service) -> APIRouter:
 
         The header `Last-Event-ID`, which browsers send by themselves, wins over `after`. A stream ends after five
         minutes; ask again from the last number."""
-        wanted = EventQuery(
-            events.kinds_of(_parts(kinds)), tuple(_parts(collections)) or None, caller.current().collections
+        visible, within = caller.current().collections, tuple(_parts(collections)) or None
+        look = partial(
+            service.library.events.after, most=_BATCH, kinds=kinds_of(_parts(kinds)), within=within, visible=visible
         )
         position = _number(request.headers.get("last-event-id") or after)
         if position is None:
-            position = await asyncio.to_thread(_newest, service)
+            position = await asyncio.to_thread(service.library.events.newest)
         return StreamingResponse(
-            _told(service, wanted, position),
+            _told(look, position, service.ending),
             media_type="text/event-stream",
             headers={"cache-control": "no-store", "x-accel-buffering": "no"},
         )
@@ -79,12 +72,12 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
-async def _told(service: Service, wanted: EventQuery, position: int) -> AsyncIterator[bytes]:
+async def _told(look: _Look, position: int, ending: threading.Event) -> AsyncIterator[bytes]:
     """Yield events after ``position``, and a comment now and then, so that either side sees when the other is gone."""
     yield f"retry: {_RETRY_MS}\n\n".encode()
     begun = said = time.monotonic()
-    while not service.ending.is_set() and time.monotonic() - begun < _LONGEST_S:
-        position, found, lost = await asyncio.to_thread(_next, service, wanted, position)
+    while not ending.is_set() and time.monotonic() - begun < _LONGEST_S:
+        position, found, lost = await asyncio.to_thread(look, position)
         if lost:
             yield b"event: missed\ndata: %b\n\n" % to_json({"kind": "missed", "count": lost})
         for event in found:
@@ -96,25 +89,6 @@ async def _told(service: Service, wanted: EventQuery, position: int) -> AsyncIte
             said = time.monotonic()
             yield f"id: {position}\n: waiting\n\n".encode()
         await asyncio.sleep(_LOOK_EVERY_S)
-
-
-def _next(service: Service, wanted: EventQuery, position: int) -> tuple[int, list[Event], int]:
-    """Return the number from which to go on, what is wanted of the events after ``position``, and how many are lost.
-
-    Those were dropped before anybody looked.
-    """
-    with service.library.app.catalog.read() as connection:
-        newest = events.newest(connection)
-        if newest <= position:
-            return min(position, newest), [], 0
-        lost = events.missed(connection, position)
-        found = events.after(connection, position, _BATCH, wanted.kinds, wanted.collections, wanted.visible)
-    return (found[-1].id if len(found) == _BATCH else newest), found, lost
-
-
-def _newest(service: Service) -> int:
-    with service.library.app.catalog.read() as connection:
-        return events.newest(connection)
 
 
 def _line(event: Event) -> bytes:

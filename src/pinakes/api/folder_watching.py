@@ -15,14 +15,12 @@ from typing import TypeAlias
 
 from pinakes.api.debounce import EVERYTHING, Debounce
 from pinakes.api.filesystems import tells_of_changes
-from pinakes.catalog.engine import now
-from pinakes.catalog.jobs import Job
 from pinakes.core.caller import Caller
 from pinakes.core.errors import PinakesError, SourceError, storing
 from pinakes.core.ports import Source
 from pinakes.core.records import Skipped
 from pinakes.ingestion import Event, Report
-from pinakes.jobs.queue import Stopped
+from pinakes.jobs.queue import Job, Stopped
 from pinakes.jobs.worker import Running, Task
 from pinakes.library import Library
 from pinakes.services.sync.watched import (
@@ -30,10 +28,6 @@ from pinakes.services.sync.watched import (
     Doing,
     WatchedFolder,
     WatchStatus,
-    concerns,
-    make_sure,
-    note_trouble,
-    read_again,
     summary,
     watched_in,
 )
@@ -120,7 +114,7 @@ class _Follower:
         on_read: OnRead,
     ) -> None:
         self._library = library
-        self._app = library.app
+        self._folders = library.watched
         self._settings = library.settings.watch
         self._watched = watched
         self._root = watched.root
@@ -128,7 +122,7 @@ class _Follower:
         self._turn = turn
         self._say = say
         self._on_read = on_read
-        self._course = WatchStatus("reading", now())
+        self._course = WatchStatus("reading")
         self._there: tuple[int, int] | None = None
         self._told = ""
         self._troubles = 0
@@ -167,7 +161,7 @@ class _Follower:
                 self._root.mkdir(parents=True, exist_ok=True)  # a place of ours, for others to put files in
         there = self._identity()
         if self._troubles or self._there not in (None, there):
-            make_sure(self._app, self._watched)
+            self._folders.make_sure(self._watched)
         self._there = there
         with closing(self._ticks()) as ticks:
             next(ticks, None)  # from now on no change is missed
@@ -185,7 +179,7 @@ class _Follower:
                 if EVERYTHING in ready:
                     self._read(None)
                     everything_at = time.monotonic() + _EVERYTHING_S
-                elif ready and concerns(self._app, self._watched, ready):
+                elif ready and self._folders.concerns(self._watched, ready):
                     self._read(ready)
 
     def _identity(self) -> tuple[int, int]:
@@ -244,7 +238,7 @@ class _Follower:
 
     def _polled(self) -> Iterator[frozenset[str]]:
         """Yield what looking at everything shows to have changed."""
-        with closing(self._app.source(self._watched.source)) as source:
+        with closing(self._folders.source(self._watched)) as source:
             before, next_at = _looks(source), 0.0
             yield frozenset()
             while True:
@@ -269,7 +263,7 @@ class _Follower:
 
         self._tell("reading", self._course.message)
         with self._turn if paths is None else nullcontext():  # a first run may take long
-            report = read_again(self._app, self._watched, paths, on_event)
+            report = self._folders.read_again(self._watched, paths, on_event)
         self._troubles, self._told = 0, ""
         self._retry.note(report)
         for entry in self._retry.fresh[:_MOST_FAILURES_SAID]:
@@ -279,7 +273,7 @@ class _Follower:
 
     def _tell(self, doing: Doing, message: str = "") -> None:
         if (doing, message) != (self._course.doing, self._course.message):
-            self._course = WatchStatus(doing, now(), message)
+            self._course = WatchStatus(doing, message=message)
         self._running.progress = asdict(self._course)
 
     def _trouble(self, error: Exception) -> None:
@@ -291,7 +285,7 @@ class _Follower:
             _log.warning("%s is not followed: %s", self._root, words, exc_info=None if known else error)
             try:
                 self._tell("waiting", words)
-                note_trouble(self._app, self._watched, words)
+                self._folders.note_trouble(self._watched, words)
             except PinakesError as failure:
                 _log.warning("that cannot be noted: %s", failure)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
+from typing import Any
 
 from pinakes.core import caller
 from pinakes.core.wording import counted
@@ -28,6 +29,7 @@ _MOST_COLLECTIONS = 20
 _MOST_ABOUT, _MOST_NAME = 200, 40
 """Characters of what is told of a collection, and of a name."""
 _MOST_ORIGINS = 3
+_PATIENCE_S = 2
 _KINDS = "SELECT collection_id, kind, count(*) FROM documents GROUP BY 1, 2 ORDER BY 3 DESC"
 _ORIGINS = "SELECT collection_id, location, count(*) FROM sources GROUP BY 1, 2 ORDER BY 2"
 
@@ -88,7 +90,7 @@ def _heading(settings: Settings, first: str, names: Sequence[str]) -> str:
 
 def _held(settings: Settings) -> dict[str, str]:
     """Return name → what a collection holds, of those that the caller may use: the configured and the kept ones."""
-    kept = _kept(settings.home)
+    kept = _kept(settings)
     names = [*kept, *(name for name in settings.collections if name not in kept)]
     found: dict[str, str] = {}
     for name in filter(caller.current().sees, names):
@@ -126,22 +128,16 @@ class _Kept:
     origin: str = ""
 
 
-def _kept(home: Path) -> dict[str, _Kept]:
+def _kept(settings: Settings) -> dict[str, _Kept]:
     """Return what the collections in the catalogue hold, read without loading its library.
 
     Nothing is returned where that fails: the greeting is a courtesy.
     """
-    file = home / "catalog.db"
-    if not file.is_file():
-        return {}
     try:
-        connection = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=0.1)
-        try:
+        with closing(_connected(settings)) as connection:
             rows = connection.execute("SELECT id, name, description FROM collections ORDER BY name").fetchall()
             kinds, origins = _grouped(connection, _KINDS), _grouped(connection, _ORIGINS)
-        finally:
-            connection.close()
-    except sqlite3.Error:
+    except Exception:  # noqa: BLE001 - of one of two drivers, which may be missing, or of a folder that is none
         return {}
     return {
         name: _Kept(about, sum(kinds[key].values()), tuple(kinds[key]), _origin(list(origins[key])))
@@ -149,7 +145,17 @@ def _kept(home: Path) -> dict[str, _Kept]:
     }
 
 
-def _grouped(connection: sqlite3.Connection, query: str) -> defaultdict[int, dict[str, int]]:
+def _connected(settings: Settings) -> Any:
+    """Return a connection to the catalogue by its driver alone."""
+    if settings.catalog.url:
+        import psycopg
+
+        return psycopg.connect(settings.catalog.url, connect_timeout=_PATIENCE_S)
+    file = settings.home / "catalog.db"
+    return sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=0.1)
+
+
+def _grouped(connection: Any, query: str) -> defaultdict[int, dict[str, int]]:
     """Return collection → what its rows have in common → how many they are, the most first."""
     found = defaultdict[int, dict[str, int]](dict)
     for key, value, count in connection.execute(query):

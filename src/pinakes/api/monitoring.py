@@ -14,9 +14,7 @@ from pydantic_core import to_json
 from pinakes.api.instance import HEADER
 from pinakes.api.service import Service
 from pinakes.core.records import JSON
-from pinakes.jobs.queue import open_queue
 from pinakes.library import CollectionStatus
-from pinakes.services.sync.watched import described
 from pinakes.tools.exactness import counted, distinct, exact_share
 
 
@@ -66,10 +64,9 @@ def _health(service: Service) -> dict[str, JSON]:
     }
     if not every and (missing := service.library.naming.missing()):
         components["note"] = missing
-    if following := described(service.library.app):
+    if following := service.library.watched.described():
         components["following"] = following
-    queue = open_queue(service.library.app.catalog, service.settings.home)
-    if jobs := Counter(job.state for job in queue.list_all()):
+    if jobs := Counter(job.state for job in service.library.jobs.list_all()):
         components["jobs"] = jobs
     log = service.library.audit.status()
     if log.lost or log.problem:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from pinakes.catalog.jobs import Job, job_key
 from pinakes.core.caller import Caller
 from pinakes.core.schedules import zone_of
+from pinakes.jobs.queue import Job, job_key
 from pinakes.jobs.worker import Running, Task
 from pinakes.library import Library
 from pinakes.services.sync.syncing import LONGEST_PAUSE_S, Place, SyncPlan, next_run
-from pinakes.services.sync.watched import WatchedFolder, read_again, summary
+from pinakes.services.sync.watched import WatchedFolder, summary
 
 _CLOCK_STEP_S = 1.0
 """A clock that goes back by more than this was put back."""
@@ -61,7 +61,8 @@ class Scheduling(Task):
         before, self._looked = self._looked, self._clock()
         if self._looked < before - timedelta(seconds=_CLOCK_STEP_S):
             self._due.clear()
-        syncing, version = self._library.syncing, self._library.app.catalog.version()
+        syncing = self._library.syncing
+        version = syncing.version()
         if version != self._version:
             self._plans = {job_key(self.kind, *plan.place): plan for plan in syncing.plans()}
             self._retries, self._version = syncing.first_retries(), version
@@ -85,8 +86,8 @@ class Scheduling(Task):
         paths = None if whole else self._library.syncing.paths_to_retry(plan.place, self._clock())
         if paths != []:
             watched = WatchedFolder(plan.collection, plan.source)
-            report = read_again(
-                self._library.app, watched, paths, lambda event: running.note(event.stage, event.done, event.total)
+            report = self._library.watched.read_again(
+                watched, paths, lambda event: running.note(event.stage, event.done, event.total)
             )
             if words := summary(report):
                 self._say(f"{plan.name} → {plan.collection}: {words}")

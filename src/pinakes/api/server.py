@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Self, TypeAlias
 
@@ -19,7 +19,6 @@ import uvicorn
 from fastapi import FastAPI
 
 from pinakes.api import descriptors
-from pinakes.api.background import Background
 from pinakes.api.connections import Connections, http_protocol, network_names, socket_protocol
 from pinakes.api.folder_watching import Watching
 from pinakes.api.guard import is_loopback, is_unspecified
@@ -29,12 +28,10 @@ from pinakes.api.replicas import Replicas, Role
 from pinakes.api.scheduling import Scheduling
 from pinakes.api.startup import Startup
 from pinakes.api.threads import RequestThreads
-from pinakes.api.webhooks import Webhooks
-from pinakes.catalog import Catalog, keys
 from pinakes.core.errors import Busy, PinakesError, Refused
-from pinakes.jobs.queue import open_queue
 from pinakes.jobs.worker import Worker
 from pinakes.library import Library
+from pinakes.services.keys import any_valid
 from pinakes.settings import ServerSettings, Settings
 from pinakes.sources import git_process
 
@@ -52,7 +49,7 @@ Part: TypeAlias = Startup | Worker | Replicas
 
 def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -> None:
     """See ``pinakes.api.serve``."""
-    check_exposure(settings.server, lambda: _has_keys(settings))
+    check_exposure(settings.server, lambda: any_valid(settings))
     descriptors.raise_limit()
     listener = bind(settings.server)
     url, leaving = url_of(listener), TimedExit(settings.server.shutdown_s)
@@ -60,8 +57,8 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
         instance_id, local_key = new_id(), new_id()
         startup = Startup(library, reindex=reindex, url=url, on_failure=lambda: server.stop())
         scheduling = Scheduling(library, ready=lambda: not startup.reading)
-        tasks = [startup, scheduling, Watching(library), Webhooks(library), Background(library)]
-        worker = Worker(open_queue(library.app.catalog, settings.home), tasks)
+        tasks = [startup, scheduling, Watching(library), library.webhooks(), library.background()]
+        worker = Worker(library.jobs, tasks)
         parts: list[Part] = [startup, worker]
         if settings.server.workers > 1:
             role = Role(settings, instance_id, local_key)
@@ -242,13 +239,6 @@ def check_exposure(server: ServerSettings, has_keys: Callable[[], bool] = lambda
             f"{server.host or 'Every address'} can be reached from other machines, and there is no authentication.",
             hint="Make a key (pinakes keys create NAME), bind 127.0.0.1, or allow it: --no-auth.",
         )
-
-
-def _has_keys(settings: Settings) -> bool:
-    if not settings.catalog.url and not (settings.home / "catalog.db").exists():
-        return False
-    with closing(Catalog.of(settings)) as catalog, catalog.read() as connection:
-        return keys.any_valid(connection)
 
 
 def bind(server: ServerSettings) -> socket.socket:

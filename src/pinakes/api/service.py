@@ -15,7 +15,6 @@ from pinakes.api.threads import RequestThreads
 from pinakes.core.errors import Busy, PinakesError
 from pinakes.core.records import JSON
 from pinakes.library import Library
-from pinakes.services.sync.watched import being_read_first
 from pinakes.settings import Settings
 from pinakes.tools import Outcome, Tool
 
@@ -131,5 +130,5 @@ class Service:
 
     def _reads_base(self) -> bool:
         """Say whether the folder of the knowledge base is still read for the first time."""
-        self._base_read = self._base_read or not being_read_first(self.library.app)
+        self._base_read = self._base_read or not self.library.watched.being_read_first()
         return not self._base_read

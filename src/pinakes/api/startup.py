@@ -11,13 +11,11 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from pinakes.catalog.jobs import Job, job_key
-from pinakes.core.errors import ModelMismatch, ModelUnavailable, NotFound, PinakesError
-from pinakes.core.ports import Embedder, VectorQuery
-from pinakes.core.records import JSON, Float32
+from pinakes.core.errors import ModelUnavailable, NotFound, PinakesError
+from pinakes.core.records import JSON
 from pinakes.core.wording import counted
 from pinakes.ingestion import Event, Report
-from pinakes.jobs.queue import Stopped
+from pinakes.jobs.queue import Job, Stopped, job_key
 from pinakes.jobs.worker import Running, Task
 from pinakes.library import CollectionStatus, Library
 from pinakes.platform.disk import folder_bytes
@@ -30,7 +28,6 @@ _FILES_PER_LINE = 50
 _MOST_COLLECTIONS = 20
 _ENDPOINTS = ("/search", "/health", "/stats", "/docs", "/mcp")
 _STOP_TIMEOUT_S = 8.0
-_WARMING_TEXT = "warm up"
 
 
 class Startup(Task):
@@ -51,7 +48,7 @@ class Startup(Task):
         say: Callable[[str], None] | None = None,
         on_failure: Callable[[], None] | None = None,
     ) -> None:
-        self._library = library
+        self._library, self._loading = library, library.loading
         self._reindex = reindex
         self._url = url
         self._say = say or partial(print, file=sys.stderr, flush=True)
@@ -139,8 +136,7 @@ class Startup(Task):
             self._warm_up()
             self._welcome()
             if self._waiting:
-                with self._library.app.catalog.write():
-                    pass  # nothing can be read into a home that cannot be written: that is told at once
+                self._loading.check_writable()  # that nothing can be read into the home is told at once
 
     @contextmanager
     def _starting(self) -> Iterator[None]:
@@ -164,24 +160,16 @@ class Startup(Task):
             self._on_failure()
 
     def _warm_up(self) -> None:
-        app = self._library.app
-        queries: dict[Embedder, Float32] = {}
+        records = self._library.collections()
         try:
-            wanted = [app.embedder_of(record) for record in self._library.collections()]
-            for embedder in dict.fromkeys(wanted if wanted and not self._waiting else [*wanted, app.embedder]):
-                queries[embedder] = embedder.embed_query(_WARMING_TEXT)
+            self._loading.load_models(records, usual=not records or bool(self._waiting))
             self.model_loaded = True
         except ModelUnavailable as error:
             self._say(f"Searching by keywords only: {error}")
         for record in self._library.collections():
             self._check()
             if record.name not in self._waiting:
-                found, index = app.index(record.name)
-                query = queries.get(app.embedder_of(found))
-                if query is not None:
-                    with suppress(ModelMismatch):
-                        app.check_model(found)
-                        index.vector(VectorQuery(query, 1))  # its first search takes longer
+                self._loading.load_index(record.name)
         self._warm.set()
 
     def _welcome(self) -> None:
@@ -254,7 +242,12 @@ class Startup(Task):
         """Take note of what happens; what is being embedded in a first ingest of ``name`` is found by words."""
         self._events[event.stage] = event
         self._progress.see(event)
-        if event.stage == "embed" and not self._reindex and name not in self._by_words and self._has_words(name):
+        if (
+            event.stage == "embed"
+            and not self._reindex
+            and name not in self._by_words
+            and self._loading.has_words(name)
+        ):
             self._by_words.add(name)
         if event.stage == "read" and event.done and event.done % _FILES_PER_LINE == 0:
             self._say(f"  {event.done} of {event.total} files read")
@@ -262,10 +255,6 @@ class Startup(Task):
         elif time.perf_counter() - self._said >= LINE_EVERY_S:
             self._said = time.perf_counter()
             self._say(f"  {self._progress.words()}")
-
-    def _has_words(self, name: str) -> bool:
-        """Say whether the keyword index of a collection has chunks."""
-        return bool(self._library.app.index(name)[1].describe().get("keyword_chunks"))
 
     def _check(self) -> None:
         if self._stop.is_set():

@@ -81,21 +81,19 @@ class LocalServer:
     """This process: the same MCP application that serves HTTP, called without a network."""
 
     def __init__(self, settings: Settings) -> None:
-        from pinakes.api.background import Background
         from pinakes.api.callers import Callers
         from pinakes.api.folder_watching import Watching
         from pinakes.api.mcp import create_mcp, create_mcp_app
         from pinakes.api.service import Service
         from pinakes.api.startup import Startup
         from pinakes.api.threads import RequestThreads
-        from pinakes.jobs.queue import open_queue
         from pinakes.jobs.worker import Worker
         from pinakes.library import Library
 
         self._library = Library(settings)
         self._startup = Startup(self._library)
-        tasks = [self._startup, Watching(self._library), Background(self._library)]
-        self._worker = Worker(open_queue(self._library.app.catalog, settings.home), tasks)
+        tasks = [self._startup, Watching(self._library), self._library.background()]
+        self._worker = Worker(self._library.jobs, tasks)
         self._workers = RequestThreads(settings.server.search_timeout_s, settings.server.write_timeout_s)
         self._app = create_mcp_app(create_mcp(Service(self._library, self._workers, self._startup)))
         self._asked = Callers(self._app)

@@ -17,9 +17,10 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.generations import require
 from pinakes.catalog.home import Home
 from pinakes.catalog.sources import SourceRecord
+from pinakes.catalog.transactions import within
 from pinakes.core.errors import IndexCorrupt, IndexTooNew, ModelUnavailable, NotFound, StorageFull
 from pinakes.core.ports import Embedder, Index, Lookable, Remote, Source, Vocabulary
-from pinakes.core.records import JSON, Filter, Int64
+from pinakes.core.records import JSON
 from pinakes.core.traffic import Traffic
 from pinakes.indexes import open_index
 from pinakes.indexes.updater import Fill, IndexUpdater
@@ -59,10 +60,15 @@ class App:
         self.settings = settings
         self.catalog = Catalog.of(settings)
         self._known = collections.CollectionCache(self.catalog)
+        self.records = within(self.catalog.read, collections.list_all)
+        self._ids = within(self.catalog.read, collections.ids)
+        self._select = within(self.catalog.read, selection.matching)
         self.embedder = embedder or open_embedder(settings.embedding, settings.cache)
         self.home = Home(settings.home, writable=not self.catalog.unwritable)
         if self.catalog.unwritable:
             _log.warning(_ONLY_READ, self.catalog.unwritable)
+        else:
+            self.home.belongs_to(self.catalog.epoch(), is_shared=self.catalog.is_shared)
         self.workers = WorkerProcesses(settings.ingest)
         self._vocabulary = vocabulary_of(self.embedder, settings)
         self._own = OwnModels(settings, self.catalog, self.index)
@@ -86,8 +92,7 @@ class App:
         self.query_vectors = QueryVectors(self.embedder, settings.search.remembered_queries)
         self.refiner = HeadRefiner(self.catalog, self.embedder, self.index)
         self.traffic = Traffic()
-        self.embeds_later = False
-        self.agreed = False
+        self.embeds_later = self.agreed = False
 
     def index(self, name: str, *, wait: bool = True, beside: bool = False) -> tuple[CollectionRecord, Index]:
         """Return a collection and its index, caught up with the catalogue; one that is damaged is built anew.
@@ -394,10 +399,6 @@ class App:
         finally:
             lock.release()
 
-    def _ids(self) -> set[int]:
-        with self.catalog.read() as connection:
-            return collections.ids(connection)
-
     def _open_index(self, record: CollectionRecord) -> Index:
         select, folder = partial(self._select, record.id), self.home.index(record)
         languages = self.rebuilder.languages_of(record)
@@ -405,10 +406,6 @@ class App:
             return open_index(self.settings, folder, record.dimension, select, record.fingerprint, languages)
         except IndexTooNew as error:
             raise IndexTooNew(f"Collection {record.name!r}: {error.message}", hint=error.hint) from error
-
-    def _select(self, collection_id: int, where: Filter) -> Int64:
-        with self.catalog.read() as connection:
-            return selection.matching(connection, collection_id, where)
 
     def source(self, settings: SourceSettings) -> Source:
         """Open a source; nothing is read yet."""
@@ -443,9 +440,8 @@ class App:
         settings = self.settings
         model, embedder = self._cuts(record)
         chunking = settings.chunking_of(record.name, record.kept)
-        return ParseOptions(
-            settings.ingest, chunking, model, settings.cache, token_counter.counts_tokens(embedder)
-        ), embedder
+        counts = token_counter.counts_tokens(embedder)
+        return ParseOptions(settings.ingest, chunking, model, settings.cache, counts), embedder
 
     def _cuts(self, record: CollectionRecord | None) -> tuple[EmbeddingSettings, Embedder]:
         """Return the model whose tokens decide how files are cut, with its settings.

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine
 
 from pinakes.catalog.dialects.database import Database
 from pinakes.catalog.dialects.errors import translated
-from pinakes.catalog.dialects.sqlite import make_home, open_sqlite
+from pinakes.catalog.dialects.sqlite import FILE, make_home, open_sqlite
 from pinakes.core import interrupt
 from pinakes.core.errors import InvalidSetting, MissingExtra, StorageFull, storing
 from pinakes.settings import Settings
@@ -69,6 +69,11 @@ class Catalog:
             raise MissingExtra("A catalogue in PostgreSQL", "postgres") from error
         make_home(settings.home)
         return cls(PostgresDatabase(settings.catalog, home_name(settings.home)))
+
+    @staticmethod
+    def is_there(settings: Settings) -> bool:
+        """Say whether opening the catalogue that the settings name makes none."""
+        return bool(settings.catalog.url) or (settings.home / FILE).exists()
 
     @property
     def engine(self) -> Engine:

@@ -23,6 +23,7 @@ _OF_COLLECTION = re.compile(r"(?:map-)?(\d+)[.-].+")
 """What lies in ``index``, by the id of the collection it belongs to. No id is ever given twice."""
 
 _DROPPED = ".dropped"
+_EPOCH = "epoch"
 
 _FETCHED = re.compile(r"[0-9a-f]{16}")
 """The names of the folders in ``sources`` in which sources keep what they fetched."""
@@ -43,6 +44,30 @@ class Home:
         """Return the folder of the index of a generation."""
         folder = self.path / "index" / f"{record.id}-{record.generation}"
         return folder if self._linked is None else self._linked.links_to(folder)
+
+    def belongs_to(self, epoch: str, *, is_shared: bool) -> None:
+        """Note that the home is of the catalogue with this ``epoch``; indexes that were made of another are removed.
+
+        Indexes of which nothing is noted are those of the file in the home, which ``is_shared`` says it is not.
+        """
+        if self._linked is not None:
+            return
+        file = self.path / "index" / _EPOCH
+        noted = file.read_text("utf-8") if file.exists() else ""
+        if noted == epoch:
+            return
+        if noted or is_shared:
+            self.keep_only(tuple)
+        self.note_epoch(epoch)
+
+    def note_epoch(self, epoch: str) -> None:
+        """Note that the indexes of the home are of the catalogue with this ``epoch``."""
+        file = self.path / "index" / _EPOCH
+        with storing(f"The file {str(file)!r}"):
+            make_private(file.parent)
+            fresh = file.with_suffix(f".{os.getpid()}")
+            fresh.write_text(epoch, "utf-8")
+            fresh.replace(file)
 
     def empty(self, record: CollectionRecord) -> bool:
         """Begin anew with an index that is used through links; say whether it is."""

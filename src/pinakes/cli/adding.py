@@ -344,7 +344,7 @@ def _check_single_file(report: Report) -> None:
     Raises:
         Unreadable: it was refused.
     """
-    from pinakes.catalog.shared_files import HELD
+    from pinakes.services.sync.staleness import HELD
 
     refused = [entry for entry in report.skipped if entry.path in report.paths] or report.skipped
     alone = Path(report.source).is_file() and not report.added + report.changed + report.unchanged

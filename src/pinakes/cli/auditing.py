@@ -22,9 +22,9 @@ from pinakes.core.records import JSON
 from pinakes.core.wording import counted, cut
 
 if TYPE_CHECKING:
-    from pinakes.catalog.audit import AuditEntry, AuditQuery
     from pinakes.search.explaining import Explanation, Explanations, RetrieverRank
     from pinakes.search.results.matches import Match
+    from pinakes.services.audit import AuditEntry, AuditQuery
 
 _SHOWN_CHARS = 100
 
@@ -51,7 +51,7 @@ def _filters(
     ] = "",
 ) -> AuditQuery:
     """Say which calls are wanted."""
-    from pinakes.catalog.audit import AuditQuery
+    from pinakes.services.audit import AuditQuery
 
     return AuditQuery(tool, of_session, caller, interface, collection, outcome, since, until, text)
 

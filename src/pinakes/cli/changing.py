@@ -67,7 +67,7 @@ def change(session: Session, collection: str | None, wanted: ModelChangeOptions)
     errors: list[dict[str, JSON]] = []
     first: PinakesError | None = None
     with session.library() as library:
-        library.app.agreed = wanted.yes
+        library.spending().allow(wanted.yes)
         names = [collection] if collection else _concerned(library, wanted)
         act = _action(session, library, wanted)
         for name in names:
@@ -153,9 +153,8 @@ def _build(session: Session, library: Library, name: str, wanted: ModelChangeOpt
 def _prepare(session: Session, library: Library, name: str, model: str | None) -> None:
     """Fetch and convert a local model where that is still to do, showing progress."""
     from pinakes.models import weights
-    from pinakes.services.model_change import chosen_model
 
-    settings = chosen_model(library.app, name, model)
+    settings = library.chosen_model(name, model)
     if settings.provider == "onnx":
         try:
             with fetching(session.screen) as on_bytes:

@@ -17,7 +17,7 @@ from pinakes.core.records import JSON
 from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
-    from pinakes.catalog.collections import CollectionRecord
+    from pinakes.library import CollectionRecord
 
 _Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The collection.")]
 _NewName: TypeAlias = Annotated[str, typer.Argument(metavar="NEW", help="A name that no collection has.")]

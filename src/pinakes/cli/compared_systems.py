@@ -89,7 +89,7 @@ def _collection(
 ) -> System:
     """Open the library of ``session``, which is this side's own, so that neither profits from what the other asked."""
     from pinakes.evaluation import runs
-    from pinakes.evaluation.systems import CollectionSystem, QueryMode
+    from pinakes.evaluation.systems import QueryMode
 
     library = stack.enter_context(session.library())
     settings = session.settings
@@ -98,7 +98,7 @@ def _collection(
     search: SearchFunction = library.search
     rank: Rank = library.rank
     if (collection or "").endswith(BESIDE):
-        record = library.app.beside(name)
+        record = library.measuring.beside(name)
         search, rank = partial(library.search, generation="beside"), partial(library.rank, generation="beside")
     top_k = wanted.passages if wanted.shallow else min(settings.search.top_k, settings.search.max_top_k)
     if top_k > settings.search.max_top_k:
@@ -109,7 +109,7 @@ def _collection(
     mode = wanted.mode or settings.of_collection(name, record.kept).retrieval
     way = QueryMode(mode, top_k, None if wanted.shallow else wanted.passages, wanted.by)
     configuration = runs.configuration_of(settings, record)
-    return CollectionSystem(label, search, rank, library.app.catalog, record, way, configuration)
+    return library.measuring.system(label, search, rank, record, way, configuration)
 
 
 def _with_file(session: Session, path: Path) -> Session:

@@ -228,7 +228,7 @@ def _measured(
         name = wanted.collection or _of_folder(library, wanted, golden) or library.chosen()
         if wanted.ingest:
             _ingest(session, library, golden, name)
-        usual = library.app.rules(library.collection(name)).retrieval
+        usual = library.settings.of_collection(name, library.collection(name).kept).retrieval
         wanted = replace(wanted, modes=wanted.modes or (usual,))
         before = _earlier(session, against, golden, name, wanted.modes)
         return _asked(session, library, wanted, golden, name, metrics), before
@@ -254,19 +254,18 @@ def _asked(
     session: Session, library: Library, wanted: EvaluateOptions, golden: GoldenSet, name: str, metrics: Sequence[str]
 ) -> Run:
     from pinakes.cli.progress import progress
-    from pinakes.evaluation import names, run, runs, trec
+    from pinakes.evaluation import run, runs, trec
 
     record, settings = library.collection(name), session.settings
     search: run.SearchFunction = library.search
     rank: run.Rank = library.rank
     if wanted.beside:
-        record = library.app.beside(name)
+        record = library.measuring.beside(name)
         search, rank = partial(library.search, generation="beside"), partial(library.rank, generation="beside")
     relevant = (document for question in golden.questions for document in question.relevant)
-    with library.app.catalog.read() as connection:
-        called = names.resolve(connection, record.id, relevant, wanted.by)
+    called = library.measuring.resolve(record.id, relevant, wanted.by)
     top_k = min(settings.search.top_k, settings.search.max_top_k)
-    subject = run.Subject(search, rank, library.app.catalog, record, called, top_k, wanted.depth)
+    subject = library.measuring.subject(search, rank, record, called, top_k, wanted.depth)
     measured: dict[str, ModeFigures] = {}
     total = len(golden.questions)
     with progress(session.screen) as show:
@@ -286,7 +285,7 @@ def _asked(
                 )
     others = {"evaluation.depth": wanted.depth, "evaluation.by": wanted.by}
     configuration = runs.configuration_of(settings, record, **others)
-    corpus = runs.corpus_of(library.app.catalog, record)
+    corpus = library.measuring.corpus_of(record)
     return runs.new_run(golden, called, corpus, configuration, metrics, measured)
 
 

@@ -6,7 +6,6 @@ import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,18 +13,16 @@ import typer
 from pinakes.cli.hit_lines import one_line
 from pinakes.cli.options import OneOrAll, with_common_options
 from pinakes.cli.session import Session
-from pinakes.core.errors import NotFound, SourceError
+from pinakes.core.errors import SourceError
 from pinakes.core.records import JSON
 from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
-    from pinakes.catalog import Catalog
-    from pinakes.catalog.events import Event
+    from pinakes.services.events import Event
     from pinakes.settings import WebhookSettings
 
 _LOOK_EVERY_S = 0.25
 _BATCH = 200
-_MOST_COUNTED = 10_000
 
 Hook = Annotated[str, typer.Argument(metavar="NAME", help="What the settings call it.")]
 
@@ -48,20 +45,16 @@ def events(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens, until stopped.")] = False,
 ) -> None:
     """Show what happened to documents and sources; with --json one document a line."""
-    from pinakes.catalog import events as catalogue
+    from pinakes.services.events import kinds_of
 
-    within, chosen = [collection] if collection else None, catalogue.kinds_of(kinds or ())
+    within, chosen = [collection] if collection else None, kinds_of(kinds or ())
     with session.library(recorded=False) as library:
-        catalog = library.app.catalog
-        with catalog.read() as connection:
-            position = catalogue.newest(connection) if after is None else after
-            found = [] if after is not None else catalogue.latest(connection, last, chosen, within)
+        position, found = library.events.latest(last, chosen, within) if after is None else (after, [])
         _show(session, found)
         if follow:
             session.screen.say("following (Ctrl+C stops it)")
         while True:
-            with catalog.read() as connection:
-                found = catalogue.after(connection, position, _BATCH, chosen, within)
+            _, found, _ = library.events.after(position, _BATCH, chosen, within)
             position = found[-1].id if found else position
             _show(session, found)
             if len(found) < _BATCH:
@@ -117,14 +110,9 @@ def list_webhooks(session: Session) -> None:
 @with_common_options
 def test(session: Session, name: Hook) -> None:
     """Post an event of the kind "test" now, and say how that went."""
-    from pinakes.catalog.engine import now
-    from pinakes.fetching import open_client
-    from pinakes.fetching.webhook_requests import post
+    from pinakes.services.webhooks import post_test
 
-    hook = _named(session, name)
-    event: dict[str, JSON] = {"id": 0, "at": now(), "kind": "test", "operation": "test", "collection": ""}
-    with open_client(session.settings.fetch) as client:
-        outcome = post(client, hook, [event], f"{name}-test-{int(time.time() * 1000)}")
+    outcome = post_test(_named(session, name), session.settings.fetch)
     if outcome.error:
         where = "its receiver" if outcome.counts else "its address and secret here: nothing was posted"
         raise SourceError(f"The webhook {name!r} failed: {outcome.error.rstrip('.')}.", hint=f"Check {where}.")
@@ -136,11 +124,9 @@ def test(session: Session, name: Hook) -> None:
 @with_common_options
 def retry(session: Session, name: Hook) -> None:
     """Have a server send at once what waits for its time, and once more what was laid aside."""
-    from pinakes.catalog import webhooks
-
     _named(session, name)
-    with session.library() as library, library.app.catalog.write() as connection:
-        count = webhooks.retry(connection, name)
+    with session.library() as library:
+        count = library.webhooks().retry(name)
     session.screen.document({"name": name, "laid_aside": count})
     posts = counted(count, "post")
     session.screen.show(
@@ -152,10 +138,9 @@ def listed(session: Session) -> None:
     """Show the webhooks of the settings, how far each was told, and what was laid aside."""
     from pinakes.fetching.webhook_requests import check
 
-    hooks = session.settings.webhooks
-    check(hooks)
+    check(session.settings.webhooks)
     with session.library() as library:
-        rows = [_state(library.app.catalog, hook) for hook in hooks]
+        rows = library.webhooks().status()
     session.screen.document({"webhooks": rows})
     for row in rows:
         session.screen.show(one_line(f"{row['name']}  {row['address']}  {_words(row)}"))
@@ -164,31 +149,6 @@ def listed(session: Session) -> None:
             session.screen.show(one_line(f"    {row['error']}{tries}"))
     if not rows:
         session.screen.say("No webhooks are configured: see [[webhooks]] in the settings.")
-
-
-def _state(catalog: Catalog, hook: WebhookSettings) -> dict[str, JSON]:
-    from pinakes.catalog import events as catalogue
-    from pinakes.catalog import webhooks
-    from pinakes.fetching.webhook_requests import address
-
-    row: dict[str, JSON] = {
-        "name": hook.name,
-        "address": address(hook),
-        "events": list(hook.events),
-        "collections": list(hook.collections),
-        "signed": bool(hook.secret_variable),
-    }
-    with catalog.read() as connection:
-        progress = webhooks.find_progress(connection, hook.name)
-        aside = webhooks.laid_aside(connection, hook.name)
-        kinds, within = hook.events, hook.collections or None
-        ahead = [] if progress is None else catalogue.after(connection, progress.position, _MOST_COUNTED, kinds, within)
-    row |= {"begun": progress is not None, "waiting": len(ahead)}
-    empty: dict[str, JSON] = dict.fromkeys(("delivered", "missed", "tries"), 0)
-    empty |= dict.fromkeys(("since", "delivered_at", "retry_at", "error"))
-    known = empty if progress is None else asdict(progress)
-    row |= {name: known[name] for name in empty}
-    return row | {"laid_aside": [asdict(one) for one in aside]}
 
 
 def _words(row: dict[str, JSON]) -> str:
@@ -204,11 +164,7 @@ def _words(row: dict[str, JSON]) -> str:
 
 def _named(session: Session, name: str) -> WebhookSettings:
     from pinakes.fetching.webhook_requests import check
+    from pinakes.services.webhooks import named
 
-    hooks = session.settings.webhooks
-    check(hooks)
-    for hook in hooks:
-        if hook.name == name:
-            return hook
-    there = ", ".join(hook.name for hook in hooks) or "none"
-    raise NotFound(f"There is no webhook {name!r} in the settings.", hint=f"There are: {there}.")
+    check(session.settings.webhooks)
+    return named(session.settings.webhooks, name)

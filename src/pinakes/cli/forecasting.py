@@ -28,7 +28,6 @@ _NAMED_REASONS = 10
 
 def add(session: Session, wanted: AddOptions) -> None:
     """Say what adding these locations would do."""
-    from pinakes.services.sync.adding import addition
     from pinakes.services.sync.forecasting import Forecast
 
     with _library(session) as library:
@@ -37,7 +36,7 @@ def add(session: Session, wanted: AddOptions) -> None:
         unusable: list[Forecast] = []
         for location in wanted.locations:
             try:
-                one = addition(library.app, name, add_request(location, wanted))
+                one = library.addition(name, add_request(location, wanted))
                 chosen.append((name, one.source, one.paths))
             except PinakesError as error:
                 unusable.append(Forecast(name, location, error=error))
@@ -53,7 +52,7 @@ def sync(session: Session, collection: str | None, names: Sequence[str] = ()) ->
 @contextmanager
 def _library(session: Session) -> Iterator[Library]:
     """Open the library, an empty one elsewhere where there is none yet: a home is not made by asking."""
-    if (session.settings.home / "catalog.db").exists():
+    if session.settings.catalog.url or (session.settings.home / "catalog.db").exists():
         with session.library() as library:
             yield library
         return
@@ -96,9 +95,7 @@ def _show(
 def _forecast(
     session: Session, library: Library, chosen: Iterable[tuple[str, SourceSettings, Sequence[str] | None]]
 ) -> Iterator[Forecast]:
-    from pinakes.services.sync.forecasting import Forecasts
-
-    forecasts = Forecasts(library.app)
+    forecasts = library.forecasts()
     for name, source, paths in chosen:
         with following(session.screen) as on_event:
             one = forecasts.attempted(name, source, on_event, paths)

@@ -16,7 +16,7 @@ from pinakes.core.errors import InvalidInput
 from pinakes.core.records import JSON
 
 if TYPE_CHECKING:
-    from pinakes.catalog.keys import Key
+    from pinakes.services.keys import Key
 
 _SPAN = re.compile(r"(?P<count>\d{1,5})(?P<unit>[hdw])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
@@ -63,15 +63,10 @@ def create(
     ] = "never",
 ) -> None:
     """Make a key. It is shown this once: what is kept recognises it, but cannot tell it."""
-    from pinakes.catalog import keys
-
     at = None if expires.strip().lower() in ("", "never") else expiry(expires)
     with session.library(create=True) as library:
         there = {record.name for record in library.collections()}
-        with library.app.catalog.write() as connection:
-            key, secret = keys.create(
-                connection, name, scope, collections or None, per_minute=per_minute, expires_at=at
-            )
+        key, secret = library.keys.create(name, scope, collections or None, per_minute=per_minute, expires_at=at)
     session.screen.document({**_as_data(key), "key": secret})
     session.screen.show(secret)
     for missing in sorted(set(key.collections or ()) - there):
@@ -83,20 +78,16 @@ def create(
 @with_common_options
 def revoke(session: Session, name: Name) -> None:
     """Make a key valid no more, at once, also for servers that run."""
-    from pinakes.catalog import keys
-
-    with session.library() as library, library.app.catalog.write() as connection:
-        key = keys.revoke(connection, name)
+    with session.library() as library:
+        key = library.keys.revoke(name)
     session.screen.document(_as_data(key))
     session.screen.show(printable(f"{key.name}: revoked"))
 
 
 def listed(session: Session) -> None:
     """Show all keys, without their secrets."""
-    from pinakes.catalog import keys
-
-    with session.library() as library, library.app.catalog.read() as connection:
-        every = keys.list_all(connection)
+    with session.library() as library:
+        every = library.keys.list_all()
     session.screen.document({"keys": [_as_data(key) for key in every]})
     rows = [_row(key) for key in every]
     widths = [max(map(len, column)) for column in zip(_HEADS, *rows, strict=True)]

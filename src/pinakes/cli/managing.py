@@ -32,11 +32,9 @@ def status(
     stale: bool = False,
 ) -> None:
     """Say what the collections hold, where it comes from, how far it is indexed, and what a server does."""
-    from pinakes.jobs.queue import open_queue
-
     with session.library() as library:
         states = library.status(collection)
-        jobs = open_queue(library.app.catalog, session.settings.home).list_all()
+        jobs = library.jobs.list_all()
         differing = staleness.looked(session, library, collection) if stale else {}
     settings, screen = session.settings, session.screen
     model = models.describe(session, verify=check_model)

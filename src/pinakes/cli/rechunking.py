@@ -8,10 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from pinakes.catalog import embeddings
 from pinakes.core.errors import storing
 from pinakes.core.records import SearchMode
-from pinakes.evaluation import names
 from pinakes.evaluation.metrics import Metric
 from pinakes.evaluation.questions import Question
 from pinakes.evaluation.tuning import chunk_sizes
@@ -31,10 +29,9 @@ def seconds(library: Library, name: str, knob: Knob) -> float:
     parts = library.parts(name)
     held = parts.index.contents()["keyword"]
     some = held[:: max(1, len(held) // _SAMPLE)][:_SAMPLE].tolist()
-    with library.app.catalog.read() as connection:
-        sample = [text for _, _, text in embeddings.embedded(connection, some)]
+    sample = [text for _, _, text in library.measuring.embedded(some)]
     tokens = library.status(name)[0].tokens
-    return chunk_sizes.seconds(knob.choices[1:], tokens, sample, library.app.embedder_of(parts.collection))
+    return chunk_sizes.seconds(knob.choices[1:], tokens, sample, library.measuring.embedder_of(parts.collection))
 
 
 @contextmanager
@@ -50,7 +47,7 @@ def copied(library: Library) -> Iterator[Path]:
     with temporary as folder:
         copy = Path(folder)
         with storing(_WHAT):
-            library.app.catalog.copy_to(copy / "catalog.db", _WHAT)
+            library.measuring.copy_catalog(copy / "catalog.db", _WHAT)
             if (home / "sources").is_dir():
                 shutil.copytree(
                     home / "sources", copy / "sources", symlinks=True, ignore=shutil.ignore_patterns("*.lock")
@@ -95,8 +92,7 @@ class Recut:
                     raise report.error
             parts = library.parts(self._name)
             relevant = [document for question in self._questions for document in question.relevant]
-            with library.app.catalog.read() as connection:
-                called = names.resolve(connection, parts.collection.id, relevant, self._by)
+            called = library.measuring.resolve(parts.collection.id, relevant, self._by)
             trials = Trials(TuningSubject.from_context(parts, called, self._mode), self._questions, self._metric)
             scores = trials.score(())
             self.milliseconds[point] = trials.milliseconds[()]

@@ -26,11 +26,9 @@ secrets_app = typer.Typer(
 @with_common_options
 def scan(session: Session) -> None:
     """Name the keys, tokens and passwords in documents, old versions and logs. They are not shown."""
-    from pinakes.services.collections import credentials
-
     with session.library() as library:
-        found = credentials.scan(library.app)
-        elsewhere = credentials.elsewhere(library.app) if found else []
+        found = library.credentials.scan()
+        elsewhere = library.credentials.elsewhere() if found else []
     session.screen.document({"found": [asdict(one) for one in found], "elsewhere": elsewhere})
     _show(session, found)
     if found:
@@ -42,10 +40,8 @@ def scan(session: Session) -> None:
 @with_common_options
 def purge(session: Session) -> None:
     """Mask what `scan` names, build the indexes that had it anew, and wipe free pages. Stop servers first."""
-    from pinakes.services.collections import credentials
-
     with session.library() as library:
-        done = credentials.purge(library.app)
+        done = library.credentials.purge()
     session.screen.document(asdict(done))
     _show(session, list(done.found))
     if done.found:

@@ -147,7 +147,7 @@ class Session:
     def has_home(self) -> bool:
         """Say whether the home is one: a folder with a catalogue, its indexes, or settings of one to come."""
         home = self.settings.home
-        there = any((home / name).exists() for name in ("catalog.db", "config.toml"))
+        there = bool(self.settings.catalog.url) or any((home / name).exists() for name in ("catalog.db", "config.toml"))
         return there or any(home.glob("index/[0-9]*"))
 
     def command(self, *words: str) -> str:

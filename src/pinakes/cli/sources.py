@@ -206,7 +206,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _troubles(session: Session, one: SourceStatus) -> list[str]:
     """Return what the user should know about a source, in words."""
-    from pinakes.catalog.sources import failures
+    from pinakes.services.sync.syncing import failures
 
     words = []
     if one.overlaps:

@@ -18,13 +18,11 @@ _NAMED = 20
 
 def looked(session: Session, library: Library, collection: str | None) -> Mapping[str, Sequence[Stale]]:
     """Return collection → how each of its sources differs from what was read."""
-    from pinakes.services.sync.staleness import stale
-
     found = {}
     with progress(session.screen) as show:
         for record in library.collections(collection):
             show(f"looking through the sources of {record.name}", 0, 0)
-            found[record.name] = stale(library.app, record)
+            found[record.name] = library.staleness.stale(record)
     return found
 
 

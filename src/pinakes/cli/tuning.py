@@ -157,7 +157,6 @@ def _subject(
     session: Session, library: Library, wanted: TuneOptions, asked: Sequence[Question], name: str
 ) -> TuningSubject:
     """Return what is to be tuned, and say what stands in the way of good figures."""
-    from pinakes.evaluation import names
     from pinakes.evaluation.tuning.trials import TuningSubject
 
     parts = library.parts(name)
@@ -165,8 +164,7 @@ def _subject(
     if mode != "keyword":
         parts.vectors.vector_of("warm up")
     relevant = [document for question in asked for document in question.relevant]
-    with library.app.catalog.read() as connection:
-        called = names.resolve(connection, parts.collection.id, relevant, wanted.by)
+    called = library.measuring.resolve(parts.collection.id, relevant, wanted.by)
     screen = session.screen
     if called.unknown:
         screen.warn(f"{len(called.unknown)} documents of the questions are not in the collection")
@@ -239,7 +237,7 @@ def _recut(
 
     settings, record = session.settings, library.collection(name)
     subject = _subject(session, library, wanted, asked, name)
-    embedder = library.app.embedder_of(record)
+    embedder = library.measuring.embedder_of(record)
     every = [chunk_sizes.knob(settings.chunking_of(name, record.kept), embedder.max_tokens)]
     _agree(session, wanted, rechunking.seconds(library, name, every[0]), len(every[0].choices) - 1)
     current = knobs.current_values(settings, every, name, record.kept)

@@ -37,21 +37,19 @@ def watch(session: Session, wanted: AddOptions) -> None:
         Busy: another process follows it.
     """
     from pinakes.api.folder_watching import Watching
-    from pinakes.jobs.queue import open_queue
     from pinakes.jobs.worker import Worker
-    from pinakes.services.sync.watched import courses
 
     screen = session.screen
     with session.library(create=True) as library:
         prepare_or_warn(session)
         chosen = _added(session, library, wanted) if wanted.locations else _configured(library, wanted.collection)
         for one in chosen:
-            if one.key in courses(library.app):
+            if one.key in library.watched.statuses():
                 raise Busy(f"Another process follows {one.root}.", hint="A running server does so by itself.")
         watching = Watching(
             library, chosen, say=screen.warn, on_read=lambda one, report, names: _show(screen, one, report, names)
         )
-        worker = Worker(open_queue(library.app.catalog, library.settings.home), [watching])
+        worker = Worker(library.jobs, [watching])
         with _until_stopped() as stopped:
             worker.start()
             names = ", ".join(str(one.root) for one in chosen)
@@ -63,7 +61,6 @@ def watch(session: Session, wanted: AddOptions) -> None:
 
 def _added(session: Session, library: Library, wanted: AddOptions) -> list[WatchedFolder]:
     """Add what was named, as ``add`` does, and return it as it is remembered."""
-    from pinakes.services.sync.adding import addition
     from pinakes.services.sync.watched import WatchedFolder
     from pinakes.sources import recognise
 
@@ -73,7 +70,7 @@ def _added(session: Session, library: Library, wanted: AddOptions) -> list[Watch
             raise InvalidInput(f"{typed.location} cannot be followed: it is no folder.", hint="Read it: pinakes add")
     chosen: dict[str, SourceSettings] = {}
     for location in wanted.locations:
-        found = addition(library.app, name, add_request(location, wanted))
+        found = library.addition(name, add_request(location, wanted))
         if found.paths:
             screen.say(printable(f"{location} lies in {found.source.location}: all of that is followed"))
         place, of = found.source.location, replace(wanted, collection=name)

@@ -69,9 +69,9 @@ class Subject:
     ``search`` is asked for ``top_k`` chunks, as a user does, and timed; ``rank`` for ``depth``, to be measured.
     """
 
+    catalog: Catalog
     search: SearchFunction
     rank: Rank
-    catalog: Catalog
     collection: CollectionRecord
     names: DocumentNames
     top_k: int = 10

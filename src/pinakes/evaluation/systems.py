@@ -107,10 +107,10 @@ class CollectionSystem:
 
     def __init__(
         self,
+        catalog: Catalog,
         label: str,
         search: SearchFunction,
         rank: Rank,
-        catalog: Catalog,
         record: CollectionRecord,
         way: QueryMode,
         configuration: Mapping[str, JSON],

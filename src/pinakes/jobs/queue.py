@@ -16,7 +16,8 @@ from filelock import FileLock
 
 from pinakes.catalog import Catalog, Connection, jobs
 from pinakes.catalog.engine import fence, now
-from pinakes.catalog.jobs import Job
+from pinakes.catalog.jobs import Job as Job
+from pinakes.catalog.jobs import job_key as job_key
 from pinakes.core.errors import StorageFull
 from pinakes.core.records import JSON
 from pinakes.platform.locks import free, taken

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from pinakes.catalog import Catalog
 from pinakes.catalog import audit as kept
-from pinakes.catalog.audit import AuditEntry, AuditQuery
+from pinakes.catalog.audit import FAILED, OK, AuditEntry, AuditQuery
 from pinakes.catalog.engine import now
 from pinakes.core import caller
 from pinakes.core.errors import InvalidInput, PinakesError, storing, worded
@@ -33,6 +33,8 @@ from pinakes.settings import Settings
 from pinakes.text.parameter_cleaning import ParameterCleaner
 
 _log = logging.getLogger(__name__)
+
+__all__ = ["FAILED", "OK", "Audit", "AuditEntry", "AuditQuery", "AuditStatus", "Call", "as_data", "query_id"]
 
 _PAUSE_S = 0.15
 _RETRY_S = 5.0

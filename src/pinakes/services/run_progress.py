@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING
 
+from pinakes.core import interrupt
 from pinakes.core.wording import percent
 
 if TYPE_CHECKING:
@@ -13,6 +14,18 @@ if TYPE_CHECKING:
 
 LINE_EVERY_S = 5.0
 FOUND_BY_WORDS = "what is read can be found by words"
+
+
+def drain(events: Iterator[Event], on_event: Callable[[Event], object] | None) -> None:
+    """Run a flow to its end, passing its events on; whatever stops it, it keeps what it made."""
+    try:
+        for event in events:
+            interrupt.check()
+            if on_event is not None:
+                on_event(event)
+    finally:
+        if isinstance(events, Generator):
+            events.close()
 
 
 class RunProgress:

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import Final
 from urllib.parse import quote, unquote
 
-from pinakes.catalog import Connection, collections, document_queries, statistics
-from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.document_records import DocumentRecord
-from pinakes.catalog.statistics import CollectionTotals
 from pinakes.core import caller
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.records import JSON
-from pinakes.library import Library
+from pinakes.library import CollectionRecord, DocumentRecord, Library
 from pinakes.models.token_counts import token_counter
+from pinakes.services.collections.management import CollectionTotals
 from pinakes.services.documents.editing import FullDocument
 from pinakes.text.file_lines import FileLines
 from pinakes.text.injection import WARNING, is_injection
@@ -86,6 +83,9 @@ class Content:
     meta: Mapping[str, JSON] = field(default_factory=dict)
 
 
+_COLLECTIONS = Resource(INDEX, "collections", "The collections there are.", "application/json")
+
+
 def collection_uri(collection: str) -> str:
     """Return the address of a collection."""
     return f"{INDEX}/{quote(collection, safe='')}"
@@ -107,11 +107,11 @@ def list_resources(library: Library, cursor: str = "") -> Resources:
     place = _CURSOR.fullmatch(cursor) if cursor else None
     if cursor and place is None:
         raise InvalidInput(f"There is no cursor {cursor[:50]!r}.", hint="Take it from the page before.")
-    after = (int(place[1]), int(place[2])) if place else None
-    with library.app.catalog.read() as connection:
-        found = list(islice(_following(connection, after), PAGE + 1))
-    shown = found[:PAGE]
-    return Resources(tuple(one for one, _ in shown), shown[-1][1] if len(found) > PAGE else "")
+    collection_id, document_id = (int(place[1]), int(place[2])) if place else (0, 0)
+    found = [_listed(*one) for one in library.lookup.list_from(collection_id, document_id, PAGE + 1)]
+    every = found if place else [(_COLLECTIONS, "0-0"), *found]
+    shown = every[:PAGE]
+    return Resources(tuple(one for one, _ in shown), shown[-1][1] if len(every) > PAGE else "")
 
 
 def read_resource(library: Library, uri: str, most_tokens: int = 0) -> Content:
@@ -142,35 +142,14 @@ def read_resource(library: Library, uri: str, most_tokens: int = 0) -> Content:
         return _document(library, document, most_tokens)
 
 
-def _following(connection: Connection, after: tuple[int, int] | None) -> Iterator[tuple[Resource, str]]:
-    """Give the resources behind the document ``after`` of a collection, by ids, each with its own cursor."""
-    if after is None:
-        yield Resource(INDEX, "collections", "The collections there are.", "application/json"), "0-0"
-    collection_id, document_id = after or (0, 0)
-    for record in sorted(collections.list_all(connection), key=lambda one: one.id):
-        last = 0
-        if record.id < collection_id:
-            continue
-        if record.id == collection_id:
-            last = document_id
-        else:
-            yield _of_collection(record), f"{record.id}-0"
-        while page := document_queries.following(connection, record.id, last, PAGE):
-            for one in page:
-                yield _of_document(record, one), f"{record.id}-{one.id}"
-            last = page[-1].id
-
-
-def _of_collection(record: CollectionRecord) -> Resource:
-    about = one_line(record.description) or "A collection of documents."
-    return Resource(collection_uri(record.name), record.name, about, "application/json")
-
-
-def _of_document(record: CollectionRecord, one: DocumentRecord) -> Resource:
+def _listed(record: CollectionRecord, one: DocumentRecord | None) -> tuple[Resource, str]:
+    """Return a collection, or a document of it, as a resource, and the cursor behind it."""
+    if one is None:
+        about = one_line(record.description) or "A collection of documents."
+        return Resource(collection_uri(record.name), record.name, about, "application/json"), f"{record.id}-0"
     about = f"{record.name}: {one_line(one.path or one.source)}, {one.token_count} tokens"
-    return Resource(
-        document_uri(record.name, one.uid), one_line(one.title or one.path) or one.uid, about, _mime(one.kind)
-    )
+    uri, name = document_uri(record.name, one.uid), one_line(one.title or one.path) or one.uid
+    return Resource(uri, name, about, _mime(one.kind)), f"{record.id}-{one.id}"
 
 
 def _first(library: Library, listed: list[JSON], most_tokens: int) -> tuple[list[JSON], int]:
@@ -184,9 +163,8 @@ def _first(library: Library, listed: list[JSON], most_tokens: int) -> tuple[list
 
 
 def _collection(library: Library, record: CollectionRecord, most_tokens: int) -> Content:
-    with library.app.catalog.read() as connection:
-        [held] = statistics.held(connection, record.id)
-        first = document_queries.following(connection, record.id, 0, PAGE)
+    [held] = library.lookup.held(record.id)
+    first = library.lookup.following(record.id, 0, PAGE)
     documents: list[JSON] = [
         {
             "uri": document_uri(record.name, one.uid),

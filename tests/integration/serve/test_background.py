@@ -27,8 +27,6 @@ from progressive_support import (
 from sqlalchemy import func, select, update
 from working import worker_of
 
-from pinakes.api import background as module
-from pinakes.api.background import Background
 from pinakes.catalog import document_queries
 from pinakes.catalog.schema import documents
 from pinakes.ingestion import Event
@@ -36,6 +34,7 @@ from pinakes.jobs.worker import Worker
 from pinakes.library import Library
 from pinakes.models.approximation import ApproximateMap
 from pinakes.models.embedders import EMBEDDERS
+from pinakes.services.collections import background as module
 
 NAMES = [f"file{number}" for number in range(30)]
 LONG_S = 30.0
@@ -67,7 +66,7 @@ def partly(
 
 @pytest.fixture
 def background(partly: Library) -> Iterator[Worker]:
-    one = worker_of(partly, Background(partly))
+    one = worker_of(partly, partly.background())
     yield one
     assert one.stop()
 
@@ -182,7 +181,7 @@ def test_it_stops_promptly_while_a_sample_is_embedded(
         first = threading.Event()
         embedder(library).before = first.set
         begun = len(embedder(library).texts)
-        background = worker_of(library, Background(library))
+        background = worker_of(library, library.background())
         background.start()
         assert first.wait(LONG_S)
         start = time.monotonic()
@@ -262,7 +261,7 @@ def test_a_collection_that_is_just_being_read_is_left_alone_until_that_is_done(
 
     home = tmp_path / "home"
     with Library.open(home, **settings) as library, Library.open(home, **settings) as adding:
-        background = worker_of(library, Background(library))
+        background = worker_of(library, library.background())
         background.start()
         try:
             adding.add(str(folder), on_event=slowly)

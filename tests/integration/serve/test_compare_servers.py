@@ -57,7 +57,7 @@ def local(library: Library) -> System:
     record = library.collection("keps")
     configuration = runs.configuration_of(library.settings, record)
     way = QueryMode("hybrid", 20, None)
-    return CollectionSystem("keps", library.search, library.rank, library.app.catalog, record, way, configuration)
+    return CollectionSystem(library.app.catalog, "keps", library.search, library.rank, record, way, configuration)
 
 
 def test_a_server_of_the_same_home_gives_the_same_rankings(

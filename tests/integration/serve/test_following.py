@@ -18,7 +18,7 @@ from pinakes.api.http_app import create_app
 from pinakes.api.startup import Startup
 from pinakes.api.stdio_upstream import LocalServer
 from pinakes.library import Library
-from pinakes.services.sync.watched import read_again, watched_in
+from pinakes.services.sync.watched import watched_in
 from pinakes.settings import load
 from pinakes.testing import write_files
 
@@ -130,7 +130,7 @@ def test_a_server_is_starting_and_says_so_until_the_knowledge_base_was_read_once
             assert status == "starting"
             assert ["still being read" in note for (note,) in notes] == [True, True]
             (watched,) = watched_in(settings)
-            read_again(library.app, watched)
+            library.watched.read_again(watched)
             assert heard() == ("healthy", [], [])
         finally:
             assert startup.stop()

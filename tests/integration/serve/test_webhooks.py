@@ -17,7 +17,6 @@ import pytest
 from receiver import Receiver, receiving
 from working import jobs_of, worker_of
 
-from pinakes.api.webhooks import Webhooks
 from pinakes.catalog import webhooks
 from pinakes.catalog.webhooks import Progress
 from pinakes.core.errors import InvalidSetting
@@ -50,7 +49,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         end()
         given = {"embedding__provider": "deterministic", "fetch__allow_private": ["127.0.0.1"], **settings}
         library = Library.open(tmp_path / "home", webhooks=[{"name": "wiki", **hook} for hook in hooks], **given)
-        told = worker_of(library, Webhooks(library))
+        told = worker_of(library, library.webhooks())
         told.start()
         opened.append((library, told))
         until = time.monotonic() + 20
@@ -228,7 +227,7 @@ def test_whoever_opens_the_home_next_goes_on_where_it_was_left(start: Start) -> 
 def test_of_two_servers_of_one_home_one_tells(start: Start, tmp_path: Path) -> None:
     with receiving() as receiver:
         library = start({"url": receiver.url})
-        second = worker_of(library, Webhooks(library))
+        second = worker_of(library, library.webhooks())
         second.start()
         put(library, "a", "b", "c")
         receiver.wait_for(lambda: len(receiver.taken) >= 3)

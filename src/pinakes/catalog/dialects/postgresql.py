@@ -15,13 +15,14 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, func, insp
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from pinakes.catalog.dialects import numbers
+from pinakes.catalog.dialects import moving, numbers
 from pinakes.catalog.dialects.database import HEAD, VERSION, begin, schema_of, upgrade
 from pinakes.catalog.dialects.errors import translated
 from pinakes.catalog.dialects.expressions import HOME, shown_json, stored_json
+from pinakes.catalog.dialects.sqlite import create_sqlite
 from pinakes.catalog.schema import installation, metadata
 from pinakes.core import interrupt
-from pinakes.core.errors import InvalidSetting
+from pinakes.core.errors import Busy, InvalidSetting
 from pinakes.settings import CatalogSettings
 
 _log = logging.getLogger(__name__)
@@ -70,6 +71,8 @@ class PostgresDatabase:
         try:
             with translated():
                 _prepare(self.engine if direct == url else _engine(direct, settings))
+                with self.engine.connect() as connection:
+                    self._epoch = self.epoch(connection)
         except BaseException:
             self.close()
             raise
@@ -97,13 +100,24 @@ class PostgresDatabase:
             self.engine.dispose()  # the others have broken, too
             connection = self.engine.connect()
             _begin(connection, begin)
+            self._check_epoch(connection)
         return connection
+
+    def _check_epoch(self, connection: Connection) -> None:
+        """Raise Busy where the server that answers now has another state than the one before it broke."""
+        if self.epoch(connection) != self._epoch:
+            connection.close()
+            raise Busy(
+                "The catalogue was put back to another state, or another server took over.",
+                hint="Start this program again: its indexes are then built anew where they have to be.",
+            )
 
     def version(self) -> int:
         return self._news.version()
 
     def copy_to(self, file: Path) -> None:
-        raise NotImplementedError
+        with closing(create_sqlite(file)) as target, self.transaction(write=False) as source:
+            moving.copy_rows(source, target)
 
     def check(self, connection: Connection) -> None:
         for table in metadata.sorted_tables:

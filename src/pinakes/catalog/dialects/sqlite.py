@@ -33,7 +33,7 @@ _SWITCH_STEP_S = 0.02
 _STEPS_BETWEEN_LOOKS = 500_000
 """So many steps of SQLite's machine take some ten milliseconds; then a statement sees whether its call is to end."""
 
-_FILE = "catalog.db"
+FILE: Final = "catalog.db"
 _RESTORE = "Restore catalog.db from a backup."
 _CACHE = "cache_size=-8192"
 """In KiB, of each of many connections: the system caches the file once for all of them."""
@@ -121,6 +121,12 @@ def make_home(home: Path) -> None:
         make_private(home)
 
 
+def create_sqlite(file: Path) -> SqliteDatabase:
+    """Make the database ``file``, which is not there, and open it. Raises as ``open_sqlite`` does."""
+    _create(file)
+    return SqliteDatabase(file)
+
+
 def open_sqlite(home: Path) -> SqliteDatabase:
     """Open the catalogue of the folder ``home``, and make both where there are none.
 
@@ -132,7 +138,7 @@ def open_sqlite(home: Path) -> SqliteDatabase:
         Busy: see ``translated``.
     """
     make_home(home)
-    file = home / _FILE
+    file = home / FILE
     if not file.exists():
         _create(file)
     elif file.is_file() and not file.stat().st_size:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-import uuid
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,19 +13,13 @@ from typing import Literal, TypeAlias
 from pydantic.json_schema import SkipJsonSchema
 
 from pinakes import parsing
-from pinakes.catalog import collections, contents, documents, embeddings
-from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.document_records import DocumentRecord
 from pinakes.core import caller
 from pinakes.core.content_types import CONTENT_TYPES, FIELD, ContentType, content_type
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.records import Document, Metadata, SourceState
-from pinakes.library import Library
-from pinakes.parsing import pool
+from pinakes.library import CollectionRecord, DocumentRecord, Library
 from pinakes.services.documents.editing import FileContent, WrittenDocument
-from pinakes.services.documents.index_update import catch_up
-from pinakes.services.sync.placement import Placement, placement
-from pinakes.services.sync.staleness import outdated
+from pinakes.services.sync.placement import Placement
 from pinakes.tools.declare import Reply
 
 Standing: TypeAlias = Literal["completed", "pending", "failed", "stale"]
@@ -135,19 +128,18 @@ def index(
     """
     if not path:
         raise InvalidInput("source_path must not be empty")
-    limits, name = library.settings.ingest, collection or library.naming.written
+    name = collection or library.naming.written
     start = time.perf_counter()
-    document = pool.read(content.encode(), path, limits, library.app.workers)
-    place = placement(library.app, name, path)
+    document = library.lookup.read(content.encode(), path)
+    place = library.lookup.placement(name, path)
     data = content.encode()
     given = FileContent(hashlib.sha256(data).hexdigest(), len(data), document.metadata, document.reader)
     written = _put(library, name, place, document, given, title, {**(metadata or {}), FIELD: purpose})
     embed_s = written.embed_s
     record = library.collection(name)
-    with library.app.catalog.read() as connection:
-        [stored] = documents.find(connection, record.id, written.document.uid)
+    [stored] = library.lookup.find(record.id, written.document.uid)
     if again:
-        embed_s += _embed(library, record, stored.id)
+        embed_s += library.lookup.embed(record, stored.id)
     status = _standing(library, record, stored)
     stats = IndexingStats(
         content_hash=given.digest,
@@ -158,7 +150,7 @@ def index(
     return IndexReply(
         content_id=status.content_id,
         status=status.status,
-        embedding_id=_embedding_id(library, stored.id) if status.status == "completed" else None,
+        embedding_id=library.lookup.embedding_id(stored.id) if status.status == "completed" else None,
         previous_content_id=place.uid,
         indexing_stats=stats,
         notes=list(map(str, written.notes)) or None,
@@ -176,13 +168,12 @@ def status_of(library: Library, reference: str, collection: str | None = None) -
         document = library.read(reference, collection).document
     except NotFound:
         records = [library.collection(name) for name in library.named(collection)]
-        with library.app.catalog.read() as connection:
-            broken = [one for record in records for one in contents.failed(connection, record.id, reference)]
+        broken = [one for record in records for one in library.lookup.failed(record.id, reference)]
         if not broken:
             raise
         return ContentStatus(reference, "failed", error=broken[0].reason)
     record = library.collection(library.collection_of(document))
-    look = outdated(library.app, record, document)
+    look = library.staleness.outdated(record, document)
     if state := look.states.get(document.id):
         return ContentStatus(document.uid, "stale", document.updated_at, _STALE[state])
     return replace(_standing(library, record, document), notes=look.notes)
@@ -190,9 +181,7 @@ def status_of(library: Library, reference: str, collection: str | None = None) -
 
 def _standing(library: Library, record: CollectionRecord, document: DocumentRecord) -> ContentStatus:
     """Return how a document of a collection stands, whatever became of its file."""
-    with library.app.catalog.read() as connection:
-        waiting = contents.waiting(connection, document.id, record.model_id)
-        broken = contents.failed(connection, record.id, document.path)
+    waiting, broken = library.lookup.standing(record, document)
     if stale := next((one for one in broken if one.document_id == document.id), None):
         return ContentStatus(document.uid, "stale", document.updated_at, stale.reason)
     if waiting:
@@ -209,17 +198,11 @@ def overview(library: Library, collection: str | None = None) -> tuple[SystemSta
     """
     by_type, statuses, models = Counter[str](), Counter[str](), Counter[str]()
     notes: list[str] = []
-    app = library.app
     for record in library.collections(collection):
         if not caller.current().sees(record.name):
             continue
-        _, index = app.index(record.name, wait=False)
-        described = index.describe()
-        vectors = int(described.get("exact_vectors", described.get("vectors", 0)))
-        with app.catalog.read() as connection:
-            held = app.statistics.totals(connection, record, vectors)
-            broken = contents.failed(connection, record.id)
-        look = outdated(app, record)
+        held, broken = library.lookup.totals(record)
+        look = library.staleness.outdated(record)
         notes += look.notes
         stale = {one.document_id for one in broken if one.document_id is not None} | look.states.keys()
         failed = [one.path for one in broken if one.document_id is None]
@@ -273,27 +256,3 @@ def _put(
         language=document.language,
         notes=document.notes,
     )
-
-
-def _embed(library: Library, record: CollectionRecord, document_id: int) -> float:
-    """Embed the chunks of a document anew; return how long the model took, in seconds."""
-    app = library.app
-    with app.catalog.read() as connection:
-        rows = embeddings.embedded(connection, contents.chunk_ids(connection, document_id))
-    start = time.perf_counter()
-    embedder = app.embedder_of(record)
-    vectors = embedder.embed([text for _, _, text in rows])
-    spent = time.perf_counter() - start
-    with app.catalog.write() as connection:
-        model_id = collections.bind_model(connection, record.id, embedder.fingerprint, embedder.dimension)
-        embeddings.replace(
-            connection, model_id, {key: vector for (_, key, _), vector in zip(rows, vectors, strict=True)}
-        )
-    catch_up(app, record.name)
-    return spent
-
-
-def _embedding_id(library: Library, document_id: int) -> str | None:
-    with library.app.catalog.read() as connection:
-        rows = embeddings.embedded(connection, contents.chunk_ids(connection, document_id)[:1])
-    return next((str(uuid.UUID(bytes=key)) for _, key, _ in rows), None)

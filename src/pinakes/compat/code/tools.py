@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.catalog import contents as stored
 from pinakes.compat.code import contents
 from pinakes.compat.code.codes import as_code
 from pinakes.compat.code.contents import IndexReply, SystemStats
@@ -141,8 +140,7 @@ def semantic_search(
         if name:
             raise
         return _NOTHING_YET.model_copy(update={"notes": [library.naming.missing()]})
-    with library.app.catalog.read() as connection:
-        types = stored.types_of(connection, {hit.document_id for hit in results.hits})
+    types = library.lookup.types_of({hit.document_id for hit in results.hits})
     known = results.query_id or None
     return SearchReply(
         query_id=known,

@@ -265,10 +265,8 @@ def _stats(server: Server) -> dict[str, JSON]:
 
 def _model(library: Library, name: str = "") -> tuple[str, int]:
     """Return what a collection is embedded by, and how long its vectors are; of none yet what the settings say."""
-    if not name:
-        return _model_name(library.settings.embedding), library.app.embedder.dimension
-    record, app = library.collection(name), library.app
-    return _model_name(app.model_of(record)), record.dimension or app.embedder_of(record).dimension
+    model, dimension = library.collecting.model(name)
+    return _model_name(model), dimension
 
 
 def _model_name(model: EmbeddingSettings) -> str:

@@ -8,9 +8,7 @@ import uuid
 from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
-from pinakes.catalog import document_lists
-from pinakes.catalog.collections import CollectionRecord
-from pinakes.library import Library
+from pinakes.library import CollectionRecord, Library
 
 _SPACE = uuid.NAMESPACE_DNS.bytes
 
@@ -40,8 +38,7 @@ class ChunkIds:
             return None
         with self._lock:
             if (record.id, record.written) != self._collection:
-                with library.app.catalog.read() as connection:
-                    self._learn(record, document_lists.chunk_counts(connection, record.id))
+                self._learn(record, library.lookup.chunk_counts(record.id))
             uri, index = self._places.get(key, ("", 0))
             return (uri, index) if index < self._counts.get(uri, 0) else None
 

@@ -12,8 +12,6 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BeforeValidator, Field
 
-from pinakes.catalog import document_lists, documents, embeddings, selection
-from pinakes.catalog.collections import CollectionRecord
 from pinakes.compat.platform.chunk_ids import chunk_id, place_of
 from pinakes.compat.platform.knowledge_base import (
     COLLECTION,
@@ -38,7 +36,7 @@ from pinakes.compat.platform.replies import (
 from pinakes.core import caller
 from pinakes.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, PinakesError, Refused, Unreadable
 from pinakes.core.records import JSON, DocumentKind, Duplicate, Hit, Metadata
-from pinakes.library import Library
+from pinakes.library import CollectionRecord, Library
 from pinakes.parsing import READERS, language_of
 from pinakes.parsing.decode import scrub
 from pinakes.parsing.text import rst_title
@@ -365,8 +363,7 @@ def _totals(library: Library, uris: list[str]) -> dict[str, int]:
     record = existing(library) if uris else None
     if record is None:
         return {}
-    with library.app.catalog.read() as connection:
-        return document_lists.chunk_counts(connection, record.id, uris)
+    return library.lookup.chunk_counts(record.id, uris)
 
 
 def _found(hit: Hit, total: int) -> FoundChunk:
@@ -390,16 +387,11 @@ def _copy(one: Duplicate) -> CopyOf:
 
 def _stored(library: Library, record: CollectionRecord, uri: str, index: int) -> tuple[str, StoredChunk] | None:
     """Return the id of the document and the chunk as the catalogue has it, None where it is gone by now."""
-    with library.app.catalog.read() as connection:
-        at = [one for one in documents.find(connection, record.id, uri) if one.uri == uri]
-        if not at:
-            return None
-        row = selection.hit_rows_at(connection, [(at[0].id, index)]).get((at[0].id, index))
-        if row is None:
-            return None
-        embedded = embeddings.of_chunks(connection, record.model_id, [row.id])
-    document, metadata = at[0], dict(at[0].metadata)
-    changed = library.app.freshness.changed([document.uid], record)[document.uid]
+    found = library.lookup.chunk(record, uri, index)
+    if found is None:
+        return None
+    document, row, state = found
+    metadata = dict(document.metadata)
     scheme, colon, _ = uri.partition(":")
     source_type = metadata.get("sourceType") or (scheme if colon else "document")
     modified = metadata.get("sourceLastModified")
@@ -418,7 +410,7 @@ def _stored(library: Library, record: CollectionRecord, uri: str, index: int) ->
         processed_at=document.updated_at,
         chunk_index=index,
         total_chunks=document.chunk_count,
-        status="stale" if changed else "processed" if embedded else "pending",
+        status=state,
         tags=_tags(metadata),
         extracted_policy_ids=[],
         heading_path=list(row.heading_path),
@@ -436,8 +428,7 @@ def _state(library: Library) -> KnowledgeBaseState:
         record = existing(library)
         if record is None:
             return KnowledgeBaseState(exists=False, documents_count=0, chunks_count=0)
-        with library.app.catalog.read() as connection:
-            counts = document_lists.chunk_counts(connection, record.id)
+        counts = library.lookup.chunk_counts(record.id)
     except PinakesError as error:
         return KnowledgeBaseState(exists=False, documents_count=0, chunks_count=0, error=error.message)
     return KnowledgeBaseState(exists=True, documents_count=len(counts), chunks_count=sum(counts.values()))

@@ -6,14 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
-from pinakes.catalog import document_lists, documents, full_documents, selection
-from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.document_records import DocumentRecord
-from pinakes.catalog.selection import BY_ID
 from pinakes.core.errors import NotFound
 from pinakes.core.filters import normal_text
 from pinakes.core.records import Condition, Filter, Hit, Results
-from pinakes.library import Library
+from pinakes.library import CollectionRecord, DocumentRecord, Library
+from pinakes.services.documents.lookup import BY_ID
 
 COLLECTION = "knowledge-base"
 SOURCE_FIELD = "sourceIdentifier"
@@ -67,27 +64,21 @@ def source_at(library: Library, uri: str) -> str:
     record = existing(library)
     if record is None:
         return ""
-    with library.app.catalog.read() as connection:
-        at = [one for one in documents.find(connection, record.id, uri) if one.uri == uri]
+    at = [one for one in library.lookup.find(record.id, uri) if one.uri == uri]
     return str(at[0].metadata.get(SOURCE_FIELD) or "") if at else ""
 
 
 def _copies(library: Library, record: CollectionRecord, results: Results) -> Iterable[DocumentRecord]:
     """Return the documents that are named as copies of what was found."""
     uids = [copy.document_id for hit in results.hits for copy in hit.duplicates]
-    if not uids:
-        return ()
-    with library.app.catalog.read() as connection:
-        return full_documents.of_uids(connection, record.id, uids).values()
+    return library.lookup.of_uids(record.id, uids).values() if uids else ()
 
 
 def _uids(
     library: Library, record: CollectionRecord, where: Filter, is_meant: Callable[[DocumentRecord], bool]
 ) -> tuple[str, ...]:
     """Return the ids of the documents that pass ``where`` and are meant."""
-    with library.app.catalog.read() as connection:
-        passed = documents.of_ids(connection, selection.matching(connection, record.id, where).tolist())
-    return tuple(one.uid for one in passed if is_meant(one))
+    return tuple(one.uid for one in library.lookup.matching(record.id, where) if is_meant(one))
 
 
 def remove_at(library: Library, uri: str, *, files: bool = True) -> list[DocumentRecord]:
@@ -120,5 +111,4 @@ def _is_document(library: Library, record: CollectionRecord, uri: str) -> bool:
     """Say whether ``uri`` is to be taken as that of one document, not as the beginning of several."""
     if not uri or uri.endswith("/"):
         return False
-    with library.app.catalog.read() as connection:
-        return bool(document_lists.chunk_counts(connection, record.id, [uri]))
+    return bool(library.lookup.chunk_counts(record.id, [uri]))

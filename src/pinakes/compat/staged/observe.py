@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.catalog.audit import FAILED, OK, AuditQuery
 from pinakes.core import caller
 from pinakes.core.errors import InvalidInput, NotFound, codes
 from pinakes.core.filters import nearest
@@ -15,7 +14,7 @@ from pinakes.core.records import JSON
 from pinakes.core.wording import rounded_score
 from pinakes.library import Library
 from pinakes.search.explaining import MOST_DOCUMENTS, Explanation, Explanations
-from pinakes.services.audit import as_data
+from pinakes.services.audit import FAILED, OK, AuditQuery, as_data
 from pinakes.tools.declare import Reply, list_from, tool
 from pinakes.tools.failures import as_word
 from pinakes.tools.listing_limits import most_items

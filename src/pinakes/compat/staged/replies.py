@@ -7,10 +7,9 @@ from typing import Any
 
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.catalog.document_queries import ChunkSpan
 from pinakes.core.wording import rounded, rounded_score
 from pinakes.models.token_counts import TokenCounter
-from pinakes.services.document_search.expanding import ExpandedChunk, ExpandRequest, Opened
+from pinakes.services.document_search.expanding import ChunkSpan, ExpandedChunk, ExpandRequest, Opened
 from pinakes.services.document_search.found_documents import DocumentHit, FoundSummaries
 from pinakes.text.injection import is_injection
 from pinakes.text.page_numbers import pages_of

@@ -7,13 +7,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.app import App
-from pinakes.catalog import collections, manifest, sources
-from pinakes.catalog.manifest import SourceFile
 from pinakes.core import caller
 from pinakes.core.errors import NeedsOcr, NoText
 from pinakes.library import Library
-from pinakes.services.sync.watched import WatchedFolder, courses, knowledge_base, start_over
+from pinakes.services.sync.watched import SourceFile, WatchedFolder, knowledge_base
 from pinakes.sources.file_stat import size_of, state_of
 from pinakes.tools.declare import Reply, tool
 from pinakes.tools.failures import as_word
@@ -108,10 +105,11 @@ def kb_status(
     watched = _base(library)
     if watched is None:
         return KnowledgeStatus(enabled=False, message=_OFF)
-    course = courses(library.app).get(watched.key)
-    files = _manifest(library.app, watched, max_files, offset, "" if status == "all" else status)
+    course = library.watched.statuses().get(watched.key)
+    only = "" if status == "all" else status
+    files = _manifest(library, watched, max_files, offset, only)
     behind = offset + len(files.files)
-    wanted = "" if status == "all" else f',status="{status}"'
+    wanted = f',status="{only}"' if only else ""
     how = f"kb_status(offset={behind},max_files={max(1, max_files)}{wanted})" if files.files_left_out else None
     return KnowledgeStatus(
         enabled=True,
@@ -134,7 +132,7 @@ def kb_resync(library: Library) -> Resynced:
     watched = _base(library)
     if watched is None:
         return Resynced(enabled=False, message=_OFF)
-    deleted, report = start_over(library.app, watched)
+    deleted, report = library.watched.start_over(watched)
     failing = [*report.failed, *(entry for entry in report.skipped if entry.code in _FAILING)]
     failed = [Failure(relative_path=one.path, error=_words(one.reason)) for one in failing[:_MOST_FAILURES]]
     return Resynced(
@@ -152,26 +150,17 @@ def _base(library: Library) -> WatchedFolder | None:
     return base if base is not None and caller.current().sees(base.collection) else None
 
 
-def _manifest(app: App, watched: WatchedFolder, most: int, offset: int, only: str) -> Manifest:
-    with app.catalog.read() as connection:
-        record = collections.find(connection, watched.collection)
-        kept = sources.list_all(connection, record.id) if record else []
-        place = watched.source.kind, watched.source.location
-        ours = next((one for one in kept if (one.kind, one.location) == place), None)
-        if ours is None:
-            return Manifest(total_files=0, total_indexed=0, total_skipped=0, total_errors=0, files=[])
-        counts = manifest.counts(connection, ours.id, _FAILING)
-        listed = manifest.lines(connection, ours.id, most, _FAILING, offset=offset, only=only)
-        files = [_file(line, str(watched.root)) for line in listed]
+def _manifest(library: Library, watched: WatchedFolder, most: int, offset: int, only: str) -> Manifest:
+    counts, listed, synced_at = library.watched.files(watched, most, _FAILING, offset=offset, only=only)
     total = sum(counts.values())
     return Manifest(
         total_files=total,
         total_indexed=counts.get("indexed", 0),
         total_skipped=counts.get("skipped", 0),
         total_errors=counts.get("error", 0),
-        last_scan=ours.synced_at,
-        files=files,
-        files_left_out=max(0, (counts.get(only, 0) if only else total) - offset - len(files)),
+        last_scan=synced_at,
+        files=[_file(line, str(watched.root)) for line in listed],
+        files_left_out=max(0, (counts.get(only, 0) if only else total) - offset - len(listed)),
     )
 
 

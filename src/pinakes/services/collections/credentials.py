@@ -59,47 +59,53 @@ class Purged:
     degraded: str | None = None
 
 
-def scan(app: App) -> list[HeldCredential]:
-    """Return the credentials that the catalogue holds, whatever ``ingest.secrets`` says."""
-    detector, found = _detector(app), list[HeldCredential]()
-    with app.catalog.read() as connection:
-        for document_id in held.document_ids(connection):
-            if (one := held.document(connection, document_id)) is not None:
-                place, values = one
-                found += _named(place, {name: value for name, value in values.items() if name != "chunks"}, detector)
-        for place, values in held.each_other(connection):
-            found += _named(place, values, detector)
-    return found
+class Credentials:
+    """The credentials that a home holds. Safe to share between threads."""
 
+    def __init__(self, app: App) -> None:
+        self._app = app
 
-def purge(app: App) -> Purged:
-    """Mask the credentials that the catalogue holds, build the indexes that had them anew, and wipe free pages."""
-    masking, found = Masking(_detector(app)), scan(app)
-    note = app.settings.home / _NOTED
-    touched = sorted({one.collection for one in found if one.where == "documents"} | set(_noted(note)))
-    if touched:
-        note.write_text(json.dumps(touched), "utf-8")
-    with app.catalog.read() as connection:
-        ids = held.document_ids(connection) if found else []
-    for document_id in ids:
-        _mask_document(app, document_id, masking)
-    if found:
-        with app.catalog.write() as connection:
-            _mask_others(connection, masking)
-    degraded = _indexed(app, touched)
-    app.catalog.erase_deleted()
-    note.unlink(missing_ok=True)
-    return Purged(tuple(found), tuple(touched), tuple(elsewhere(app)), degraded)
+    def scan(self) -> list[HeldCredential]:
+        """Return the credentials that the catalogue holds, whatever ``ingest.secrets`` says."""
+        detector, found = _detector(self._app), list[HeldCredential]()
+        with self._app.catalog.read() as connection:
+            for document_id in held.document_ids(connection):
+                if (one := held.document(connection, document_id)) is not None:
+                    place, values = one
+                    found += _named(
+                        place, {name: value for name, value in values.items() if name != "chunks"}, detector
+                    )
+            for place, values in held.each_other(connection):
+                found += _named(place, values, detector)
+        return found
 
+    def purge(self) -> Purged:
+        """Mask the credentials that the catalogue holds, build the indexes that had them anew, and wipe free pages."""
+        masking, found = Masking(_detector(self._app)), self.scan()
+        note = self._app.settings.home / _NOTED
+        touched = sorted({one.collection for one in found if one.where == "documents"} | set(_noted(note)))
+        if touched:
+            note.write_text(json.dumps(touched), "utf-8")
+        with self._app.catalog.read() as connection:
+            ids = held.document_ids(connection) if found else []
+        for document_id in ids:
+            _mask_document(self._app, document_id, masking)
+        if found:
+            with self._app.catalog.write() as connection:
+                _mask_others(connection, masking)
+        degraded = _indexed(self._app, touched)
+        self._app.catalog.erase_deleted()
+        note.unlink(missing_ok=True)
+        return Purged(tuple(found), tuple(touched), tuple(self.elsewhere()), degraded)
 
-def elsewhere(app: App) -> list[str]:
-    """Return the places that may hold what the catalogue held: copies of sources, archives that were written."""
-    home = app.settings.home
-    copies = [str(home / name) for name in _COPIES if any(one.suffix != ".lock" for one in (home / name).glob("*"))]
-    archives = [str(path) for path in sorted(home.glob("*.zip"))]
-    with app.catalog.read() as connection:
-        written = [file for name in _WRITING for file in audit.files_of(connection, name)]
-    return [*copies, *dict.fromkeys([*archives, *written])]
+    def elsewhere(self) -> list[str]:
+        """Return the places that may hold what the catalogue held: copies of sources, archives that were written."""
+        home = self._app.settings.home
+        copies = [str(home / name) for name in _COPIES if any(one.suffix != ".lock" for one in (home / name).glob("*"))]
+        archives = [str(path) for path in sorted(home.glob("*.zip"))]
+        with self._app.catalog.read() as connection:
+            written = [file for name in _WRITING for file in audit.files_of(connection, name)]
+        return [*copies, *dict.fromkeys([*archives, *written])]
 
 
 def _detector(app: App) -> Detector:

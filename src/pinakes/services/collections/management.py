@@ -15,15 +15,16 @@ from filelock import FileLock
 from pinakes.app import App
 from pinakes.app.source_settings import settings_of
 from pinakes.catalog import changes, collections, copying, documents, embeddings, shared_files, sources, statistics
-from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.collections import CollectionRecord as CollectionRecord
 from pinakes.catalog.sources import SourceRecord
-from pinakes.catalog.statistics import CollectionTotals
+from pinakes.catalog.statistics import CollectionTotals as CollectionTotals
 from pinakes.core import caller
 from pinakes.core.errors import Busy, InvalidInput, NotFound, storing
 from pinakes.ingestion import keeping_of
 from pinakes.platform.locks import taken
 from pinakes.services.documents.index_update import catch_up
-from pinakes.services.sync.watched import WatchedFolder, courses, knowledge_base
+from pinakes.services.sync.watched import WatchedFolder, WatchedFolders, knowledge_base
+from pinakes.settings import EmbeddingSettings
 from pinakes.settings.kept import kept_settings
 from pinakes.sources.locations import path_from_here
 
@@ -237,6 +238,13 @@ class Collections:
             index_size_bytes=sum(int(size) for part, size in index.describe().items() if part.endswith("_bytes")),
         )
 
+    def model(self, name: str = "") -> tuple[EmbeddingSettings, int]:
+        """Return what a collection is embedded by, and how long its vectors are; of none yet what the settings say."""
+        if not name:
+            return self._app.settings.embedding, self._app.embedder.dimension
+        record = self._app.record(name)
+        return self._app.model_of(record), record.dimension or self._app.embedder_of(record).dimension
+
     def list_all(self) -> list[CollectionTotals]:
         """Return what each collection holds that the caller may use, by name. No index is opened for that."""
         settings = self._app.settings
@@ -279,7 +287,7 @@ class Collections:
         Raises:
             Busy: one does.
         """
-        followed = courses(self._app)
+        followed = WatchedFolders(self._app).statuses()
         if any(WatchedFolder(record.name, settings_of(kept)).key in followed for kept in read):
             raise _busy(record)
 

@@ -17,7 +17,7 @@ from pinakes.services import model_change
 from pinakes.services.collections import upgrading
 from pinakes.services.collections.upgrading import UpgradeStatus
 from pinakes.services.model_change import BesideStatus
-from pinakes.services.sync.watched import WatchedFolder, WatchStatus, courses
+from pinakes.services.sync.watched import WatchedFolder, WatchedFolders, WatchStatus
 from pinakes.settings import SourceSettings
 from pinakes.sources import read_at
 
@@ -74,7 +74,7 @@ def status_of(app: App, record: CollectionRecord, *, mend: bool = True) -> Colle
         problems = sources.problems(connection, record.id)
         notes = full_documents.noted(connection, record.id)
     others = overlapping([settings_of(one) for one in known])
-    followed = courses(app)
+    followed = WatchedFolders(app).statuses()
     return CollectionStatus(
         name=record.name,
         description=record.description,

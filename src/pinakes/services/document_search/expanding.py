@@ -11,7 +11,7 @@ import numpy as np
 from pinakes.app import App
 from pinakes.catalog import document_queries, documents, file_lines
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.document_queries import ChunkSpan
+from pinakes.catalog.document_queries import ChunkSpan as ChunkSpan
 from pinakes.catalog.document_records import DocumentRecord
 from pinakes.chunking import headings
 from pinakes.core.errors import InvalidInput, ModelUnavailable, NotFound

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from pinakes.app import App, source_overlaps, source_settings
 from pinakes.app.source_overlaps import Overlap, name_of
+from pinakes.app.spending import Charges
 from pinakes.catalog import collections, shared_files, sources
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.core.errors import InvalidInput, WouldRemove
 from pinakes.core.ports import Lookable
 from pinakes.core.records import JSON
 from pinakes.core.wording import counted
-from pinakes.ingestion import Report
+from pinakes.ingestion import Event, Report
 from pinakes.ingestion.file_changes import vanished_files
+from pinakes.services.run_progress import drain
 from pinakes.services.sync.watched import knowledge_base
 from pinakes.settings import SourceSettings
 from pinakes.sources import recognise
@@ -117,7 +119,7 @@ def check(app: App, name: str, source: SourceSettings) -> None:
     )
 
 
-def tell(
+def _tell(
     app: App, name: str, source: SourceSettings, report: Report, was: Mapping[str, JSON], paths: Sequence[str]
 ) -> None:
     """Have a report say what of a source is read, by which patterns, and which other sources have its files."""
@@ -147,6 +149,31 @@ def replace_files(app: App, name: str, found: PlannedSource) -> None:
             ids = {file.document_id for file in known.values() if file.document_id}
             shared_files.hand_over(connection, record.id, shared_files.heirs(connection, old, ids))
             sources.drop(connection, old.id)
+
+
+def read(
+    app: App,
+    name: str,
+    source: SourceSettings,
+    on_event: Callable[[Event], object] | None,
+    *,
+    retry: bool,
+    paths: Sequence[str] | None = None,
+) -> Report:
+    """Read a source into a collection, or what it has at ``paths`` and below. ``retry``: also files that failed.
+
+    Raises:
+        SourceError: it cannot be reached.
+        ModelMismatch: the collection was embedded by another model.
+    """
+    charges = Charges(app.embedders)
+    with source_settings.source_lock(app.home, name, source, on_event):
+        was = before(app, name, source)
+        run = app.ingest(*app.remember(name, source), paths, retry=retry)
+        _tell(app, name, source, run.report, was, paths or ())
+        drain(run.run(), on_event)
+    charges.put_into(run.report)
+    return run.report
 
 
 def _settled(app: App, name: str, wanted: AddRequest) -> SourceSettings:

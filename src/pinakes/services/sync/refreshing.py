@@ -18,7 +18,7 @@ from pinakes.core import caller
 from pinakes.core.errors import PinakesError, worded
 from pinakes.core.records import Hit, Results, Stage
 from pinakes.ingestion import Event, Report
-from pinakes.services.sync.watched import WatchedFolder, knowledge_base, read_again
+from pinakes.services.sync.watched import WatchedFolder, WatchedFolders, knowledge_base
 
 Refresh: TypeAlias = Literal["never", "auto"]
 """Whether files of hits that changed are read again first."""
@@ -165,7 +165,7 @@ class Refreshing:
             watched = self._source(place)
             if keeps_gone(self._app.settings, watched.collection, watched.source):
                 run.passed_over = _KEPT
-            run.report = read_again(self._app, watched, run.paths, on_event)
+            run.report = WatchedFolders(self._app).read_again(watched, run.paths, on_event)
         except _Ended:
             run.error = PinakesError("it was stopped")
         except PinakesError as error:

@@ -14,7 +14,7 @@ from pinakes.app.source_settings import effective_settings
 from pinakes.catalog import manifest, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.document_records import DocumentRecord
-from pinakes.catalog.shared_files import HELD
+from pinakes.catalog.shared_files import HELD as HELD
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.core.errors import PinakesError
 from pinakes.core.records import Item, Scan, SourceState
@@ -63,44 +63,52 @@ class OutdatedDocuments:
     notes: tuple[str, ...]
 
 
-def outdated(app: App, record: CollectionRecord, document: DocumentRecord | None = None) -> OutdatedDocuments:
-    """Look at the files that the documents of a collection were read from, or at that of one ``document``.
+class Staleness:
+    """How the sources of a home differ from what was read of them. Safe to share between threads."""
 
-    Only at those on this machine, and no longer than ``_LOOK_S``: files that are new are not found, nothing is asked.
-    """
-    states: dict[int, SourceState] = {}
-    notes: list[str] = []
-    until = time.monotonic() + _LOOK_S
-    with app.catalog.read() as connection:
-        for kept in sources.list_all(connection, record.id):
-            files = manifest.read_files(connection, kept.id, document.id if document else None)
-            if kept.kind == "git" and is_at(kept.location, kept.state) is False and next(files, None) is not None:
-                notes.append(f"{kept.location} has commits that were not read yet: pinakes sync")
-            if kept.kind != "folder":
-                continue
-            keeps, place = source_settings.keeps_gone(app.settings, record.name, kept), Path(kept.location).expanduser()
-            for number, one in enumerate(files):
-                if time.monotonic() > until:
-                    notes.append(f"{kept.location}: only {number:,} files were looked at: pinakes status --stale")
-                    break
-                state = state_of(str(place.absolute()), one.path, one.fingerprint, one.digest)
-                if state == "changed" or (state == "missing" and not keeps):
-                    states[one.document_id] = state
-    return OutdatedDocuments(states, tuple(notes))
+    def __init__(self, app: App) -> None:
+        self._app = app
 
+    def outdated(self, record: CollectionRecord, document: DocumentRecord | None = None) -> OutdatedDocuments:
+        """Look at the files that the documents of a collection were read from, or at that of one ``document``.
 
-def stale(app: App, record: CollectionRecord) -> list[Stale]:
-    """Look through every source of a collection, as ``sync`` would, and say what it would read or remove.
+        Only at those on this machine, no longer than ``_LOOK_S``: files that are new are not found, nothing is asked.
+        """
+        states: dict[int, SourceState] = {}
+        notes: list[str] = []
+        until = time.monotonic() + _LOOK_S
+        with self._app.catalog.read() as connection:
+            for kept in sources.list_all(connection, record.id):
+                files = manifest.read_files(connection, kept.id, document.id if document else None)
+                if kept.kind == "git" and is_at(kept.location, kept.state) is False and next(files, None) is not None:
+                    notes.append(f"{kept.location} has commits that were not read yet: pinakes sync")
+                if kept.kind != "folder":
+                    continue
+                keeps, place = (
+                    source_settings.keeps_gone(self._app.settings, record.name, kept),
+                    Path(kept.location).expanduser(),
+                )
+                for number, one in enumerate(files):
+                    if time.monotonic() > until:
+                        notes.append(f"{kept.location}: only {number:,} files were looked at: pinakes status --stale")
+                        break
+                    state = state_of(str(place.absolute()), one.path, one.fingerprint, one.digest)
+                    if state == "changed" or (state == "missing" and not keeps):
+                        states[one.document_id] = state
+        return OutdatedDocuments(states, tuple(notes))
 
-    Repositories and web pages are asked. A source that cannot be reached, or was never read, has an ``error``.
-    """
-    with app.catalog.read() as connection:
-        known = [(kept, sources.manifest(connection, kept.id)) for kept in sources.list_all(connection, record.id)]
-    unread = [plan for plan in Syncing(app).plans() if plan.collection == record.name and plan.kept is None]
-    return [
-        *(_compared(app, record.name, kept, files) for kept, files in known),
-        *(Stale(*plan.place, error=_UNREAD) for plan in unread),
-    ]
+    def stale(self, record: CollectionRecord) -> list[Stale]:
+        """Look through every source of a collection, as ``sync`` would, and say what it would read or remove.
+
+        Repositories and web pages are asked. A source that cannot be reached, or was never read, has an ``error``.
+        """
+        with self._app.catalog.read() as connection:
+            known = [(kept, sources.manifest(connection, kept.id)) for kept in sources.list_all(connection, record.id)]
+        unread = [plan for plan in Syncing(self._app).plans() if plan.collection == record.name and plan.kept is None]
+        return [
+            *(_compared(self._app, record.name, kept, files) for kept, files in known),
+            *(Stale(*plan.place, error=_UNREAD) for plan in unread),
+        ]
 
 
 def _compared(app: App, collection: str, kept: SourceRecord, known: Mapping[str, FileRecord]) -> Stale:

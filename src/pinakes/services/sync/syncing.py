@@ -13,11 +13,12 @@ from pinakes.app.source_overlaps import end_of, name_of, overlapping
 from pinakes.catalog import Connection, collections, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import FileRecord, SourceRecord
+from pinakes.catalog.sources import failures as failures
 from pinakes.core import caller, schedules
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.records import JSON
 from pinakes.platform.locks import free
-from pinakes.services.sync.watched import WatchedFolder, WatchStatus, courses, knowledge_base
+from pinakes.services.sync.watched import WatchedFolder, WatchedFolders, WatchStatus, knowledge_base
 from pinakes.settings import Settings, SourceSettings, SyncSettings
 from pinakes.sources import read_at
 from pinakes.sources.locations import path_from_here
@@ -123,7 +124,7 @@ class Syncing:
             NotFound: there is no such collection.
         """
         zone, at = schedules.zone_of(self.settings.sync.timezone), datetime.now(UTC)
-        sees, followed = caller.current().sees, courses(self._app)
+        sees, followed = caller.current().sees, WatchedFolders(self._app).statuses()
         with self._app.catalog.read() as connection:
             if collection and not (sees(collection) and collection in self.settings.collections):
                 collections.get(connection, collection)
@@ -185,6 +186,10 @@ class Syncing:
                 if (standing.collection, *kept.place) == standing.place:
                     return source_settings.settings_of(kept)
         raise NotFound(f"The source {standing.name!r} is gone.", hint="See what there is: pinakes sources")
+
+    def version(self) -> int:
+        """Return a number that is another one once anything of the home has changed."""
+        return self._app.catalog.version()
 
     def plans(self) -> list[SyncPlan]:
         """Return all sources that are read, with what is needed to tell when; names are not made different."""

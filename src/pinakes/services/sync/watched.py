@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from pinakes.app import App, source_settings
 from pinakes.catalog import collections, manifest, sources
+from pinakes.catalog.engine import now
 from pinakes.catalog.jobs import job_key
+from pinakes.catalog.manifest import SourceFile as SourceFile
 from pinakes.catalog.sources import SourceRecord
 from pinakes.core import caller
-from pinakes.core.ports import Lookable
+from pinakes.core.ports import Lookable, Source
 from pinakes.core.records import JSON
 from pinakes.ingestion import Event, Report, check_place
 from pinakes.jobs.queue import open_queue
@@ -49,18 +51,8 @@ class WatchStatus:
     """What the process that follows a folder is doing. ``message`` says why, where there is a reason to say it."""
 
     doing: Doing
-    since: str
+    since: str = field(default_factory=now)
     message: str = ""
-
-
-def courses(app: App) -> dict[str, WatchStatus]:
-    """Return how it goes with each folder that some process follows, by ``WatchedFolder.key``."""
-    every = open_queue(app.catalog, app.settings.home).list_all()
-    return {
-        job.key: WatchStatus(**{"doing": "reading", "since": job.created_at, **job.progress})
-        for job in every
-        if job.kind == WATCH and job.is_held
-    }
 
 
 def knowledge_base(settings: Settings) -> WatchedFolder | None:
@@ -81,17 +73,6 @@ def knowledge_base_there(settings: Settings, collection: str | None = None) -> l
     return [(base.collection, base.source)]
 
 
-def being_read_first(app: App) -> bool:
-    """Say whether the folder of the knowledge base is to be read, but never was; not where it cannot be reached."""
-    base = knowledge_base(app.settings)
-    if base is None:
-        return False
-    with app.catalog.read() as connection:
-        read = any(one.synced_at for one in sources.list_all(connection) if one.location == base.source.location)
-    course = None if read else courses(app).get(base.key)
-    return not (read or (course is not None and course.doing == "waiting"))
-
-
 def watched_in(settings: Settings) -> list[WatchedFolder]:
     """Return the folders that the settings want followed: sources of collections, and the knowledge base."""
     wanted = [
@@ -105,91 +86,133 @@ def watched_in(settings: Settings) -> list[WatchedFolder]:
     return list(once.values())
 
 
-def described(app: App) -> list[dict[str, JSON]]:
-    """Return how it goes with each folder that the settings want followed, for a collection that the caller may use."""
-    found = courses(app)
-    return [
-        {"collection": one.collection, "folder": str(one.root)}
-        | (asdict(found[one.key]) if one.key in found else {"doing": "nothing"})
-        for one in watched_in(app.settings)
-        if caller.current().sees(one.collection)
-    ]
+class WatchedFolders:
+    """The folders of a home that are followed: how far it is with each, and reading them. Thread-safe."""
 
+    def __init__(self, app: App) -> None:
+        self._app = app
 
-def read_again(
-    app: App,
-    watched: WatchedFolder,
-    paths: Collection[str] | None = None,
-    on_event: Callable[[Event], object] = lambda _: None,
-) -> Report:
-    """Read what changed in a folder, or what did at ``paths`` and below.
+    def statuses(self) -> dict[str, WatchStatus]:
+        """Return how it goes with each folder that some process follows, by ``WatchedFolder.key``."""
+        every = open_queue(self._app.catalog, self._app.settings.home).list_all()
+        return {
+            job.key: WatchStatus(**{"doing": "reading", "since": job.created_at, **job.progress})
+            for job in every
+            if job.kind == WATCH and job.is_held
+        }
 
-    Raises:
-        SourceError: the folder cannot be reached; nothing was changed.
-        ModelMismatch: the collection was embedded by another model.
-    """
-    name, source = watched.collection, watched.source
-    with source_settings.source_lock(app.home, name, source, on_event):
-        run = app.ingest(*app.remember(name, source), paths)
-        for event in run.run():
-            on_event(event)
-    return run.report
+    def being_read_first(self) -> bool:
+        """Say whether the folder of the knowledge base is to be read, but never was; not where it cannot be reached."""
+        base = knowledge_base(self._app.settings)
+        if base is None:
+            return False
+        with self._app.catalog.read() as connection:
+            read = any(one.synced_at for one in sources.list_all(connection) if one.location == base.source.location)
+        course = None if read else self.statuses().get(base.key)
+        return not (read or (course is not None and course.doing == "waiting"))
 
+    def described(self) -> list[dict[str, JSON]]:
+        """Return how it goes with each followed folder of the settings, of collections that the caller may use."""
+        found = self.statuses()
+        return [
+            {"collection": one.collection, "folder": str(one.root)}
+            | (asdict(found[one.key]) if one.key in found else {"doing": "nothing"})
+            for one in watched_in(self._app.settings)
+            if caller.current().sees(one.collection)
+        ]
 
-def concerns(app: App, watched: WatchedFolder, paths: Collection[str]) -> bool:
-    """Say whether something at ``paths`` may have to be read or forgotten: rules leave out much that changes.
+    def read_again(
+        self,
+        watched: WatchedFolder,
+        paths: Collection[str] | None = None,
+        on_event: Callable[[Event], object] = lambda _: None,
+    ) -> Report:
+        """Read what changed in a folder, or what did at ``paths`` and below.
 
-    Raises:
-        SourceError: the folder cannot be reached.
-    """
-    with closing(app.source(watched.source)) as source:
-        if not isinstance(source, Lookable):
-            return True
-        scan = source.look(paths, None)
-    return scan.complete or bool(scan.items or scan.removed) or any(entry.path != "." for entry in scan.skipped)
+        Raises:
+            SourceError: the folder cannot be reached; nothing was changed.
+            ModelMismatch: the collection was embedded by another model.
+        """
+        name, source = watched.collection, watched.source
+        with source_settings.source_lock(self._app.home, name, source, on_event):
+            run = self._app.ingest(*self._app.remember(name, source), paths)
+            for event in run.run():
+                on_event(event)
+        return run.report
 
+    def files(
+        self, watched: WatchedFolder, most: int, failing: Sequence[str], *, offset: int, only: str
+    ) -> tuple[Mapping[str, int], Sequence[SourceFile], str | None]:
+        """Return of the files of a folder how many have each status, some, and when all were last looked at.
 
-def make_sure(app: App, watched: WatchedFolder) -> SourceRecord:
-    """Return what is kept of a folder that is there, and still the one that it was.
+        Nothing where it was never read. See ``manifest.lines``.
+        """
+        with self._app.catalog.read() as connection:
+            record = collections.find(connection, watched.collection)
+            kept = sources.list_all(connection, record.id) if record else []
+            place = watched.source.kind, watched.source.location
+            ours = next((one for one in kept if (one.kind, one.location) == place), None)
+            if ours is None:
+                return {}, (), None
+            counts = manifest.counts(connection, ours.id, failing)
+            listed = manifest.lines(connection, ours.id, most, failing, offset=offset, only=only)
+        return counts, listed, ours.synced_at
 
-    Raises:
-        SourceError: the folder cannot be reached, or is another one.
-    """
-    _, kept = app.remember(watched.collection, watched.source)
-    with app.catalog.read() as connection:
-        known = sources.manifest(connection, kept.id)
-    with closing(app.source(watched.source)) as source:
-        check_place(source.scan(kept.state), known, kept.location, watched.collection)
-    return kept
+    def source(self, watched: WatchedFolder) -> Source:
+        """Open a folder; nothing is read yet."""
+        return self._app.source(watched.source)
 
+    def concerns(self, watched: WatchedFolder, paths: Collection[str]) -> bool:
+        """Say whether something at ``paths`` may have to be read or forgotten: rules leave out much that changes.
 
-def start_over(app: App, watched: WatchedFolder) -> tuple[int, Report]:
-    """Remove all documents of a folder, forget its files, and read all of it; return how many were removed.
+        Raises:
+            SourceError: the folder cannot be reached.
+        """
+        with closing(self._app.source(watched.source)) as source:
+            if not isinstance(source, Lookable):
+                return True
+            scan = source.look(paths, None)
+        return scan.complete or bool(scan.items or scan.removed) or any(entry.path != "." for entry in scan.skipped)
 
-    Raises:
-        SourceError: the folder cannot be reached, or is not the one that it was; nothing was removed.
-        ModelMismatch: the collection was embedded by another model.
-    """
-    name, source = watched.collection, watched.source
-    with source_settings.source_lock(app.home, name, source):
-        kept = make_sure(app, watched)
-        with app.catalog.write() as connection:
-            removed = manifest.empty(connection, kept.id)
-        run = app.ingest(*app.remember(name, source))
-        for _ in run.run():
-            pass
-    return removed, run.report
+    def make_sure(self, watched: WatchedFolder) -> SourceRecord:
+        """Return what is kept of a folder that is there, and still the one that it was.
 
+        Raises:
+            SourceError: the folder cannot be reached, or is another one.
+        """
+        _, kept = self._app.remember(watched.collection, watched.source)
+        with self._app.catalog.read() as connection:
+            known = sources.manifest(connection, kept.id)
+        with closing(self._app.source(watched.source)) as source:
+            check_place(source.scan(kept.state), known, kept.location, watched.collection)
+        return kept
 
-def note_trouble(app: App, watched: WatchedFolder, message: str) -> None:
-    """Let ``status`` say why a folder that was read before is not followed."""
-    with app.catalog.write() as connection:
-        record = collections.find(connection, watched.collection)
-        if record is None:
-            return
-        known = manifest.source_id(connection, record.id, watched.source.kind, watched.source.location)
-        if known is not None:
-            sources.finished(connection, known, None, message)
+    def start_over(self, watched: WatchedFolder) -> tuple[int, Report]:
+        """Remove all documents of a folder, forget its files, and read all of it; return how many were removed.
+
+        Raises:
+            SourceError: the folder cannot be reached, or is not the one that it was; nothing was removed.
+            ModelMismatch: the collection was embedded by another model.
+        """
+        name, source = watched.collection, watched.source
+        with source_settings.source_lock(self._app.home, name, source):
+            kept = self.make_sure(watched)
+            with self._app.catalog.write() as connection:
+                removed = manifest.empty(connection, kept.id)
+            run = self._app.ingest(*self._app.remember(name, source))
+            for _ in run.run():
+                pass
+        return removed, run.report
+
+    def note_trouble(self, watched: WatchedFolder, message: str) -> None:
+        """Let ``status`` say why a folder that was read before is not followed."""
+        with self._app.catalog.write() as connection:
+            record = collections.find(connection, watched.collection)
+            if record is None:
+                return
+            known = manifest.source_id(connection, record.id, watched.source.kind, watched.source.location)
+            if known is not None:
+                sources.finished(connection, known, None, message)
 
 
 def summary(report: Report) -> str:

@@ -1,4 +1,4 @@
-"""Does behind a server's back what can wait, and lets searches go first.
+"""What a server does beside its answers: models and indexes are loaded; what can wait is done, and searches go first.
 
 What older versions of Pinakes made is made again. What waits for a vector is embedded, one chunk a core at a time;
 summaries are made before somebody looks at them.
@@ -18,15 +18,16 @@ from typing import cast
 
 import numpy as np
 
+from pinakes.app import App
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.jobs import Job, job_key
-from pinakes.core.errors import InvalidInput, NotFound, PinakesError
-from pinakes.core.ports import Embedder, Remote, Vocabulary
+from pinakes.core.errors import InvalidInput, ModelMismatch, NotFound, PinakesError
+from pinakes.core.ports import Embedder, Remote, VectorQuery, Vocabulary
 from pinakes.core.records import Float32, Int64, Spent
 from pinakes.core.traffic import Traffic
 from pinakes.jobs.worker import Running, Task
-from pinakes.library import Library
 from pinakes.services.collections import upgrading
+from pinakes.services.summaries import Summaries
 
 _log = logging.getLogger(__name__)
 
@@ -37,17 +38,58 @@ _LEFT_ALONE_S = 10.0
 """So long a collection that another process embeds is left to it."""
 
 _NICENESS = 10
+_WARMING_TEXT = "warm up"
+
+
+class Loading:
+    """Loads the models of a home, then its indexes one by one."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._queries: dict[Embedder, Float32] = {}
+
+    def load_models(self, records: Sequence[CollectionRecord], *, usual: bool) -> None:
+        """Load the models of these collections; ``usual``: also the one that the settings name.
+
+        Raises:
+            ModelUnavailable: one cannot be had.
+        """
+        wanted = [self._app.embedder_of(record) for record in records]
+        for embedder in dict.fromkeys([*wanted, self._app.embedder] if usual else wanted):
+            self._queries[embedder] = embedder.embed_query(_WARMING_TEXT)
+
+    def load_index(self, name: str) -> None:
+        """Load the index of a collection, and search it where its model is there: its first search takes longer."""
+        found, index = self._app.index(name)
+        query = self._queries.get(self._app.embedder_of(found))
+        if query is not None:
+            with suppress(ModelMismatch):
+                self._app.check_model(found)
+                index.vector(VectorQuery(query, 1))
+
+    def has_words(self, name: str) -> bool:
+        """Say whether the keyword index of a collection has chunks."""
+        return bool(self._app.index(name)[1].describe().get("keyword_chunks"))
+
+    def check_writable(self) -> None:
+        """Make sure that something can be read into the home.
+
+        Raises:
+            StorageFull: it cannot be written.
+        """
+        with self._app.catalog.write():
+            pass
 
 
 class Background(Task):
-    """Working on every collection of a library behind its searches."""
+    """Working on every collection of a home behind its searches."""
 
     kind = "background"
     look_every_s = 2.0
     pauses = (60.0, 60.0)
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
+    def __init__(self, app: App, summaries: Summaries) -> None:
+        self._app, self._summaries = app, summaries
         self._there: set[int] = set()
         self._written: dict[int, int] = {}
         self._done: dict[int, tuple[int, int]] = {}
@@ -56,22 +98,22 @@ class Background(Task):
 
     def wanted(self) -> Iterable[Job]:
         """Return a job for each collection in which something changed; large runs leave the rest to it from now on."""
-        self._library.app.embeds_later = True
-        records = self._library.collections()
+        self._app.embeds_later = True
+        records = self._app.records()
         self._forget_gone(records)
         changed = [record for record in records if self._done.get(record.id) != (record.line, record.written)]
         for record in changed:  # another process may hold the job for hours; this one answers by an index of its own
             with suppress(PinakesError):
-                self._library.app.index(record.name, wait=False)
+                self._app.index(record.name, wait=False)
         mine = [record for record in changed if self._elsewhere.get(record.id, 0.0) <= time.monotonic()]
         return [Job(job_key(self.kind, record.name), self.kind, {"collection": record.name}) for record in mine]
 
     def _forget_gone(self, records: Sequence[CollectionRecord]) -> None:
-        """Have the library drop what it holds of collections that were there before and are not any more."""
+        """Drop what is in memory of collections that were there before and are not any more."""
         before, self._there = self._there, {record.id for record in records}
         gone = before - self._there
         if gone:
-            self._library.app.drop_gone()
+            self._app.drop_gone()
         for known in (self._written, self._done, self._summarized, self._elsewhere):
             for number in gone:
                 known.pop(number, None)
@@ -82,10 +124,10 @@ class Background(Task):
         A run that is not over yet knows best what to embed first.
         """
         with suppress(NotFound):
-            record = self._library.collection(str(running.job.arguments["collection"]))
+            record = self._app.record(str(running.job.arguments["collection"]))
             before, self._written[record.id] = self._written.get(record.id), record.written
             state = record.line, record.written  # after a switch what waits is another model's
-            self._library.app.index(record.name)
+            self._app.index(record.name)
             if before != record.written:
                 return
             try:
@@ -104,7 +146,7 @@ class Background(Task):
 
     def _upgrade(self, record: CollectionRecord, running: Running) -> bool:
         """Make again what older versions made; say whether that was done, and not left to another process."""
-        app, mine = self._library.app, True
+        app, mine = self._app, True
         with closing(upgrading.upgrade(app, record)) as events:
             for event in events:
                 mine = mine and event.stage != "elsewhere"
@@ -113,7 +155,7 @@ class Background(Task):
 
     def _embed(self, name: str, running: Running) -> bool:
         """Embed what waits, letting searches go first; say whether that was done, and not left to another process."""
-        app, mine = self._library.app, True
+        app, mine = self._app, True
         with ExitStack() as opened:
 
             def gently(embedder: Embedder) -> Embedder:
@@ -128,9 +170,9 @@ class Background(Task):
 
     def _summarize(self, record: CollectionRecord, running: Running) -> None:
         """Make the summaries of new documents, so that the first search that shows one need not."""
-        for last in self._library.staged.texts.ahead(record.name, self._summarized.get(record.id, 0)):
+        for last in self._summaries.ahead(record.name, self._summarized.get(record.id, 0)):
             self._summarized[record.id] = last
-            _let_pass(self._library.app.traffic, running)
+            _let_pass(self._app.traffic, running)
 
 
 class _Gentle:

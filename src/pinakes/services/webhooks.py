@@ -7,22 +7,29 @@ is delivered at least once, whatever ends in between. Of several servers of one 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from pinakes.catalog import Catalog, events, webhooks
-from pinakes.catalog.events import Event
+from pinakes.catalog.engine import now
 from pinakes.catalog.jobs import Job
+from pinakes.catalog.transactions import within
 from pinakes.catalog.webhooks import Progress
+from pinakes.core.errors import NotFound
 from pinakes.core.records import JSON
 from pinakes.core.schedules import pause_s
 from pinakes.fetching import open_client
-from pinakes.fetching.client import Client
-from pinakes.fetching.webhook_requests import Outcome, check, post
+from pinakes.fetching.webhook_requests import Outcome, address, check, post
 from pinakes.jobs.worker import Running, Task
-from pinakes.library import Library
-from pinakes.settings import WebhookSettings
+from pinakes.services.events import Event, Events
+from pinakes.settings import FetchSettings, Settings, WebhookSettings
+
+if TYPE_CHECKING:
+    from pinakes.fetching.client import Client
 
 _log = logging.getLogger(__name__)
 
@@ -32,9 +39,11 @@ _WRONG_HERE_S = 60.0
 _SKIPPED_AT_ONCE = 1000
 """So many events that an address is not told of are passed over before that is noted."""
 
+_MOST_COUNTED = 10_000
+
 
 class Webhooks(Task):
-    """Telling addresses of events.
+    """Telling addresses of events, as jobs of a server; for people: how far that is.
 
     Raises:
         InvalidSetting: two have one name, or an address cannot be one.
@@ -43,12 +52,13 @@ class Webhooks(Task):
     kind = "webhook"
     look_every_s = 0.25
 
-    def __init__(self, library: Library) -> None:
-        hooks = library.settings.webhooks
+    def __init__(self, catalog: Catalog, settings: Settings) -> None:
+        hooks = settings.webhooks
         check(hooks)
         self.at_once = len(hooks)
-        self._fetch = library.settings.fetch
-        self._tellers = {f"webhook:{hook.name}": Teller(library.app.catalog, hook) for hook in hooks}
+        self._catalog, self._hooks, self._fetch = catalog, hooks, settings.fetch
+        self.retry = within(catalog.write, webhooks.retry)
+        self._tellers = {f"webhook:{hook.name}": Teller(catalog, hook) for hook in hooks}
 
     def wanted(self) -> Iterable[Job]:
         """Return a job for each address that is to be told of something now."""
@@ -66,12 +76,38 @@ class Webhooks(Task):
             while self._tellers[running.job.key].step(client):
                 running.check()
 
+    def status(self) -> list[dict[str, JSON]]:
+        """Return how far each address was told, what waits for it, and what was laid aside."""
+        return [self._status(hook) for hook in self._hooks]
+
+    def _status(self, hook: WebhookSettings) -> dict[str, JSON]:
+        row: dict[str, JSON] = {
+            "name": hook.name,
+            "address": address(hook),
+            "events": list(hook.events),
+            "collections": list(hook.collections),
+            "signed": bool(hook.secret_variable),
+        }
+        kinds, within = hook.events, hook.collections or None
+        with self._catalog.read() as connection:
+            progress = webhooks.find_progress(connection, hook.name)
+            aside = webhooks.laid_aside(connection, hook.name)
+            after = None if progress is None else progress.position
+            ahead = [] if after is None else events.after(connection, after, _MOST_COUNTED, kinds, within)
+        row |= {"begun": progress is not None, "waiting": len(ahead)}
+        empty: dict[str, JSON] = dict.fromkeys(("delivered", "missed", "tries"), 0)
+        empty |= dict.fromkeys(("since", "delivered_at", "retry_at", "error"))
+        known = empty if progress is None else asdict(progress)
+        row |= {name: known[name] for name in empty}
+        return row | {"laid_aside": [asdict(one) for one in aside]}
+
 
 class Teller:
     """Tells one address of events, in order, one post at a time."""
 
     def __init__(self, catalog: Catalog, hook: WebhookSettings) -> None:
         self._catalog, self._hook, self.name = catalog, hook, hook.name
+        self._events = Events(catalog)
         self._seen = 0
         self._failing = 0
 
@@ -132,14 +168,9 @@ class Teller:
     def _find(self, progress: Progress) -> tuple[list[Event], int, int]:
         """Return what to tell next, the last event before that, and how many were dropped."""
         hook, position = self._hook, max(self._seen, progress.position)
-        with self._catalog.read() as connection:
-            newest = events.newest(connection)
-            if newest <= position:
-                return [], position, 0
-            lost = events.missed(connection, position)
-            found = events.after(connection, position, hook.batch, hook.events, hook.collections or None)
+        upto, found, lost = self._events.after(position, hook.batch, hook.events, hook.collections or None)
         found = [one for one in found if one.id <= self._failing] or found  # what failed is sent as it was
-        return found, found[0].id - 1 if found else newest, lost
+        return found, found[0].id - 1 if found else max(upto, position), lost
 
     def _post(self, client: Client, told: Sequence[dict[str, JSON]]) -> Outcome:
         return post(client, self._hook, told, f"{self.name}-{told[0]['id']}-{told[-1]['id']}")
@@ -157,6 +188,26 @@ class Teller:
             else:
                 webhooks.delivered_at_last(connection, self.name, one)
         return True
+
+
+def named(hooks: Sequence[WebhookSettings], name: str) -> WebhookSettings:
+    """Return the webhook that is called so.
+
+    Raises:
+        NotFound: there is none.
+    """
+    for hook in hooks:
+        if hook.name == name:
+            return hook
+    there = ", ".join(hook.name for hook in hooks) or "none"
+    raise NotFound(f"There is no webhook {name!r} in the settings.", hint=f"There are: {there}.")
+
+
+def post_test(hook: WebhookSettings, fetch: FetchSettings) -> Outcome:
+    """Post an event of the kind "test" now; return how that went."""
+    told: dict[str, JSON] = {"id": 0, "at": now(), "kind": "test", "operation": "test", "collection": ""}
+    with open_client(fetch) as client:
+        return post(client, hook, [told], f"{hook.name}-test-{int(time.time() * 1000)}")
 
 
 def _must_note(progress: Progress, seen: int, lost: int) -> bool:

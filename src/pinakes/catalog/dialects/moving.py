@@ -11,14 +11,19 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import Connection, Table, delete, func, insert, select, tuple_
 
 from pinakes.catalog.dialects import numbers
-from pinakes.catalog.engine import Catalog
-from pinakes.catalog.schema import metadata
+from pinakes.catalog.dialects.database import Database
+from pinakes.catalog.schema import installation, metadata
 
 OnStep: TypeAlias = Callable[[str, int, int], None]
 """Is told the name of a table, how many of its rows are done, and how many it has."""
 
 _BATCH: Final = 500
 _MOST_BYTES: Final = 8_000_000
+_TABLES: Final = [table for table in metadata.sorted_tables if table is not installation]
+
+
+def _quiet(_table: str, _done: int, _total: int) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,44 +34,44 @@ class TableDigest:
     digest: str
 
 
-def copy_rows(source: Connection, target: Catalog, on_step: OnStep) -> None:
+def copy_rows(source: Connection, target: Database, on_step: OnStep = _quiet) -> None:
     """Copy what ``source`` has and ``target`` lacks, table by table in the order of keys, a transaction for each part.
 
     What an earlier call copied before it was stopped is not copied again.
     """
-    for table in metadata.sorted_tables:
+    for table in _TABLES:
         total = source.execute(select(func.count()).select_from(table)).scalar_one()
-        with target.read() as connection:
+        with target.transaction(write=False) as connection:
             done = connection.execute(select(func.count()).select_from(table)).scalar_one()
             newest = connection.execute(_keys(table).order_by(*_descending(table)).limit(1)).first()
         on_step(table.name, done, total)
         for rows in _parts(source, table, tuple(newest) if newest else None):
-            with target.write() as connection:
+            with target.transaction(write=True) as connection:
                 connection.execute(insert(table), rows)
             done += len(rows)
             on_step(table.name, done, total)
     last = numbers.last_numbers(source)
-    with target.write() as connection:
+    with target.transaction(write=True) as connection:
         numbers.continue_after(connection, last)
 
 
-def empty(target: Catalog) -> None:
+def empty(target: Database) -> None:
     """Remove all rows."""
-    with target.write() as connection:
-        for table in reversed(metadata.sorted_tables):
+    with target.transaction(write=True) as connection:
+        for table in reversed(_TABLES):
             connection.execute(delete(table))
 
 
-def is_empty(catalog: Catalog) -> bool:
-    """Say whether a catalogue has no row in any table."""
-    with catalog.read() as connection:
-        return not any(connection.execute(select(table).limit(1)).first() for table in metadata.sorted_tables)
+def is_empty(database: Database) -> bool:
+    """Say whether no table has a row."""
+    with database.transaction(write=False) as connection:
+        return not any(connection.execute(select(table).limit(1)).first() for table in _TABLES)
 
 
 def digests(connection: Connection, on_step: OnStep) -> dict[str, TableDigest]:
     """Return table → what it holds, computed from every value of every row."""
     found = {}
-    for table in metadata.sorted_tables:
+    for table in _TABLES:
         total = connection.execute(select(func.count()).select_from(table)).scalar_one()
         digest, done = hashlib.sha256(), 0
         for rows in _parts(connection, table):
