@@ -64,7 +64,7 @@ class App:
         self._ids = within(self.catalog.read, collections.ids)
         self._select = within(self.catalog.read, selection.matching)
         self.embedder = embedder or open_embedder(settings.embedding, settings.cache)
-        self.home = Home(settings.home, writable=not self.catalog.unwritable)
+        self.home = Home(settings.home, writable=not self.catalog.unwritable, shared_lock=self.catalog.shared_lock)
         if self.catalog.unwritable:
             _log.warning(_ONLY_READ, self.catalog.unwritable)
         else:

@@ -32,12 +32,13 @@ class Catalog:
     """A handle on the catalogue's database. Thread-safe; several processes may hold one each.
 
     ``unwritable``: why it can only be read, "" where it can be written. ``is_shared``: homes on several machines may
-    have it.
+    have it; then ``shared_lock`` makes locks, by name and timeout in seconds, that they have in common.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self.unwritable, self.is_shared = database.unwritable, database.is_shared
+        self.shared_lock = database.lock if database.is_shared else None
 
     @classmethod
     def at(cls, home: Path) -> Catalog:
@@ -128,6 +129,10 @@ class Catalog:
             CatalogueCorrupt: it is damaged.
         """
         self._database.check(connection)
+
+    def now(self) -> datetime:
+        """Return the time, UTC, by a clock that all who share the catalogue have in common."""
+        return self._database.now()
 
     def epoch(self) -> str:
         """Return what tells this state of the catalogue from any other that its indexes could have been made of."""

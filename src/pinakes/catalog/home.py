@@ -11,16 +11,19 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from filelock import FileLock
 
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import storing
-from pinakes.platform.locks import free
+from pinakes.platform.locks import Lock, free
 from pinakes.platform.permissions import make_private
 
 _OF_COLLECTION = re.compile(r"(?:map-)?(\d+)[.-].+")
 """What lies in ``index``, by the id of the collection it belongs to. No id is ever given twice."""
+
+SharedLock: TypeAlias = Callable[[str, float], Lock]
 
 _DROPPED = ".dropped"
 _EPOCH = "epoch"
@@ -36,8 +39,10 @@ class Home:
     index writes, catching up or being built anew, stays there until the end of the process.
     """
 
-    def __init__(self, path: Path, *, writable: bool = True) -> None:
+    def __init__(self, path: Path, *, writable: bool = True, shared_lock: SharedLock | None = None) -> None:
+        """``shared_lock`` makes locks that also keep out other homes of the same catalogue."""
         self.path = path
+        self._shared_lock = shared_lock
         self._linked: LinkedFolders | None = None if writable else LinkedFolders()
 
     def index(self, record: CollectionRecord) -> Path:
@@ -131,30 +136,35 @@ class Home:
     def drop_locks(self, collection: str, place: tuple[str, str, str]) -> None:
         """Remove the lock of a source that is not read into a collection any more, unless somebody holds it."""
         lock = self.reading(collection, place)
-        if free(lock):
+        if free(lock) and isinstance(lock, FileLock):
             Path(lock.lock_file).unlink(missing_ok=True)
 
     def rebuilding(self, record: CollectionRecord, timeout_s: float) -> FileLock:
         """Return the lock that is held while an index of a collection is built anew or gets another number."""
         return self._lock("index", f"{record.id}.lock", timeout_s)
 
-    def embedding(self, record: CollectionRecord) -> FileLock:
+    def embedding(self, record: CollectionRecord) -> Lock:
         """Return the lock of whoever embeds what waits in a collection."""
-        return self._lock("index", f"{record.id}.embedding.lock")
+        return self._common("index", f"{record.id}.embedding.lock")
 
-    def changing(self, record: CollectionRecord) -> FileLock:
+    def changing(self, record: CollectionRecord) -> Lock:
         """Return the lock of whoever builds, switches or drops the generation beside a collection."""
-        return self._lock("index", f"{record.id}.beside.lock", 0)
+        return self._common("index", f"{record.id}.beside.lock", 0)
 
-    def reading(self, collection: str, place: tuple[str, str, str]) -> FileLock:
+    def reading(self, collection: str, place: tuple[str, str, str]) -> Lock:
         """Return the lock of whoever reads the source at ``place`` (kind, location, part) into a collection."""
         name = hashlib.sha256("\0".join((collection, *place)).encode(errors="surrogatepass")).hexdigest()[:16]
-        return self._lock("sources", f"{name}.lock")
+        return self._common("sources", f"{name}.lock")
 
     def source(self, kind: str, location: str, ref: str | None) -> Path:
         """Return the folder in which a source may keep what it fetched."""
         name = hashlib.sha256(f"{kind} {location} {ref}".encode()).hexdigest()[:16]
         return self.path / "sources" / name
+
+    def _common(self, part: str, name: str, timeout_s: float = -1) -> Lock:
+        """Return a lock that all homes of the catalogue have in common."""
+        shared = self._shared_lock
+        return shared(f"{part}/{name}", timeout_s) if shared else self._lock(part, name, timeout_s)
 
     def _lock(self, part: str, name: str, timeout_s: float = -1) -> FileLock:
         folder = (self.path if self._linked is None else self._linked.place) / part

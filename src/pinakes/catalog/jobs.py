@@ -98,7 +98,8 @@ def renew(connection: Connection, progress: Mapping[str, Mapping[str, JSON]], ex
 
 def is_held(connection: Connection, owner: str) -> bool:
     """Say whether a lease was neither taken by another process nor cancelled."""
-    return connection.execute(select(jobs.c.key).where(jobs.c.owner == owner)).first() is not None
+    held = select(jobs.c.key).where(jobs.c.owner == owner).with_for_update(read=True)  # until the commit
+    return connection.execute(held).first() is not None
 
 
 def finish(connection: Connection, owner: str, run_at: str | None = None, error: str = "") -> None:

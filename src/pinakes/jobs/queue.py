@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Final, Protocol
@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from filelock import FileLock
 
 from pinakes.catalog import Catalog, Connection, jobs
-from pinakes.catalog.engine import fence, now
+from pinakes.catalog.engine import fence
 from pinakes.catalog.jobs import Job as Job
 from pinakes.catalog.jobs import job_key as job_key
 from pinakes.core.errors import StorageFull
@@ -25,6 +25,9 @@ from pinakes.platform.locks import free, taken
 LEASE_S: Final = 300.0
 """A lease is taken over so long after it was renewed, where nobody can tell whether its process lives."""
 
+SHARED_LEASE_S: Final = 30.0
+"""The same where homes on several machines share the queue, and nobody there can tell."""
+
 
 class Stopped(Exception):
     """The server ends, or the lease of a job is lost. What is not committed is done again."""
@@ -33,9 +36,16 @@ class Stopped(Exception):
 class Queue(Protocol):
     """Jobs that several processes share. All methods are thread-safe.
 
+    ``lease_s``: how long a lease holds that is not renewed, in seconds.
+
     Raises:
         Busy, StorageFull: the queue cannot be read or written now.
     """
+
+    lease_s: float
+
+    def now(self) -> datetime:
+        """Return the time, UTC, by the clock that all have in common."""
 
     def list_all(self) -> list[Job]:
         """Return all jobs, those first that are to be done first."""
@@ -78,12 +88,16 @@ class _CatalogQueue:
 
     def __init__(self, catalog: Catalog, home: Path) -> None:
         self._catalog, self._home = catalog, home
+        self.lease_s = SHARED_LEASE_S if catalog.is_shared else LEASE_S
         self._worker = secrets.token_hex(4)
         self._numbers = count(1)
         self._leases: set[str] = set()
         self._leaves = False
         self._read: tuple[int, list[Job]] = (-1, [])
         self._lock = self._lock_of(self._worker)
+
+    def now(self) -> datetime:
+        return self._catalog.now()
 
     def list_all(self) -> list[Job]:
         version, known, found = self._catalog.version(), *self._read
@@ -107,7 +121,7 @@ class _CatalogQueue:
         is_ours = False
         try:
             with self._catalog.write() as connection:
-                claimed = jobs.claim(connection, job, lease, _after(LEASE_S))
+                claimed = jobs.claim(connection, job, lease, self._after(self.lease_s))
             is_ours = claimed
         finally:
             if not is_ours:
@@ -116,7 +130,7 @@ class _CatalogQueue:
 
     def renew(self, progress: Mapping[str, Mapping[str, JSON]]) -> set[str]:
         with self._catalog.write() as connection:
-            return jobs.renew(connection, progress, _after(LEASE_S))
+            return jobs.renew(connection, progress, self._after(self.lease_s))
 
     @contextmanager
     def guard(self, lease: str) -> Iterator[None]:
@@ -134,7 +148,7 @@ class _CatalogQueue:
     def finish(self, lease: str, again_s: float | None = None, error: str = "") -> None:
         try:
             with self._catalog.write() as connection:
-                jobs.finish(connection, lease, None if again_s is None else _after(again_s), error)
+                jobs.finish(connection, lease, None if again_s is None else self._after(again_s), error)
         except BaseException:  # the job is done once more; until then our lock says that nobody does it
             self._leaves = True
             raise
@@ -161,7 +175,10 @@ class _CatalogQueue:
         with suppress(StorageFull):
             if Path(lock.lock_file).exists():
                 return not free(lock)
-        return (job.expires_at or "") > now()
+        return (job.expires_at or "") > self._after(0)
+
+    def _after(self, seconds: float) -> str:
+        return (self.now() + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
 
     def _lock_of(self, worker: str) -> FileLock:
         return FileLock(self._home / f"worker-{worker}.lock", thread_local=False)
@@ -177,7 +194,3 @@ class _CatalogQueue:
                 is_old = path.stat().st_mtime < time.time() - LEASE_S
                 if is_old and path.stem.removeprefix("worker-") not in owners and free(FileLock(path)):
                     path.unlink(missing_ok=True)
-
-
-def _after(seconds: float) -> str:
-    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")

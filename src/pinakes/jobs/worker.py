@@ -6,22 +6,23 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import ClassVar
 
-from pinakes.catalog.engine import now
 from pinakes.catalog.jobs import Job
 from pinakes.core.caller import Caller, calling
 from pinakes.core.errors import PinakesError
 from pinakes.core.records import JSON
 from pinakes.core.schedules import pause_s
-from pinakes.jobs.queue import LEASE_S, Queue, Stopped
+from pinakes.jobs.queue import Queue, Stopped
 
 _log = logging.getLogger(__name__)
 
 _STEP_S = 0.1
-_RENEW_S = LEASE_S / 5
+_RENEWALS = 5
+"""A lease is renewed so often before it would end."""
+
 _TELL_S = 1.0
 """How far jobs are is written so often, at most."""
 
@@ -129,11 +130,12 @@ class Worker:
         if fresh := [job for job in self._look() if job.key not in keys]:
             self._queue.enqueue(fresh)
             there = self._queue.list_all()
+        clock = self._queue.now()
         for job in there:
             task = self._tasks.get(job.kind)
-            if task and not job.is_held and _is_due(job, task) and self._has_room(task) and task.accepts(job):
+            if task and not job.is_held and _is_due(job, task, clock) and self._has_room(task) and task.accepts(job):
                 self._begin(task, job)
-            elif task and not job.is_held and _is_left(job) and not task.accepts(job):
+            elif task and not job.is_held and _is_left(job, clock) and not task.accepts(job):
                 lease = self._queue.claim(job)
                 if lease:  # nobody took it meanwhile
                     self._queue.finish(lease)
@@ -159,7 +161,7 @@ class Worker:
         clock, (at, told) = time.monotonic(), self._renewed
         progress = {one.lease: one.progress for one in list(self._running.values())}
         news = any(one != told.get(lease, {}) for lease, one in progress.items())
-        if progress and clock >= at + (_TELL_S if news else _RENEW_S):
+        if progress and clock >= at + (_TELL_S if news else self._queue.lease_s / _RENEWALS):
             held = self._queue.renew(progress)
             self._renewed = clock, progress
             for one in list(self._running.values()):
@@ -212,12 +214,12 @@ class Worker:
         return True
 
 
-def _is_left(job: Job) -> bool:
+def _is_left(job: Job, clock: datetime) -> bool:
     """Say whether a job should have begun some time ago: if nobody wants it by now, settings have changed."""
-    return job.run_at is None or datetime.fromisoformat(job.run_at) < datetime.now(UTC) - timedelta(seconds=_LEFT_S)
+    return job.run_at is None or datetime.fromisoformat(job.run_at) < clock - timedelta(seconds=_LEFT_S)
 
 
-def _is_due(job: Job, task: Task) -> bool:
+def _is_due(job: Job, task: Task, clock: datetime) -> bool:
     """Say whether a job waits no longer; one that waits for longer than any pause since the clock was put back does."""
-    latest = datetime.now(UTC) + timedelta(seconds=2 * task.pauses[1])
-    return job.run_at is None or job.run_at <= now() or datetime.fromisoformat(job.run_at) > latest
+    at = datetime.fromisoformat(job.run_at) if job.run_at else clock
+    return at <= clock or at > clock + timedelta(seconds=2 * task.pauses[1])

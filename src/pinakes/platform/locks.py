@@ -1,16 +1,33 @@
-"""Files that keep other processes out while one writes."""
+"""Locks that keep other processes out while one writes: files, or what a database offers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from pinakes.core.errors import Busy, storing
 
 
-def taken(lock: FileLock, what: str = "The home", timeout_s: float = 0) -> bool:
+class Lock(Protocol):
+    """What one process holds at a time; a file that is locked is one. ``timeout`` is in seconds, -1 = without end."""
+
+    timeout: float
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether it is held here."""
+
+    def acquire(self, timeout: float | None = None) -> object:
+        """Take it, waiting so many seconds at most; raises ``filelock.Timeout``."""
+
+    def release(self) -> None:
+        """Give it back."""
+
+
+def taken(lock: Lock, what: str = "The home", timeout_s: float = 0) -> bool:
     """Take a lock; False where somebody else holds it.
 
     Raises:
@@ -24,7 +41,7 @@ def taken(lock: FileLock, what: str = "The home", timeout_s: float = 0) -> bool:
     return True
 
 
-def free(lock: FileLock) -> bool:
+def free(lock: Lock) -> bool:
     """Say whether nobody holds a lock."""
     if taken(lock):
         lock.release()
@@ -33,7 +50,7 @@ def free(lock: FileLock) -> bool:
 
 
 @contextmanager
-def held(lock: FileLock, what: str) -> Iterator[None]:
+def held(lock: Lock, what: str) -> Iterator[None]:
     """Hold ``lock``; ``what`` names what it guards.
 
     Raises:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol
 from uuid import uuid4
@@ -11,6 +12,7 @@ from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, inse
 
 from pinakes.catalog.schema import installation
 from pinakes.core.errors import CatalogueCorrupt, PinakesError
+from pinakes.platform.locks import Lock
 
 HEAD: Final = "0018"
 """The newest migration; a test compares it with the migrations folder."""
@@ -43,6 +45,12 @@ class Database(Protocol):
 
     def epoch(self, connection: Connection) -> str:
         """Return what tells this state of the catalogue from any other that its indexes could have been made of."""
+
+    def now(self) -> datetime:
+        """Return the time, UTC, by the clock of the database."""
+
+    def lock(self, name: str, timeout_s: float) -> Lock:
+        """Return a lock of all who use the database; it is free once its holder ends or loses its connection."""
 
     def erase_deleted(self) -> None:
         """Rewrite the database, so that nothing is left in it of what was overwritten or deleted."""

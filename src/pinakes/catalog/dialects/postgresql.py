@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import psycopg
+from filelock import Timeout
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, inspect, select, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
@@ -23,6 +26,7 @@ from pinakes.catalog.dialects.sqlite import create_sqlite
 from pinakes.catalog.schema import installation, metadata
 from pinakes.core import interrupt
 from pinakes.core.errors import Busy, InvalidSetting
+from pinakes.platform.locks import Lock
 from pinakes.settings import CatalogSettings
 
 _log = logging.getLogger(__name__)
@@ -32,10 +36,9 @@ _MIGRATING: Final = 0x70696E616B6574
 """The key of the advisory lock of whoever makes or migrates the tables."""
 
 _CONNECT_S: Final = 10
-_QUIET_S: Final = 5.0
-"""After so long without news, the connection that listens is tried."""
-
 _AGAIN_S: Final = 1.0
+_LOCK_STEP_S: Final = 0.1
+_TRY_LOCK: Final = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
 _READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 
@@ -67,7 +70,7 @@ class PostgresDatabase:
             f"SET LOCAL idle_in_transaction_session_timeout = 0; "
             f"SET LOCAL {HOME} = '{home}'"
         )
-        self._news = _News(direct)
+        self._direct, self._news = direct, _News(direct)
         try:
             with translated():
                 _prepare(self.engine if direct == url else _engine(direct, settings))
@@ -128,6 +131,12 @@ class PostgresDatabase:
         made, of = connection.execute(select(installation.c.epoch, timeline)).one()
         return f"{made}.{int(of, 16)}"
 
+    def now(self) -> datetime:
+        return datetime.now(UTC) + timedelta(seconds=self._news.skew_s)
+
+    def lock(self, name: str, timeout_s: float) -> Lock:
+        return _AdvisoryLock(self._direct, name, timeout_s)
+
     def erase_deleted(self) -> None:
         with self.engine.connect() as connection:
             _driver(connection).execute("VACUUM FULL")
@@ -137,10 +146,42 @@ class PostgresDatabase:
         self.engine.dispose()
 
 
+class _AdvisoryLock:
+    """A lock that a connection of its own holds; see ``Lock``."""
+
+    def __init__(self, url: URL, name: str, timeout_s: float) -> None:
+        self.timeout = timeout_s
+        self._url, self._name = url, name
+        self._connection: psycopg.Connection[Any] | None = None
+
+    @property
+    def is_locked(self) -> bool:
+        return self._connection is not None
+
+    def acquire(self, timeout: float | None = None) -> None:
+        timeout = self.timeout if timeout is None else timeout
+        until = math.inf if timeout < 0 else time.monotonic() + timeout
+        with translated(), ExitStack() as opened:
+            connection = opened.enter_context(_connected(self._url))
+            while connection.execute(_TRY_LOCK, [self._name]).fetchone() != (True,):
+                if time.monotonic() >= until:
+                    raise Timeout(self._name)
+                interrupt.check()
+                time.sleep(min(_LOCK_STEP_S, max(0.0, until - time.monotonic())))
+            opened.pop_all()
+        self._connection = connection
+
+    def release(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
 class _News:
     """Counts commits: those of this process at once, those of others as the database tells them. Thread-safe.
 
-    While nothing listens, every second counts as one, so that whoever looks for news looks in the database.
+    ``skew_s``: so much the clock of the database is ahead of that of this machine, in
+    seconds. While nothing listens, every second counts as one, so that whoever looks for news looks in the database.
     """
 
     def __init__(self, url: URL) -> None:
@@ -148,6 +189,7 @@ class _News:
         self._lock = threading.Lock()
         self._commits = 0
         self._listens = False
+        self.skew_s = 0.0
         self._thread: threading.Thread | None = None
         self._closed = threading.Event()
 
@@ -171,7 +213,8 @@ class _News:
         told = ""
         while not self._closed.is_set():
             try:
-                with psycopg.connect(_conninfo(self._url), autocommit=True, connect_timeout=_CONNECT_S) as connection:
+                with _connected(self._url) as connection:
+                    self._look_at_clock(connection)
                     connection.execute(f"LISTEN {numbers.CHANNEL}")
                     self._heard(listens=True)
                     told = ""
@@ -189,7 +232,13 @@ class _News:
                 self._heard(listens=True)
                 quiet = False
             if quiet:
-                connection.execute("SELECT 1")
+                self._look_at_clock(connection)
+
+    def _look_at_clock(self, connection: psycopg.Connection[Any]) -> None:
+        begin = datetime.now(UTC)
+        row = connection.execute("SELECT clock_timestamp()").fetchone()
+        assert row is not None
+        self.skew_s = (row[0] - begin - (datetime.now(UTC) - begin) / 2).total_seconds()
 
     def _heard(self, *, listens: bool) -> None:
         with self._lock:
@@ -212,8 +261,9 @@ def _address(url: str) -> URL:
     return made.set(drivername="postgresql+psycopg")
 
 
-def _conninfo(url: URL) -> str:
-    return url.set(drivername="postgresql").render_as_string(hide_password=False)
+def _connected(url: URL) -> psycopg.Connection[Any]:
+    conninfo = url.set(drivername="postgresql").render_as_string(hide_password=False)
+    return psycopg.connect(conninfo, autocommit=True, connect_timeout=_CONNECT_S, application_name="pinakes")
 
 
 def _engine(url: URL, settings: CatalogSettings) -> Engine:

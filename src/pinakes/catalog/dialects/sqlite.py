@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,7 @@ from pinakes.catalog.dialects.errors import driver_message, translated
 from pinakes.catalog.schema import installation, metadata
 from pinakes.core import interrupt
 from pinakes.core.errors import CatalogueCorrupt, StorageFull, storing
+from pinakes.platform.locks import Lock
 from pinakes.platform.permissions import PRIVATE_FILE, make_private
 
 BUSY_TIMEOUT_S = 60
@@ -94,6 +96,12 @@ class SqliteDatabase:
 
     def epoch(self, connection: Connection) -> str:
         return connection.execute(select(installation.c.epoch)).scalar() or ""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def lock(self, name: str, timeout_s: float) -> Lock:
+        raise NotImplementedError  # the folders of its only home have files for that
 
     def erase_deleted(self) -> None:
         with closing(self.engine.raw_connection()) as connection:

@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from pinakes.app import App
 from pinakes.app.source_settings import settings_of
 from pinakes.catalog import changes, collections, copying, documents, embeddings, shared_files, sources, statistics
@@ -21,7 +19,7 @@ from pinakes.catalog.statistics import CollectionTotals as CollectionTotals
 from pinakes.core import caller
 from pinakes.core.errors import Busy, InvalidInput, NotFound, storing
 from pinakes.ingestion import keeping_of
-from pinakes.platform.locks import taken
+from pinakes.platform.locks import Lock, taken
 from pinakes.services.documents.index_update import catch_up
 from pinakes.services.sync.watched import WatchedFolder, WatchedFolders, knowledge_base
 from pinakes.settings import EmbeddingSettings
@@ -277,7 +275,7 @@ class Collections:
             hint=f"Its sources: {there}." if there else "It has none.",
         )
 
-    def _reading(self, record: CollectionRecord, read: Iterable[SourceRecord]) -> list[FileLock]:
+    def _reading(self, record: CollectionRecord, read: Iterable[SourceRecord]) -> list[Lock]:
         """Return the locks of those who read these sources into a collection."""
         return [self._app.home.reading(record.name, kept.place) for kept in read]
 
@@ -364,7 +362,7 @@ def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 @contextmanager
-def _held(record: CollectionRecord, locks: Iterable[FileLock]) -> Iterator[None]:
+def _held(record: CollectionRecord, locks: Iterable[Lock]) -> Iterator[None]:
     """Hold ``locks``, which others hold while they work on a collection.
 
     Raises:
