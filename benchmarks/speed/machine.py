@@ -69,6 +69,18 @@ def memory_mb(pid: int | str = "self") -> dict[str, float]:
     return {name: int(kilobytes[field]) * 1024 / MEGABYTE for name, field in names.items()}
 
 
+def own_memory_mb(pid: int) -> float:
+    """Return the memory of a process in MB, what it shares with others counted by their number (PSS)."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text("utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024 / MEGABYTE
+
+
+def with_children(pid: int) -> list[int]:
+    """Return a process and those that it started."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [pid, *(int(one) for task in tasks for one in task.read_text("utf-8").split())]
+
+
 def cpu_seconds(pid: int) -> float:
     """Return the processor time that a process has used so far, with what the kernel did for it."""
     fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()

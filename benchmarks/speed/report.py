@@ -106,6 +106,12 @@ def more(figures: Figures) -> list[tuple[str, str]]:
                 "  questions asked before",
                 f"{served.load_repeated.answers_per_s:.0f} answers/s, {_ms(served.load_repeated.times)}",
             ),
+            (
+                f"  by {len(served.memory_shared_mb)} processes",
+                f"{served.load_shared.answers_per_s:.0f} answers/s, {_ms(served.load_shared.times)}; memory "
+                + ", ".join(f"{one:.0f}" for one in served.memory_shared_mb)
+                + " MB (PSS)",
+            ),
             ("serving memory", f"anonymous {served.memory_anonymous_mb:.0f} MB, peak {served.memory_peak_mb:.0f} MB"),
         ]
     if size := figures.size:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
@@ -18,11 +18,15 @@ import httpx
 from benchmarks.quality.sets import ROOT
 from benchmarks.speed.home import Home
 from benchmarks.speed.load import Load
-from benchmarks.speed.machine import Spread, cpu_seconds, memory_mb, spread
+from benchmarks.speed.machine import Spread, cpu_seconds, memory_mb, own_memory_mb, spread, with_children
 from benchmarks.speed.queries import MODES, TOP_K
 from pinakes.core.records import JSON
 
 CLIENTS = 8
+PROCESSES = 2
+_MOST_PER_S = 500
+"""The load has so many questions for each second, more than are answered: none is asked twice."""
+
 NOTHING_REMEMBERED = ("--set", "search.remembered_queries=0", "--set", "search.remembered_answers=0")
 _START_TIMEOUT_S = 120.0
 _POLL_S = 0.01
@@ -33,7 +37,8 @@ class Served:
     """Start in seconds (median of ``starts_s``), times per mode, load, and memory of the process in MB after it.
 
     ``cpu_ms_per_answer`` is processor time of the server under the load: it shows less of what else the machine does.
-    Nothing is remembered of questions asked before, but in ``load_repeated``. ``level_1`` are calls of
+    No question is asked twice, but in ``load_repeated``. ``load_shared`` is that of ``PROCESSES`` processes behind the
+    port, which then have ``memory_shared_mb`` each, what they share counted in part. ``level_1`` are calls of
     ``search_summaries`` over MCP (streamable HTTP), each question once, of a server that has just been started.
     """
 
@@ -42,6 +47,8 @@ class Served:
     http: Mapping[str, Spread]
     load: Load
     load_repeated: Load
+    load_shared: Load
+    memory_shared_mb: tuple[float, ...]
     level_1: Spread
     cpu_ms_per_answer: float
     memory_mb: float
@@ -61,20 +68,27 @@ def serving(home: Home, rounds: int, starts: int, load_s: float, settled_s: floa
     with _server(home, *NOTHING_REMEMBERED) as (process, port, seconds):
         times.append(seconds)
         answered: dict[str, Spread] = {mode: _ask(home, port, mode, rounds) for mode in MODES}
+        time.sleep(settled_s)
         used = cpu_seconds(process.pid)
-        load = _load(home, port, load_s)
+        load = _load(port, load_s, _fresh(home, load_s))
         used = (cpu_seconds(process.pid) - used) * 1000 / load.times.count
         memory = memory_mb(process.pid)
     with _server(home, "--toolsets", "retrieve") as (_, port, _):  # a profile may offer agents other tools
         time.sleep(settled_s)
         level_1 = _summaries(home, port)
-        repeated = _load(home, port, load_s)
+        repeated = _load(port, load_s, home.corpus.questions)
+    with _server(home, "--workers", str(PROCESSES)) as (process, port, _):
+        time.sleep(settled_s)
+        shared = _load(port, load_s, _fresh(home, load_s))
+        memory_shared = tuple(map(own_memory_mb, with_children(process.pid)))
     return Served(
         start_s=median(times),
         starts_s=tuple(times),
         http=answered,
         load=load,
         load_repeated=repeated,
+        load_shared=shared,
+        memory_shared_mb=memory_shared,
         level_1=level_1,
         cpu_ms_per_answer=used,
         memory_mb=memory["now"],
@@ -150,9 +164,15 @@ def _is_full(answer: dict[str, JSON]) -> bool:
     return "degraded" not in answer
 
 
-def _load(home: Home, port: int, seconds: float) -> Load:
+def _fresh(home: Home, seconds: float) -> list[str]:
+    """Return questions for a load of so many seconds, each with a number of its own."""
+    questions = home.corpus.questions
+    return [f"{questions[number % len(questions)]} {number}" for number in range(int(seconds * _MOST_PER_S))]
+
+
+def _load(port: int, seconds: float, questions: Sequence[str]) -> Load:
     command = [sys.executable, "-m", "benchmarks.speed.load", str(port), str(CLIENTS), str(seconds)]
-    bodies = b"\n".join(_body(question, "hybrid") for question in home.corpus.questions)
+    bodies = b"\n".join(_body(question, "hybrid") for question in questions)
     done = subprocess.run(command, input=bodies, stdout=subprocess.PIPE, cwd=ROOT, check=True)
     found = json.loads(done.stdout)
     return Load(**{**found, "times": Spread(**found["times"])})

@@ -49,7 +49,7 @@ def create_app(
 ) -> FastAPI:
     """Return the application that serves ``library``; closing the library is the caller's business."""
     settings = library.settings
-    workers = RequestThreads(settings.server.search_timeout_s, settings.server.write_timeout_s)
+    workers = RequestThreads(settings.server.search_timeout_s, settings.server.write_timeout_s, settings.server.workers)
     service = Service(library, workers, startup, instance_id, local_key, connections)
     keeps_knowledge = "knowledge" in settings.toolsets
     compat = ["kep.routes", "kep.socket", *(["platform.routes"] if keeps_knowledge else [])]

@@ -20,7 +20,8 @@ from pinakes.core.interrupt import Interrupt
 
 Result = TypeVar("Result")
 _THREADS = max(2, os.cpu_count() or 1)
-"""More of them only take the processor from each other: on 2 cores 4 threads answer a tenth less than 2, 8 a third."""
+"""More of them only take the processor from each other: on 2 cores 4 threads answer a tenth less than 2, 8 a third.
+Two processes with one thread each need a tenth less of it than two with two threads: none waits for the interpreter."""
 
 _WRITERS = 2 * _THREADS
 """Those that write mostly wait for each other, and one commit of an index takes in what all of them wrote: on 2 cores
@@ -129,10 +130,12 @@ class RequestThreads:
     So searches never wait behind what takes long.
     """
 
-    def __init__(self, timeout_s: float, write_timeout_s: float) -> None:
+    def __init__(self, timeout_s: float, write_timeout_s: float, processes: int = 1) -> None:
+        """``processes``: so many share the processors and answer alike."""
         self._timeout_s = timeout_s
         self._write_timeout_s = write_timeout_s
-        self._readers, self._writers = _Lane("work", _THREADS), _Lane("write", _WRITERS)
+        threads = _THREADS if processes == 1 else max(1, _THREADS // processes)
+        self._readers, self._writers = _Lane("work", threads), _Lane("write", _WRITERS)
         self._waiters = _Lane("wait", _WAITERS)
         self._lanes = self._readers, self._writers, self._waiters
         self._running: set[_Run[Any]] = set()

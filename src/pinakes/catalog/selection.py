@@ -101,9 +101,9 @@ def fields_with(
 
 def count_chunks(connection: Connection, collection_id: int, document_ids: Int64 | None) -> int:
     """Return how many chunks these documents have; None means all of the collection."""
-    query = select(func.coalesce(func.sum(documents.c.chunk_count), 0)).where(
-        documents.c.collection_id == collection_id
-    )
+    # Both are read from indexes: documents hold their texts, which are ten times as much.
+    query = select(func.count()).select_from(chunks).join(documents, documents.c.id == chunks.c.document_id)
+    query = query.where(documents.c.collection_id == collection_id)
     if document_ids is None:
         return int(connection.execute(query).scalar_one())
     total = 0

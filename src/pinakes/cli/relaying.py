@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import closing
-from http.client import HTTPConnection, HTTPException
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -37,6 +36,8 @@ def answer_of_server(session: Session, question: Mapping[str, JSON]) -> Results 
     instance = for_commands(session.settings)
     if instance is None:
         return None
+    from http.client import HTTPException
+
     asked = {"command": session.called, "given": session.arguments, "question": question}
     try:
         status, body = _sent(instance, json.dumps(asked), session.settings.server.search_timeout_s + _GRACE_S)
@@ -57,6 +58,8 @@ def _sent(instance: Instance, body: str, timeout_s: float) -> tuple[int, bytes]:
         OSError, HTTPException, ValueError: none comes in time, or another program than the ``instance`` is there: that
             is not shown the question.
     """
+    from http.client import HTTPConnection
+
     place = urlsplit(instance.url)
     with closing(HTTPConnection(place.hostname or "", place.port, timeout=_CONNECT_TIMEOUT_S)) as connection:
         connection.request("GET", "/healthz")

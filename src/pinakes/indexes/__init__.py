@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,8 +53,10 @@ def open_index(
         return index
     selections = Selections(select)
     opening = Opening(folder, dimension, selections, settings, label, languages)
-    engines = _opened(words, opening, "keyword"), _opened(meaning, opening, "vector")
-    return CombinedIndex(name, *engines, selections.forget)
+    with ThreadPoolExecutor(1, thread_name_prefix="pinakes-open") as beside:  # each reads all its files, to check them
+        vectors = beside.submit(_opened, meaning, opening, "vector")
+        keywords = _opened(words, opening, "keyword")
+    return CombinedIndex(name, keywords, vectors.result(), selections.forget)
 
 
 def _opened(name: str, opening: Opening, *methods: str) -> Any:

@@ -43,10 +43,10 @@ class FolderManifest:
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
-    digest = hashlib.sha256()
+    digest, block = hashlib.sha256(), memoryview(bytearray(_BLOCK_BYTES))
     with path.open("rb", buffering=0) as file:
-        while block := file.read(_BLOCK_BYTES):
-            digest.update(block)
+        while count := file.readinto(block):
+            digest.update(block[:count])
     return digest.hexdigest()
 
 

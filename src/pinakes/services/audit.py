@@ -154,6 +154,7 @@ class Audit:
         if not self._settings.enabled or self._catalog.unwritable:
             yield call
             return
+        self._begin()
         who, at, start = caller.current(), now(), time.perf_counter()
         before = _recorded.set(call.id)
         try:
@@ -239,14 +240,20 @@ class Audit:
                 self._lost += 1
                 return
             self._pending.append(pending)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._write_on, name="pinakes-audit", daemon=True)
-                self._thread.start()
-                atexit.register(self.close)
         if not self._wake.is_set():
             self._wake.set()
 
+    def _begin(self) -> None:
+        """Start the thread that writes, where it does not run yet."""
+        if self._thread is None and not self._ended.is_set():
+            with self._lock:
+                if self._thread is None and not self._ended.is_set():
+                    self._thread = threading.Thread(target=self._write_on, name="pinakes-audit", daemon=True)
+                    self._thread.start()
+                    atexit.register(self.close)
+
     def _write_on(self) -> None:
+        self._cleaner.text("its patterns are compiled while the first call is answered", _MOST_NAME_CHARS)
         while not self._ended.is_set():
             self._wake.wait(_RETRY_S if self._ready else None)
             self._ended.wait(_PAUSE_S)  # what comes meanwhile shares the transaction

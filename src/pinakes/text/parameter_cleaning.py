@@ -77,6 +77,8 @@ class ParameterCleaner:
 
     def text(self, text: str, most: int) -> str:
         """Return ``text`` without secrets, of a longer one the first ``most`` characters and how many there were."""
+        if not text:
+            return ""
         head = text[: most + _MARGIN]
         for secret in self.secrets:
             head = head.replace(secret, _HIDDEN)

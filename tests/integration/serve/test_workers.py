@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
@@ -35,6 +36,11 @@ def command_of(process: int) -> str:
         return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
     except OSError:
         return ""
+
+
+def sockets_of(process: int) -> int:
+    """Return how many sockets a process has open."""
+    return sum(one.readlink().name.startswith("socket:") for one in Path(f"/proc/{process}/fd").iterdir())
 
 
 def is_gone(process: int) -> bool:
@@ -82,6 +88,23 @@ def test_each_answers_alone_and_finds_what_the_other_wrote(server: RealServer) -
         assert server.call("ingest_document", content="A quokka came later.", title="Later").status_code == 200
     with stopped(replica):
         assert server.search("quokka").json()["results"]
+
+
+def test_connections_that_come_at_once_are_shared(server: RealServer) -> None:
+    processes = [server.process.pid, *replicas(server)]
+    before = [sockets_of(one) for one in processes]
+    address = httpx.URL(server.url)
+    with ExitStack() as open_ones:
+        for _ in range(16):
+            open_ones.enter_context(socket.create_connection((address.host, address.port or 0)))
+        taken: list[int] = []
+
+        def all_are_taken() -> bool:
+            taken[:] = [sockets_of(one) - count for one, count in zip(processes, before, strict=True)]
+            return sum(taken) >= 15  # one of before may have been closed
+
+        until(all_are_taken)
+    assert min(taken) >= 2
 
 
 def test_they_count_together(server: RealServer) -> None:

@@ -1,10 +1,11 @@
 """Vectors: an exact 8-bit scan by FAISS in memory, re-scored with the float16 originals, which are mapped from files.
 
 New rows are appended; a removed row is marked dead until the next rebuild; a row whose chunk gets another vector
-is written over in place. FAISS is built for the first search, so that who only writes has no use of memory for it. It
-holds the first ``scanned`` rows as they were when it was built; those behind them and those written over since are
-compared directly. A reader works on a view that nothing but such writing over changes, so searches do not wait for
-changes, but for the first. What is on disk is a snapshot.
+is written over in place. The first search compares all rows directly, since a command asks only once; FAISS is built
+for the second, so that who only writes has no use of memory for it. It holds the first ``scanned`` rows as they were
+when it was built; those behind them and those written over since are compared directly. A reader works on a view that
+nothing but such writing over changes, so searches do not wait for changes, but for the second. What is on disk is a
+snapshot.
 """
 
 from __future__ import annotations
@@ -84,6 +85,7 @@ class VectorIndex:
         self._snapshots = Snapshots(folder, dimension, label)
         self._room = MappedRows(folder, dimension)
         self._unsaved = 0
+        self._used: set[str] = set()
         self._view = _living(self._snapshots.newest())
         self._saved_position = self._view.position
 
@@ -137,6 +139,8 @@ class VectorIndex:
         if total <= _DIRECT_ROWS:
             return _ranked(view, np.flatnonzero(allowed), query, limit)
         if view.scanner is None:
+            if len(view.ids) <= self._exact_max and self._is_first("search"):
+                return _ranked(view, np.flatnonzero(allowed), query, limit)
             self._build()
             return self.search(query, limit, documents, among)
         held = (allowed & ~view.unscanned)[: view.scanned]
@@ -171,6 +175,10 @@ class VectorIndex:
         """Return float32 (n, dim): the sum of each document's vectors, NaN where it has none."""
         if not len(document_ids):
             return np.empty((0, self._dimension), np.float32)
+        view = self._view
+        if view.sums is None and self._is_first("sums"):
+            rows = np.flatnonzero(view.alive & np.isin(view.documents, document_ids))
+            return DocumentSums.from_rows(view.ids, view.documents, view.matrix, rows).get(document_ids)
         if (sums := self._view.sums) is None:
             with self._summing:  # once, however many searches wait for it
                 view = self._view
@@ -207,6 +215,12 @@ class VectorIndex:
             if max(self._unsaved, unseen) > _LEFT_SHARE * len(self._view.ids):
                 self._save()
             self._room.close()
+
+    def _is_first(self, use: str) -> bool:
+        """Say whether this is the first ``use``: for one alone, as of a command, nothing is made that others need."""
+        first = use not in self._used
+        self._used.add(use)
+        return first
 
     def _build(self) -> None:
         """Build FAISS, once, however many searches wait for it."""
@@ -381,7 +395,7 @@ def _ranked(view: _View, rows: Int64, query: Float32, limit: int) -> Ranking:
     if not len(rows):
         return Ranking(rows, rows, np.empty(0, np.float32), exact)
     # Row by row: a product of the whole lets the BLAS wake threads, which takes it 8 ms at times, not 0.1.
-    scores = np.vecdot(float32(view.matrix[rows]), query)
+    scores = np.concatenate([np.vecdot(float32(block), query) for block in blocks(view.matrix, rows)])
     kept = np.arange(len(rows))
     if len(rows) > limit:
         kept = np.flatnonzero(scores >= np.partition(scores, -limit)[-limit])
