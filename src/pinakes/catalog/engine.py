@@ -64,12 +64,7 @@ class Catalog:
         """
         if not settings.catalog.url:
             return cls.at(settings.home)
-        try:
-            from pinakes.catalog.dialects.postgresql import PostgresDatabase
-        except ImportError as error:
-            raise MissingExtra("A catalogue in PostgreSQL", "postgres") from error
-        make_home(settings.home)
-        return cls(PostgresDatabase(settings.catalog, home_name(settings.home)))
+        return cls(postgres_database(settings))
 
     @staticmethod
     def is_there(settings: Settings) -> bool:
@@ -147,6 +142,20 @@ class Catalog:
     def close(self) -> None:
         """Release every connection."""
         self._database.close()
+
+
+def postgres_database(settings: Settings, *, moving: bool = False) -> Database:
+    """Open the database in PostgreSQL that the settings name; ``moving``: also while a catalogue is moved into it.
+
+    Raises:
+        MissingExtra, InvalidSetting, StorageFull: see ``Catalog.of``.
+    """
+    try:
+        from pinakes.catalog.dialects.postgresql import PostgresDatabase
+    except ImportError as error:
+        raise MissingExtra("A catalogue in PostgreSQL", "postgres") from error
+    make_home(settings.home)
+    return PostgresDatabase(settings.catalog, home_name(settings.home), moving=moving)
 
 
 def home_name(home: Path) -> str:

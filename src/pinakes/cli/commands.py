@@ -17,7 +17,7 @@ from pinakes.cli.editing import document_app
 from pinakes.cli.evaluating import evaluate
 from pinakes.cli.events import events, webhooks_app
 from pinakes.cli.keys import keys_app
-from pinakes.cli.moving import backup, export, import_, restore
+from pinakes.cli.moving import backup, export, import_, migrate, restore
 from pinakes.cli.options import (
     AsOf,
     AsSource,
@@ -442,6 +442,7 @@ command("export", panel=_KEEP)(export)
 command("import", panel=_KEEP)(import_)
 command("backup", panel=_KEEP)(backup)
 command("restore", panel=_KEEP)(restore)
+command("migrate", panel=_KEEP)(migrate)
 command("metadata", panel=_KEEP)(metadata)
 command("events", panel=_KEEP)(events)
 command("tools", panel=_SERVE)(tools)

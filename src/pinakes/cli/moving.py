@@ -117,6 +117,29 @@ def restore(
         screen.say("the indexes are built at the first search")
 
 
+def migrate(
+    session: Session,
+    to: Annotated[str, typer.Option("--to", metavar="ADDRESS|HOME", help="postgresql://USER@HOST/NAME, or a folder.")],
+) -> None:
+    """Copy the catalogue into PostgreSQL, or from there into a home, and compare every row."""
+    from pinakes.services.backup.migrating import migrate as migrate_
+
+    with _steps(session) as on_step:
+        done = migrate_(session.settings, to, on_step)
+    screen = session.screen
+    screen.document(asdict(done))
+    rows = counted(sum(done.rows.values()), "row")
+    screen.report(printable(f"{done.source} → {done.target}: {rows} copied and compared in {done.seconds:.1f} s"))
+    if "://" in to:
+        screen.say(
+            printable(f'use it from now on: catalog.url = "{done.target}" in {session.settings.home}/config.toml')
+        )
+    else:
+        screen.say(printable(f"use it from now on: --home {done.target}, without catalog.url"))
+    if not done.keeps_indexes:
+        screen.say("the indexes are built at the first search")
+
+
 @contextmanager
 def _steps(session: Session, *, bytes_: bool = False) -> Iterator[OnStep]:
     """Give a function that shows how far something is, in pieces or in bytes."""

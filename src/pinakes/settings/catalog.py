@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from pydantic import Field
 
 from pinakes.settings.base import Section
+
+_PASSWORD: Final = re.compile(r"(://[^/@:\s]{0,200}:)[^/@\s]{1,500}@|([?&]password=)[^&\s]{1,500}")
+
+
+def without_password(url: str) -> str:
+    """Return the address of a database as people and logs may see it."""
+    return _PASSWORD.sub(lambda match: f"{match[1]}***@" if match[1] else f"{match[2]}***", url)
 
 
 class CatalogSettings(Section):

@@ -25,6 +25,7 @@ from pinakes.core.errors import InvalidName, InvalidSetting
 from pinakes.core.records import JSON
 from pinakes.settings import dotenv, knowledge_sources
 from pinakes.settings.base import Section
+from pinakes.settings.catalog import without_password
 from pinakes.settings.metadata import MetadataRule
 from pinakes.settings.outside import WebhookSettings
 from pinakes.settings.refusals import refusal, shortened, unknown
@@ -171,7 +172,12 @@ def _lines(model: type[BaseModel], values: BaseModel | None, prefix: str) -> Ite
             yield from _lines(type(info.default), value, f"{prefix}{name}.")
         elif name not in ("collections", "sources", "tools", "webhooks"):
             dotted = prefix + name
+            if dotted in _ADDRESSES and isinstance(value, str):
+                value = without_password(value)
             yield SettingLine(dotted, _variable(dotted), info.default, value, info.description or "")
+
+
+_ADDRESSES = frozenset({"catalog.url", "catalog.direct_url"})
 
 
 def _variable(name: str) -> str:

@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Final, Protocol
 from uuid import uuid4
 
-from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, insert, inspect, select
+from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, insert, inspect, select, update
 
 from pinakes.catalog.schema import installation
-from pinakes.core.errors import CatalogueCorrupt, PinakesError
+from pinakes.core.errors import Busy, CatalogueCorrupt, PinakesError
 from pinakes.platform.locks import Lock
 
 HEAD: Final = "0018"
 """The newest migration; a test compares it with the migrations folder."""
+
+MOVING: Final = "moving:"
+"""Stands in place of the version, with the epoch of the other one, while another catalogue is copied into this."""
 
 VERSION: Final = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 
@@ -64,17 +67,38 @@ def schema_of(connection: Connection) -> str:
 
     Raises:
         CatalogueCorrupt: it has no table of versions, which is in every catalogue.
+        Busy: another catalogue is being moved into it.
         PinakesError: it is newer than ``HEAD``.
     """
     if not inspect(connection).has_table(VERSION.name):
         raise damaged("it has no tables")
     found: str = connection.execute(select(VERSION.c.version_num)).scalar() or ""
+    if found.startswith(MOVING):
+        raise Busy(
+            "Another catalogue is being moved into this one, or was until that was stopped.",
+            hint="Wait for it, or go on with it: pinakes migrate --to ADDRESS",
+        )
     if found > HEAD:
         raise PinakesError(
             f"The catalogue was written by a newer Pinakes (schema {found}, this one knows {HEAD}).",
             hint="Update Pinakes.",
         )
     return found
+
+
+def is_moving(engine: Engine) -> bool:
+    """Say whether another catalogue is being moved into this one."""
+    with engine.connect() as connection:
+        there = inspect(connection).has_table(VERSION.name)
+        found = connection.execute(select(VERSION.c.version_num)).scalar() if there else ""
+        return (found or "").startswith(MOVING)
+
+
+def mark(connection: Connection, version: str) -> str:
+    """Put ``version`` in place of that of the schema; return what stood there."""
+    before: str = connection.execute(select(VERSION.c.version_num)).scalar() or ""
+    connection.execute(update(VERSION).values(version_num=version))
+    return before
 
 
 def begin(connection: Connection) -> None:

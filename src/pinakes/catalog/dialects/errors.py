@@ -31,6 +31,9 @@ _DAMAGE: Final = (
 """What SQLite says of a damaged file. A table that is not there was in a part that is lost."""
 
 _AGAIN: Final = "Try again in a moment."
+_REFUSALS: Final = ("authentication failed", "does not exist", "no pg_hba.conf entry", "not permitted", "no password")
+"""What a server says that lets nobody in; the driver has no SQLSTATE of that."""
+
 _MORE: Final = "Try again in a moment, or allow more (catalog.max_connections, max_connections of PostgreSQL)."
 _BUG: Final = "This is a bug; please report it."
 
@@ -71,6 +74,8 @@ def _ours(error: Exception, what: str) -> PinakesError:
     if isinstance(driver, sqlite3.Error):
         return _of_sqlite(said, what)
     state = getattr(driver, "sqlstate", None)
+    if state is None and any(words in said for words in _REFUSALS):
+        return _refused(said.partition("FATAL: ")[2].strip().rstrip(".") or said, what)
     unanswered = state is None and type(driver).__name__ in ("OperationalError", "InterfaceError")
     return _of_postgresql("08000" if unanswered else state or "", said, what)
 

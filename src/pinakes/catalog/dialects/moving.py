@@ -14,7 +14,7 @@ from pinakes.catalog.dialects import numbers
 from pinakes.catalog.dialects.database import Database
 from pinakes.catalog.schema import installation, metadata
 
-OnStep: TypeAlias = Callable[[str, int, int], None]
+OnStep: TypeAlias = Callable[[str, int, int], object]
 """Is told the name of a table, how many of its rows are done, and how many it has."""
 
 _BATCH: Final = 500
@@ -62,10 +62,9 @@ def empty(target: Database) -> None:
             connection.execute(delete(table))
 
 
-def is_empty(database: Database) -> bool:
+def is_empty(connection: Connection) -> bool:
     """Say whether no table has a row."""
-    with database.transaction(write=False) as connection:
-        return not any(connection.execute(select(table).limit(1)).first() for table in _TABLES)
+    return not any(connection.execute(select(table).limit(1)).first() for table in _TABLES)
 
 
 def digests(connection: Connection, on_step: OnStep) -> dict[str, TableDigest]:

@@ -19,7 +19,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from pinakes.catalog.dialects import moving, numbers
-from pinakes.catalog.dialects.database import HEAD, VERSION, begin, schema_of, upgrade
+from pinakes.catalog.dialects.database import HEAD, VERSION, begin, is_moving, schema_of, upgrade
 from pinakes.catalog.dialects.errors import translated
 from pinakes.catalog.dialects.expressions import HOME, shown_json, stored_json
 from pinakes.catalog.dialects.sqlite import create_sqlite
@@ -53,8 +53,10 @@ class PostgresDatabase:
     unwritable = ""
     is_shared = True
 
-    def __init__(self, settings: CatalogSettings, home: str) -> None:
+    def __init__(self, settings: CatalogSettings, home: str, *, moving: bool = False) -> None:
         """Connect for the home of this name, and make or migrate the tables.
+
+        ``moving``: also where another catalogue is being moved into them.
 
         Raises:
             InvalidSetting: the address is none, the server is too old, or it does not let us in.
@@ -73,7 +75,8 @@ class PostgresDatabase:
         self._direct, self._news = direct, _News(direct)
         try:
             with translated():
-                _prepare(self.engine if direct == url else _engine(direct, settings))
+                if not (moving and is_moving(self.engine)):
+                    _prepare(self.engine if direct == url else _engine(direct, settings))
                 with self.engine.connect() as connection:
                     self._epoch = self.epoch(connection)
         except BaseException:

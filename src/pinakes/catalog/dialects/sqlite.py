@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, create_engine, event, select
 
-from pinakes.catalog.dialects.database import HEAD, VERSION, begin, damaged, schema_of, upgrade
+from pinakes.catalog.dialects.database import HEAD, VERSION, begin, damaged, is_moving, schema_of, upgrade
 from pinakes.catalog.dialects.errors import driver_message, translated
 from pinakes.catalog.schema import installation, metadata
 from pinakes.core import interrupt
@@ -50,8 +50,10 @@ class SqliteDatabase:
 
     is_shared = False
 
-    def __init__(self, file: Path, unwritable: str = "") -> None:
+    def __init__(self, file: Path, unwritable: str = "", *, moving: bool = False) -> None:
         """Open ``file``, which is there; an older one is migrated. With ``unwritable``: to read.
+
+        ``moving``: also one that another catalogue is being moved into.
 
         Raises:
             Busy, StorageFull, CatalogueCorrupt: see ``translated``.
@@ -62,7 +64,8 @@ class SqliteDatabase:
         self.engine = _reading_engine(file) if unwritable else _engine(_url(file))
         try:
             with translated():
-                _migrate(self.engine, readable=_READABLE if unwritable else frozenset())
+                if not (moving and is_moving(self.engine)):
+                    _migrate(self.engine, readable=_READABLE if unwritable else frozenset())
         except BaseException:
             self.close()
             raise
