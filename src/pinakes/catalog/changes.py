@@ -16,11 +16,11 @@ from sqlalchemy import (
     delete,
     exists,
     func,
-    insert,
     literal,
     or_,
     select,
 )
+from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog.schema import beside, changes, chunks, collections, documents, embeddings
 from pinakes.core.filters import flatten
@@ -47,7 +47,7 @@ class Change:
 def record(connection: Connection, collection_id: int, document_id: int, op: Literal["put", "remove"]) -> None:
     """Note that a document was written or removed; older notes on the same document are superseded."""
     connection.execute(_SUPERSEDE, {"collection": collection_id, "document": document_id})
-    connection.execute(changes.insert(), {"collection_id": collection_id, "document_id": document_id, "op": op})
+    connection.execute(_INSERT, {"collection_id": collection_id, "document_id": document_id, "op": op})
 
 
 def record_everything(connection: Connection, collection_id: int) -> None:
@@ -92,7 +92,7 @@ def record_embedded(connection: Connection, model_id: int, keys: Iterable[bytes]
             of_documents = changes.c.document_id.in_([row["document_id"] for row in rows])
             in_collections = changes.c.collection_id.in_({row["collection_id"] for row in rows})
             connection.execute(delete(changes).where(in_collections, of_documents, changes.c.op == "embed"))
-            connection.execute(insert(changes), rows)
+            connection.execute(_INSERT, sorted(rows, key=lambda row: (row["collection_id"], row["document_id"])))
 
 
 def head(connection: Connection, collection_id: int) -> int:
@@ -240,6 +240,10 @@ _SINCE_WITH_LENGTH = _SINCE.add_columns(
     .where(documents.c.id == changes.c.document_id)
     .scalar_subquery()
     .label("chars")
+)
+_INSERT = insert(changes)
+_INSERT = _INSERT.on_conflict_do_update(  # where another server notes the same at this moment
+    index_elements=["collection_id", "document_id", "op"], set_={"seq": _INSERT.excluded.seq}
 )
 _SUPERSEDE = delete(changes).where(
     changes.c.collection_id == bindparam("collection"), changes.c.document_id == bindparam("document")

@@ -15,11 +15,13 @@ from typing import Any, Literal, TypeAlias
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Integer,
     RowMapping,
     ScalarSelect,
     Select,
     Table,
     bindparam,
+    cast,
     delete,
     exists,
     func,
@@ -32,6 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog import changes, events, index_numbers
+from pinakes.catalog.dialects.expressions import is_shared
 from pinakes.catalog.engine import Catalog, now
 from pinakes.catalog.schema import beside as besides
 from pinakes.catalog.schema import changes as noted
@@ -141,7 +144,8 @@ def create(
     """
     name = free(connection, name)
     values = {"name": name, "description": description, "settings": dict(kept) if kept else None}
-    connection.execute(collections.insert().values(created_at=now(), **values))
+    if not connection.execute(insert(collections).on_conflict_do_nothing().values(created_at=now(), **values)).rowcount:
+        raise _taken(name)  # by another server, at this moment
     return get(connection, name)
 
 
@@ -154,9 +158,7 @@ def free(connection: Connection, name: str) -> str:
     """
     name = _allowed(connection, check_name(name))
     if find(connection, name) is not None:
-        raise InvalidName(
-            f"There is a collection {name!r} already.", hint="Choose another name, or delete that one before."
-        )
+        raise _taken(name)
     return name
 
 
@@ -169,7 +171,8 @@ def ensure(connection: Connection, name: str, description: str = "") -> Collecti
     name = _allowed(connection, check_name(name))
     found = find(connection, name)
     if found is None:
-        connection.execute(collections.insert().values(name=name, description=description, created_at=now()))
+        fresh = insert(collections).values(name=name, description=description, created_at=now())
+        connection.execute(fresh.on_conflict_do_nothing())
     elif description and description != found.description:
         connection.execute(update(collections).where(collections.c.id == found.id).values(description=description))
     return get(connection, name)
@@ -331,6 +334,21 @@ def count(connection: Connection, collection: CollectionRecord) -> CollectionCou
     return CollectionCounts(total, groups, int(chunk_total), int(tokens), int(chunk_total) - embedded)
 
 
+def hold(connection: Connection, collection_id: int) -> None:
+    """Have others who change single documents of the collection wait until the end of the transaction.
+
+    Where one home has the catalogue, they do so anyway.
+    """
+    if is_shared(connection):
+        connection.execute(_HOLD, {"collection": collection_id})
+
+
+def _taken(name: str) -> InvalidName:
+    return InvalidName(
+        f"There is a collection {name!r} already.", hint="Choose another name, or delete that one before."
+    )
+
+
 def _composed(name: str) -> str:
     """Return ``name`` as it is kept; "", which nothing is called, where it is no text that can be."""
     try:
@@ -399,6 +417,7 @@ def _query(generation: Table, state: ColumnElement[str]) -> Select[Any]:
 _ANSWERING = _query(collections, literal("serving")).select_from(
     collections.outerjoin(models, models.c.id == collections.c.model_id)
 )
+_HOLD = select(func.pg_advisory_xact_lock(literal(1, Integer), cast(bindparam("collection"), Integer)))
 _NAMES = select(collections.c.name).order_by(collections.c.name)
 _BY_NAME = _ANSWERING.where(collections.c.name == bindparam("name"))
 _BY_ID = _ANSWERING.where(collections.c.id == bindparam("id"))

@@ -482,7 +482,11 @@ _OF_PLACE = ("source_id", "uri", "path", "title", "metadata", "group_key", "upda
 _UNNAMED_STATE = ("kind", "language", "source_id", "group_key", "content_hash")
 """What makes another version of a document, too, and is not named among what changed."""
 
-_OLD = select(*history.STATE_COLUMNS, documents.c.content_hash).where(documents.c.id == bindparam("document"))
+_OLD = (
+    select(*history.STATE_COLUMNS, documents.c.content_hash)
+    .where(documents.c.id == bindparam("document"))
+    .with_for_update()
+)
 _OLD_WITH_TEXT = _OLD.add_columns(documents.c.text)
 _UPDATE = update(documents).where(documents.c.id == bindparam("document"))
 _DROP_CHUNKS = delete(chunks).where(chunks.c.document_id == bindparam("document"))

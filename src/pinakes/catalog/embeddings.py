@@ -38,11 +38,7 @@ def store(connection: Connection, model_id: int, vectors: Mapping[bytes, Float32
     Documents that waited for one of them, in any collection of the model, count as changed.
     """
     if vectors:
-        rows = [
-            {"key": key, "model_id": model_id, "vector": np.asarray(vector, np.float16).tobytes()}
-            for key, vector in vectors.items()
-        ]
-        connection.execute(insert(embeddings).on_conflict_do_nothing(), rows)
+        connection.execute(insert(embeddings).on_conflict_do_nothing(), _rows(model_id, vectors))
         changes.record_embedded(connection, model_id, vectors)
 
 
@@ -76,14 +72,19 @@ def drop_unused(connection: Connection, keys: Sequence[bytes]) -> int:
 def replace(connection: Connection, model_id: int, vectors: Mapping[bytes, Float32]) -> None:
     """Keep ``vectors`` as ``store`` does, in place of those that there are."""
     if vectors:
-        rows = [
-            {"key": key, "model_id": model_id, "vector": np.asarray(vector, np.float16).tobytes()}
-            for key, vector in vectors.items()
-        ]
         statement = insert(embeddings)
         renewed = {"vector": statement.excluded.vector}
-        connection.execute(statement.on_conflict_do_update(index_elements=["key", "model_id"], set_=renewed), rows)
+        upsert = statement.on_conflict_do_update(index_elements=["key", "model_id"], set_=renewed)
+        connection.execute(upsert, _rows(model_id, vectors))
         changes.record_embedded(connection, model_id, vectors)
+
+
+def _rows(model_id: int, vectors: Mapping[bytes, Float32]) -> list[dict[str, Any]]:
+    """Return rows in the order of keys: so two that store the same wait for one another, and never both."""
+    return [
+        {"key": key, "model_id": model_id, "vector": np.asarray(vectors[key], np.float16).tobytes()}
+        for key in sorted(vectors)
+    ]
 
 
 def pending(

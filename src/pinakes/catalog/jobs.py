@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from sqlalchemy import Case, Connection, case, delete, insert, select, update
+from sqlalchemy import Case, Connection, case, delete, select, update
+from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import jobs
@@ -61,11 +62,10 @@ def enqueue(connection: Connection, job: Job) -> None:
     While a job of that key runs, it will be done once more.
     """
     at = job.run_at or now()
-    again = update(jobs).where(jobs.c.key == job.key).values(run_at=_no_later_than(at))
-    if not connection.execute(again).rowcount:
-        values = asdict(job) | {"run_at": at}
-        del values["is_held"]
-        connection.execute(insert(jobs).values(values))
+    values = asdict(job) | {"run_at": at}
+    del values["is_held"]
+    again = {"run_at": _no_later_than(at)}
+    connection.execute(insert(jobs).values(values).on_conflict_do_update(index_elements=["key"], set_=again))
 
 
 def claim(connection: Connection, job: Job, owner: str, expires_at: str) -> bool:

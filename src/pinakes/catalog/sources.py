@@ -87,7 +87,7 @@ def remember(
         connection.execute(update(sources).filter_by(**of, part=was).values(part=part))
         found = connection.execute(select(sources).filter_by(**values)).first()
     if found is None:
-        connection.execute(sources.insert().values(**values, options=options))
+        connection.execute(insert(sources).values(**values, options=options).on_conflict_do_nothing())
     elif found.options != options and same(found.options, options):
         connection.execute(update(sources).where(sources.c.id == found.id).values(options=options))
     elif found.options != options:

@@ -115,6 +115,10 @@ def _busy(*_: str) -> PinakesError:
     return Busy("Another process is writing to the catalogue.", hint=_AGAIN)
 
 
+def _at_once(*_: str) -> PinakesError:
+    return Busy("Another process wrote the same at this moment.", hint=_AGAIN)
+
+
 def _slow(said: str, what: str) -> PinakesError:
     return Busy(f"{what} did not answer in time: {said}.", hint=_AGAIN)
 
@@ -151,6 +155,7 @@ def _unforeseen(said: str, *_: str) -> PinakesError:
 _BY_STATE: Final[dict[str, Callable[[str, str], PinakesError]]] = {
     "08": _unreachable,
     "23503": _deleted,
+    "23505": _at_once,
     "40001": _busy,
     "40P01": _busy,
     "55P03": _busy,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pinakes.app import App
-from pinakes.catalog import Connection, documents, full_documents, history, selection
+from pinakes.catalog import Connection, collections, documents, full_documents, history, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.document_records import DocumentRecord
 from pinakes.catalog.full_documents import ChunkText, StoredDocument
@@ -200,6 +200,7 @@ class Documents:
             Conflict: it is not ``if_version``.
         """
         with self._to_change(doc_id, collection) as record, self.app.catalog.write() as connection:
+            collections.hold(connection, record.id)
             base = require_document(connection, record.id, doc_id)
             check_version(base, if_version)
             [gone] = self._remove(connection, record, [base.id])
@@ -222,6 +223,7 @@ class Documents:
         """
         record = self.app.record(self.naming.chosen(collection))
         with self.app.catalog.write() as connection:
+            collections.hold(connection, record.id)
             found = documents.of_ids(connection, selection.matching(connection, record.id, where).tolist())
             meant = [one for one in found if only(one)]
             if not files:

@@ -248,6 +248,7 @@ class DocumentWriter:
         with self._app.catalog.write() as connection:
             now = collections.planned(connection, record.name, record.description)
             if now.id == record.id:
+                collections.hold(connection, now.id)
                 self._write(connection, now, tools, batch, binds=batch.binds and now.line == record.line)
                 return
             if record.written:
