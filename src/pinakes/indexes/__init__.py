@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pinakes.core.errors import InvalidSetting, storing
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.core.errors import InvalidSetting, PinakesError, storing
 from pinakes.core.ports import Index
 from pinakes.indexes.combined import CombinedIndex
-from pinakes.indexes.opening import Opening, Select, Selections
+from pinakes.indexes.opening import ELSEWHERE, Opening, Select, Selections
 from pinakes.platform import plugins
 from pinakes.platform.permissions import make_private
 from pinakes.settings import Settings
@@ -19,8 +24,11 @@ from pinakes.settings import Settings
 ENGINES = {
     "tantivy": "pinakes.indexes.keyword.tantivy_engine:TantivyEngine",
     "faiss": "pinakes.indexes.vector.faiss_engine:FaissEngine",
+    "qdrant": "pinakes.indexes.qdrant.qdrant_engine:QdrantEngine",
 }
 """Engines by name: each takes an ``Opening``. One that is a whole ``Index`` can be named alone, or as either half."""
+
+_log = logging.getLogger(__name__)
 
 _NAMED = {"local": "tantivy+faiss"}
 
@@ -32,6 +40,7 @@ def open_index(
     select: Select,
     label: str = "",
     languages: Sequence[str] = (),
+    key: str = "",
 ) -> Index:
     """Open the configured engines in ``folder``, for vectors of ``dimension``; the arguments are those of ``Opening``.
 
@@ -47,18 +56,39 @@ def open_index(
         make_private(folder)
     if not meaning:
         index: Index = _opened(
-            words, Opening(folder, dimension, select, settings, label, languages), "keyword", "vector"
+            words, Opening(folder, dimension, select, settings, label, languages, key), "keyword", "vector"
         )
         return index
     selections = Selections(select)
-    opening = Opening(folder, dimension, selections, settings, label, languages)
+    opening = Opening(folder, dimension, selections, settings, label, languages, key)
     engines = _opened(words, opening, "keyword"), _opened(meaning, opening, "vector")
     return CombinedIndex(name, *engines, selections.forget)
 
 
+def index_key(record: CollectionRecord) -> str:
+    """Return what tells the index of a generation from all others, of other installations, too."""
+    made = sha256(record.created_at.encode()).hexdigest()[:8]
+    return f"{record.id}-{record.generation}-{made}"
+
+
+def drop_elsewhere(settings: Settings, folder: Path) -> None:
+    """Delete what an index keeps elsewhere, as its ``folder`` is about to be removed; what cannot be is told of."""
+    try:
+        kept = json.loads((folder / ELSEWHERE).read_text("utf-8"))
+    except (OSError, ValueError):
+        return
+    if name := kept.get("qdrant"):
+        try:
+            import_module("pinakes.indexes.qdrant.qdrant_engine").drop(settings.qdrant, name)
+        except PinakesError as error:
+            _log.warning("the Qdrant collection %r is not needed any more, and was not deleted: %s", name, error)
+
+
 def _opened(name: str, opening: Opening, *methods: str) -> Any:
     place = opening.folder if name in ENGINES else opening.folder / f"engine-{quote(name.lower(), safe='')}"
-    engine = plugins.build("engines", ENGINES, name, lambda kind: kind(replace(opening, folder=place)))
+    engine = plugins.build(
+        "engines", ENGINES, name, lambda kind: kind(replace(opening, folder=place, parts=frozenset(methods)))
+    )
     missing = [method for method in methods if not hasattr(engine, method)]
     if missing:
         raise InvalidSetting(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from filelock import FileLock
 from pinakes.catalog import Catalog, Connection, changes, collections
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.home import Home
-from pinakes.core.errors import IndexCorrupt, storing
+from pinakes.core.errors import IndexCorrupt
 from pinakes.core.ports import Index
 from pinakes.indexes.storage import versions
 from pinakes.indexes.storage.versions import IndexVersion
@@ -135,8 +134,7 @@ class Reindexer:
         except IndexCorrupt:
             if not begun:
                 raise
-            with storing("The search index"), suppress(FileNotFoundError):
-                shutil.rmtree(folder)
+            self.home.drop_index(fresh)
             yield from self.fill(fresh, total)
         with self.catalog.write() as connection:
             collections.next_generation(connection, old.id, old.line)

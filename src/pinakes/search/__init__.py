@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from pinakes.catalog import Connection, selection
-from pinakes.core.errors import ModelUnavailable
+from pinakes.core.errors import IndexUnavailable, ModelUnavailable
 from pinakes.core.ports import Index, VectorQuery
 from pinakes.core.records import JSON, Filter, Float32, Ranking, Results
 from pinakes.search.query.request import FUSIONS, MODES, Request, check
@@ -91,10 +92,45 @@ def retrieve(request: Request, context: SearchContext, also: Ranking | None = No
         asked = replace(asked, request=replace(asked.request, mode="hybrid"))
     found = nothing()
     if asked.text:
-        asked, only = constrained(asked, context.index)
-        found = gather(asked, only, vector, context.index, context.settings, context.tracer, also)
+        try:
+            asked, found = _gathered(asked, vector, context, also)
+        except IndexUnavailable as error:
+            asked, vector, found, degraded = _gathered_by_one(asked, vector, context, also, error)
     found = lifted(asked, found, context)
     return Retrieved(asked, vector, degraded, found)
+
+
+def _gathered(
+    asked: ParsedRequest, vector: Float32 | None, context: SearchContext, also: Ranking | None
+) -> tuple[ParsedRequest, Candidates]:
+    asked, only = constrained(asked, context.index)
+    return asked, gather(asked, only, vector, context.index, context.settings, context.tracer, also)
+
+
+def _gathered_by_one(
+    asked: ParsedRequest,
+    vector: Float32 | None,
+    context: SearchContext,
+    also: Ranking | None,
+    error: IndexUnavailable,
+) -> tuple[ParsedRequest, Float32 | None, Candidates, str]:
+    """Gather by the retriever whose engine answers, after that of one did not; return also what is lacking.
+
+    Raises:
+        IndexUnavailable: no engine does that the request may be answered by.
+    """
+    mode = asked.request.mode
+    if vector is None or (mode == "vector" and asked.route is None):
+        raise error
+    hybrid = replace(asked, request=replace(asked.request, mode="hybrid"))
+    with suppress(IndexUnavailable):
+        by_words, found = _gathered(hybrid, None, context, also)
+        return by_words, None, found, f"keyword search only: {error.message}"
+    if asked.phrases or asked.preferred or asked.excluded:  # what only the words could tell
+        raise error
+    near = replace(asked, request=replace(asked.request, mode="vector"))
+    by_meaning, found = _gathered(near, vector, context, also)
+    return by_meaning, vector, found, f"vector search only: {error.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +177,7 @@ def search(request: Request, context: SearchContext) -> Results:
         InvalidInput: an unknown mode or fusion, or a top_k out of range.
         ModelUnavailable: mode "vector" and there is no model. In mode "hybrid" the answer is by keywords
             alone and says ``degraded``.
+        IndexUnavailable: no engine answers that the mode needs; of two in mode "hybrid" one is enough.
         Superseded: the collection has another index by now, which has what this one lacks.
     """
     answer, until, behind = _searched(request, context), time.monotonic() + _OVERTAKEN_S, 0
