@@ -63,7 +63,7 @@ class Writer:
                     self.collection, field, kind, wait=True
                 )
             )
-        self._send([models.UpsertOperation(upsert=models.PointsList(points=[head.point()]))])
+        self._upsert(head)
 
     def apply(
         self,
@@ -74,7 +74,9 @@ class Writer:
         vectors: Sequence[VectorEntry],
     ) -> Head:
         """Write changes on top of ``head``; return how the index stands then."""
-        before = head
+        before, counts_words = head, "keyword" in self.parts and bool(removed or added)
+        if counts_words and not before.begun:
+            self._note(begun=True)
         replaced = {*removed, *(entry.document_id for entry in added)}
         head, gone = self._without(head, replaced)
         head, fresh = self._points(head, added)
@@ -85,8 +87,9 @@ class Writer:
             self._send([models.DeleteOperation(delete=models.PointIdsList(points=some))])
         if "vector" in self.parts:
             self._set_vectors([one for one in vectors if one.document_id not in replaced])
-        head = self._weighted_anew(head) if "keyword" in self.parts and (replaced or head.before) else head
-        return self._stood_at(before, replace(head, position=position))
+        if counts_words or head.before:
+            head = self._weighted_anew(self._measured(head) if before.begun else head)
+        return self._stood_at(before, replace(head, position=position, begun=before.begun and not counts_words))
 
     def _without(self, head: Head, documents: Iterable[int]) -> tuple[Head, list[Any]]:
         """Return ``head`` without these documents, and the points that they have."""
@@ -166,8 +169,8 @@ class Writer:
             drifts = [abs(now / max(was, 1.0) - 1) for now, was in zip(head.now(), head.averages, strict=True)]
             if max(drifts) <= _DRIFT:
                 return head
-            head = replace(head, scale=head.scale + 1, before=head.averages, averages=self._measured(head).now())
-            self._send([models.UpsertOperation(upsert=models.PointsList(points=[head.point()]))])
+            head = replace(head, scale=head.scale + 1, before=head.averages, averages=head.now())
+            self._note(scale=head.scale, before=head.before, averages=head.averages)
         assert head.before is not None
         stale = models.Filter(
             must=[models.FieldCondition(key=points.SCALE, range=models.Range(lt=head.scale))],
@@ -199,8 +202,7 @@ class Writer:
         return replace(head, before=None)
 
     def _measured(self, head: Head) -> Head:
-        """Return ``head`` with the lengths of all points counted anew: what was counted on the way is a little off
-        after a crash."""
+        """Return ``head`` with the lengths of all points counted anew."""
         lengths: dict[str, list[int]] = {points.CHUNK: [], points.WHOLE: []}
         has_words = models.Filter(must=[models.FieldCondition(key=points.SCALE, range=models.Range(gte=0))])
         for record in self.scroll(has_words, [points.KIND, points.LENGTH]):
@@ -216,8 +218,10 @@ class Writer:
         found = self.head()
         if found is None or found.writer == head.writer:
             return head
-        back = replace(found, position=min(found.position, before.position), turn=found.turn + 1)
-        self._send([models.UpsertOperation(upsert=models.PointsList(points=[back.point()]))])
+        from_start = found.scale != head.scale  # words may be weighted by averages that nobody knows any more
+        position = 0 if from_start else min(found.position, before.position)
+        back = replace(found, position=position, turn=found.turn + 1, begun=True)
+        self._upsert(back)
         return back
 
     def scroll(self, where: models.Filter, payload: list[str], vectors: list[str] | None = None) -> Iterator[Any]:
@@ -245,6 +249,14 @@ class Writer:
                 with_vectors=vectors or False,
             )
         )
+
+    def _note(self, **values: Any) -> None:
+        """Note some of how the index stands; the rest stays as others may have written it meanwhile."""
+        noted = models.SetPayload(payload=values, points=[points.HEAD_ID], key=points.HEAD)
+        self._send([models.SetPayloadOperation(set_payload=noted)])
+
+    def _upsert(self, head: Head) -> None:
+        self._send([models.UpsertOperation(upsert=models.PointsList(points=[head.point()]))])
 
     def _send(self, operations: Sequence[Any]) -> None:
         if operations:

@@ -44,7 +44,8 @@ class Head:
 
     ``turn`` counts the changes that were written. ``averages``: the average lengths of chunks and documents, by which
     the points with this ``scale`` are weighted; ``before``: those of the scale before it, while points have that.
-    ``counts`` and ``tokens``: how many chunks and documents there are, and how many terms those have, about.
+    ``counts`` and ``tokens``: how many chunks and documents there are, and how many terms those have. ``begun``:
+    changes are being written, or whoever did so was killed at it; then these are not right.
     """
 
     made_by: Mapping[str, Any]
@@ -56,6 +57,7 @@ class Head:
     counts: tuple[int, int] = (0, 0)
     tokens: tuple[int, int] = (0, 0)
     writer: str = ""
+    begun: bool = False
 
     def point(self) -> models.PointStruct:
         return models.PointStruct(id=HEAD_ID, vector={}, payload={KIND: HEAD, HEAD: asdict(self)})
