@@ -22,9 +22,11 @@ VERSION = "1.17.0"
 class QdrantServer:
     """Listens on a free port of this machine while it is entered; what it holds survives ``stop`` and ``start``."""
 
-    def __init__(self, key: str = "", version: str = VERSION) -> None:
-        self.key, self.version = key, version
-        self.client = QdrantClient(":memory:")
+    def __init__(self, client: Any = None) -> None:
+        """``client``: what answers; by default Qdrant's client in memory."""
+        self.key, self.version = "", VERSION
+        self.client = client or QdrantClient(":memory:")
+        self.in_memory = client is None
         self.requests: list[str] = []
         self.failing: list[int] = []
         """Statuses with which the next requests are answered, one each."""
@@ -96,7 +98,7 @@ class QdrantServer:
         parts = path.strip("/").split("/")
         name, what = (parts[1] if len(parts) > 1 else ""), "/".join(parts[2:])
         try:
-            return 200, _dumped(_ROUTES[method, what](self.client, name, body))
+            return 200, _dumped(_ROUTES[method, what](self, name, body))
         except ValueError as error:
             said = f"Wrong input: Vector dimension error: {error}" if "not aligned" in str(error) else str(error)
             return (404 if "not found" in said else 400), said
@@ -112,26 +114,26 @@ def _dumped(found: Any) -> Any:
     return found.model_dump(mode="json") if hasattr(found, "model_dump") else found
 
 
-def _create(client: QdrantClient, name: str, body: Mapping[str, Any]) -> Any:
+def _create(server: QdrantServer, name: str, body: Mapping[str, Any]) -> Any:
     wanted = models.CreateCollection.model_validate(body)
-    return client.create_collection(
+    return server.client.create_collection(
         name, vectors_config=wanted.vectors or {}, sparse_vectors_config=wanted.sparse_vectors
     )
 
 
-def _delete(client: QdrantClient, name: str, _: Mapping[str, Any]) -> Any:
-    client.get_collection(name)  # a server answers 404 where there is none
-    return client.delete_collection(name)
+def _delete(server: QdrantServer, name: str, _: Mapping[str, Any]) -> Any:
+    server.client.get_collection(name)  # a server answers 404 where there is none
+    return server.client.delete_collection(name)
 
 
-def _retrieve(client: QdrantClient, name: str, body: Mapping[str, Any]) -> Any:
+def _retrieve(server: QdrantServer, name: str, body: Mapping[str, Any]) -> Any:
     wanted = models.PointRequest.model_validate(body)
-    return client.retrieve(name, wanted.ids, wanted.with_payload or False, wanted.with_vector or False)
+    return server.client.retrieve(name, wanted.ids, wanted.with_payload or False, wanted.with_vector or False)
 
 
-def _scroll(client: QdrantClient, name: str, body: Mapping[str, Any]) -> Any:
+def _scroll(server: QdrantServer, name: str, body: Mapping[str, Any]) -> Any:
     wanted = models.ScrollRequest.model_validate(body)
-    found, after = client.scroll(
+    found, after = server.client.scroll(
         name,
         scroll_filter=wanted.filter,
         limit=wanted.limit or 10,
@@ -142,26 +144,30 @@ def _scroll(client: QdrantClient, name: str, body: Mapping[str, Any]) -> Any:
     return {"points": found, "next_page_offset": after}
 
 
-def _count(client: QdrantClient, name: str, body: Mapping[str, Any]) -> Any:
-    return client.count(name, count_filter=models.CountRequest.model_validate(body).filter)
+def _count(server: QdrantServer, name: str, body: Mapping[str, Any]) -> Any:
+    return server.client.count(name, count_filter=models.CountRequest.model_validate(body).filter)
 
 
-def _query(client: QdrantClient, name: str, body: Mapping[str, Any]) -> Any:
+def _query(server: QdrantServer, name: str, body: Mapping[str, Any]) -> Any:
     wanted = models.QueryRequestBatch.model_validate(body).searches
-    return client.query_batch_points(name, [one.model_copy(update={"params": None}) for one in wanted])
+    if server.in_memory:  # where it would warn of what it does not know
+        wanted = [one.model_copy(update={"params": None}) for one in wanted]
+    return server.client.query_batch_points(name, wanted)
 
 
-def _update(client: QdrantClient, name: str, body: Mapping[str, Any]) -> Any:
-    return client.batch_update_points(name, models.UpdateOperations.model_validate(body).operations)
+def _update(server: QdrantServer, name: str, body: Mapping[str, Any]) -> Any:
+    return server.client.batch_update_points(name, models.UpdateOperations.model_validate(body).operations)
 
 
-def _index(client: QdrantClient, name: str, body: Mapping[str, Any]) -> Any:
-    client.get_collection(name)
-    models.CreateFieldIndex.model_validate(body)
+def _index(server: QdrantServer, name: str, body: Mapping[str, Any]) -> Any:
+    server.client.get_collection(name)
+    wanted = models.CreateFieldIndex.model_validate(body)
+    if not server.in_memory:
+        server.client.create_payload_index(name, wanted.field_name, wanted.field_schema)
     return {"operation_id": 0, "status": "completed"}
 
 
-_ROUTES: Mapping[tuple[str, str], Callable[[QdrantClient, str, Mapping[str, Any]], Any]] = {
+_ROUTES: Mapping[tuple[str, str], Callable[[QdrantServer, str, Mapping[str, Any]], Any]] = {
     ("PUT", ""): _create,
     ("DELETE", ""): _delete,
     ("PUT", "index"): _index,

@@ -37,6 +37,17 @@ def test_it_keeps_the_contract_over_http(check: Callable[..., None], tmp_path: P
         check(opened_by(settings_of("qdrant", url=server.url)), tmp_path)
 
 
+@pytest.mark.parametrize("quantization", ["none", "scalar"])
+@pytest.mark.parametrize("check", testing.INDEX_CHECKS, ids=testing.name_of)
+def test_it_keeps_the_contract_by_the_engine_of_qdrant(
+    check: Callable[..., None], quantization: str, tmp_path: Path
+) -> None:
+    edge = pytest.importorskip("qdrant_edge_client", reason="qdrant-edge-py is not installed")
+    with QdrantServer(edge.EdgeClient()) as server:
+        settings = settings_of("qdrant", url=server.url, quantization=quantization, exact_max_vectors=0)
+        check(opened_by(settings), tmp_path)
+
+
 @pytest.mark.server
 @pytest.mark.skipif(not os.environ.get("QDRANT_URL"), reason="no QDRANT_URL")
 @pytest.mark.parametrize("quantization", ["none", "scalar"])
