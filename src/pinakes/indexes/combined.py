@@ -32,6 +32,13 @@ class CombinedIndex:
 
     def position(self) -> int:
         """Return where the engine stands that is farthest behind, of those that answer."""
+        return min(self._positions())
+
+    def furthest(self) -> int:
+        """Return where the one stands that is farthest ahead: no engine may be ahead of the catalogue."""
+        return max(self._positions())
+
+    def _positions(self) -> list[int]:
         found, failed = list[int](), list[IndexUnavailable]()
         for engine in (self._words, self._meaning):
             try:
@@ -40,7 +47,7 @@ class CombinedIndex:
                 failed.append(error)
         if not found:
             raise failed[0]
-        return min(found)
+        return found
 
     def apply(
         self, removed: Iterable[int], added: Iterable[IndexEntry], position: int, vectors: Iterable[VectorEntry] = ()

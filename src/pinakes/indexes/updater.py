@@ -16,6 +16,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import Busy, IndexCorrupt, NotFound, StorageFull
 from pinakes.core.ports import Index
 from pinakes.core.records import IndexEntry, VectorEntry
+from pinakes.indexes.combined import CombinedIndex
 
 _DOCUMENTS_PER_STEP = 500
 _DOCUMENTS_PER_SEARCH = 50
@@ -59,11 +60,12 @@ def catch_up(
     """
     seen = 0
     position = index.position()
+    furthest = index.furthest() if isinstance(index, CombinedIndex) else position
     written_at: dict[int, int] = {}
     while True:
         with catalog.read() as connection:
             head = _unless_superseded(connection, collection).head
-            if position == head:
+            if position == head and furthest <= head:
                 return
             found = changes.since(connection, collection.id, position, at_once, _CHARS_PER_STEP)
             written = _of(found, "put", "remove")
@@ -72,9 +74,9 @@ def catch_up(
             stale = [change for change in found if change.seq > written_at.get(change.document_id, 0)]
             waiting = changes.waiting(connection, _of(stale, "approximate", but=written), collection.model_id)
             written_at |= dict.fromkeys(written, head)  # all that was fitted until then is in what they are filled with
-        if position > head:
+        if furthest > head:
             raise IndexCorrupt(
-                f"The index stands at change {position}, the catalogue at {head}: it was put back to an older state.",
+                f"The index stands at change {furthest}, the catalogue at {head}: it was put back to an older state.",
                 hint="Rebuild the index: pinakes reindex",
             )
         position = found[-1].seq

@@ -184,7 +184,8 @@ class QdrantEngine:
                     head, reason = None, missing.message if self._was_there() else ""
                 else:
                     if head is not None and dict(head.made_by) != dict(fresh.made_by):
-                        reason, head = f"it is made of {dict(head.made_by)}", None
+                        has_none = "dimension" in head.made_by and not head.made_by["dimension"]  # no model yet
+                        reason, head = "" if has_none else f"it is made of {dict(head.made_by)}", None
                     if head is None:
                         self._server.call(lambda client: client.delete_collection(self._name))
                 if head is None:
