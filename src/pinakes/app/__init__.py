@@ -403,8 +403,8 @@ class App:
         select, folder = partial(self._select, record.id), self.home.index(record)
         languages = self.rebuilder.languages_of(record)
         try:
-            label, key = record.fingerprint, index_key(record)
-            return open_index(self.settings, folder, record.dimension, select, label, languages, key)
+            called = index_key(record), self.rules(record).engine
+            return open_index(self.settings, folder, record.dimension, select, record.fingerprint, languages, *called)
         except IndexTooNew as error:
             raise IndexTooNew(f"Collection {record.name!r}: {error.message}", hint=error.hint) from error
 

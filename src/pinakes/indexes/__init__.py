@@ -41,16 +41,17 @@ def open_index(
     label: str = "",
     languages: Sequence[str] = (),
     key: str = "",
+    engine: str = "",
 ) -> Index:
     """Open the configured engines in ``folder``, for vectors of ``dimension``; the arguments are those of ``Opening``.
 
-    An engine that is a plug-in has a folder of its own in there.
+    ``engine``: another than ``settings.index.engine``. An engine that is a plug-in has a folder of its own in there.
 
     Raises:
         InvalidSetting: an unknown engine, or one that does not do what it is named for.
         IndexCorrupt: what is in ``folder`` cannot be used.
     """
-    name = settings.index.engine
+    name = engine or settings.index.engine
     words, _, meaning = _NAMED.get(name, name).partition("+")
     with storing("The search index"):
         make_private(folder)

@@ -38,6 +38,15 @@ class CombinedIndex:
         """Return where the one stands that is farthest ahead: no engine may be ahead of the catalogue."""
         return max(self._positions())
 
+    def check(self) -> None:
+        """Make sure that both engines answer.
+
+        Raises:
+            IndexUnavailable: one is away.
+        """
+        for engine in (self._words, self._meaning):
+            engine.position()
+
     def _positions(self) -> list[int]:
         found, failed = list[int](), list[IndexUnavailable]()
         for engine in (self._words, self._meaning):

@@ -288,6 +288,7 @@ class CollectionSettings(Section):
     key_field: str = Field("document_key", description="Name under which the group's key is kept in the metadata.")
     chunking: ChunkingSettings | None = Field(None, description="Chunking of this collection.")
     text: TextSettings | None = Field(None, description="Words of this collection.")
+    engine: str = Field("", description="Index engine of this collection; none = `index.engine`.")
     retrieval: SearchMode = Field("hybrid", description="The mode when none is asked.")
     boosts: tuple[BoostRule, ...] = Field((), description="What lifts documents by their metadata.")
     metadata_rules: tuple[MetadataRule, ...] = Field((), description="How fields of the metadata get their values.")

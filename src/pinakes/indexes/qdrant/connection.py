@@ -14,7 +14,7 @@ from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
-from pinakes.core.errors import IndexCorrupt, IndexUnavailable, PinakesError
+from pinakes.core.errors import IndexCorrupt, IndexUnavailable, PinakesError, worded
 from pinakes.settings import QdrantSettings
 
 T = TypeVar("T")
@@ -158,7 +158,7 @@ class Server:
     def _translated(self, error: Exception) -> tuple[PinakesError, bool]:
         """Return what an error of the client means, and whether the same request may go well when it is sent again."""
         if isinstance(error, ResponseHandlingException):
-            return self._away(f"does not answer: {error.source or error!r}"), True
+            return self._away(f"does not answer: {worded(error.source)}"), True
         if isinstance(error, UnexpectedResponse):
             return self._answered(error)
         if isinstance(error, ResourceExhaustedResponse):
