@@ -289,3 +289,29 @@ def test_a_move_that_cannot_be_leaves_everything_as_it_was(
         assert places(library.search("heron")) == expected
         assert library.status()[0].index["engine"] == "local"
     server.start()
+
+
+def test_other_programs_find_text_source_uri_and_metadata_in_the_collection(
+    opened: Callable[..., Library], server: QdrantServer
+) -> None:
+    library = opened("qdrant", qdrant__content=True)
+    metadata = {"sourceIdentifier": "team/docs", "status": "draft"}
+    library.documents.put("The grey heron.", title="Heron", uri="https://example.org/heron.md", metadata=metadata)
+    library.search("heron")
+    [name] = [one.name for one in server.client.get_collections().collections]
+    points, _ = server.client.scroll(name, limit=10, with_payload=True, with_vectors=True)
+    [payload] = [point.payload for point in points if point.payload["kind"] == "chunk"]
+    assert payload["content"] == "The grey heron."
+    assert (payload["sourceId"], payload["uri"]) == ("team/docs", "https://example.org/heron.md")
+    assert payload["metadata"].items() >= metadata.items()
+    assert {"dense", "words"} <= {key for point in points for key in point.vector}
+
+
+def test_a_word_that_is_nowhere_is_said_to_be_looked_for_in_no_other_spelling(
+    opened: Callable[..., Library], files: str
+) -> None:
+    library = opened("qdrant")
+    library.add(files)
+    notes = library.search("zyzzyva", mode="keyword").notes
+    assert any("the index engine keeps no words" in note for note in notes), notes
+    assert not any("the index engine keeps no words" in note for note in library.search("heron").notes)

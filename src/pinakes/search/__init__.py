@@ -12,7 +12,7 @@ import numpy as np
 
 from pinakes.catalog import Connection, selection
 from pinakes.core.errors import IndexUnavailable, ModelUnavailable
-from pinakes.core.ports import Index, VectorQuery
+from pinakes.core.ports import Index, VectorQuery, lexicon_of
 from pinakes.core.records import JSON, Filter, Float32, Ranking, Results
 from pinakes.search.query.request import FUSIONS, MODES, Request, check
 from pinakes.search.query.understanding import ParsedRequest, understand
@@ -60,6 +60,8 @@ _REFINED_AT_ONCE = 4
 
 _POOL_GROWTH = 8
 """The pool of candidates is made so many times larger where one gave too few hits."""
+
+_NO_SPELLING = "no chunk has a word of the query; the index engine keeps no words, so none was looked for in its place"
 
 _OVERTAKEN_S, _LOOK_AGAIN_S = 2.0, 0.01
 """How long a search waits for an index that has chunks which were just replaced, and how often it looks."""
@@ -216,9 +218,12 @@ def _of_pool(request: Request, context: SearchContext) -> tuple[Results, bool]:
             diversity, chunks = Diversity.wanted(context, connection), ChunkTexts(connection, asked.text)
             hits = hydrated(context, ranked, asked.request, chunks, diversity)
             notes += ranked.doubts(request.min_score)
-            if asked.text and total and vector is None and not (len(ranked.rows) or notes):
+            if asked.text and total and vector is None and lexicon_of(index) and not (len(ranked.rows) or notes):
                 notes.append("no chunk has a word of the query")
             notes += filters_meant(connection, asked, context)
+            by_words = found.retrieved.get("keyword")
+            if by_words is not None and not len(by_words) and total and lexicon_of(index) is None:
+                notes.append(_NO_SPELLING)
         tracer.overtaken = chunks.overtaken
         answerable = None
         if ranked.candidates.evidence is not None and not request.bare:

@@ -67,6 +67,9 @@ class QdrantSettings(Section):
     )
     batch_points: int = Field(256, ge=1, le=10_000, description="Most points that are written or read by one request.")
     half_precision: bool = Field(True, description="Keep vectors as float16, as the catalogue does: half the memory.")
+    content: bool = Field(
+        False, description="Add text, uri, source and metadata to each chunk, for other programs that read them there."
+    )
     on_disk: bool = Field(False, description="Keep the original vectors on the disk of the server, not in its memory.")
     quantization: Literal["none", "scalar", "binary"] = Field(
         "none",

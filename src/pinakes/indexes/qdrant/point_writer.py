@@ -115,8 +115,9 @@ class Writer:
             head = replace(head, averages=head.now())
         dense = "vector" in self.parts
         sums = _sums(added) if dense else {}
+        content = self.server.settings.content
         found = [
-            points.of_chunk(entry, chunks[row] if chunks else None, head, dense=dense)
+            points.of_chunk(entry, chunks[row] if chunks else None, head, dense=dense, content=content)
             for row, entry in enumerate(added)
         ]
         found += [points.of_document(one, documents.get(one), sums.get(one), head) for one in owners]

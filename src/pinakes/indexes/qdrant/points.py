@@ -31,6 +31,9 @@ NONE, APPROXIMATE, OWN = 0, 1, 2
 """Which vector a chunk has: none, an approximate one, that of the model."""
 
 HEAD_ID: Final = 0
+_SOURCE: Final = "sourceIdentifier"
+"""The field of the metadata by which clients of platform teams name a source."""
+
 _DOCUMENTS: Final = 1 << 62
 FORMAT: Final = 1
 """The version of all this; another one is built anew."""
@@ -148,8 +151,10 @@ def payload_indexes(parts: Names) -> dict[str, Any]:
     return {**every, **(of_words if "keyword" in parts else {})}
 
 
-def of_chunk(entry: IndexEntry, words: StoredTerms | None, head: Head, *, dense: bool) -> models.PointStruct:
-    """Return the point of a chunk; ``words`` are None where another engine has them."""
+def of_chunk(
+    entry: IndexEntry, words: StoredTerms | None, head: Head, *, dense: bool, content: bool
+) -> models.PointStruct:
+    """Return the point of a chunk; ``words`` are None where another engine has them. ``content``: for others."""
     vectors: dict[str, Any] = {}
     state = NONE
     if dense and entry.vector is not None:
@@ -162,6 +167,9 @@ def of_chunk(entry: IndexEntry, words: StoredTerms | None, head: Head, *, dense:
             vectors[SYMBOLS] = sparse.of_symbols(entry.symbols)
         terms = sparse.stream([*words.header.split(), *words.body.split()])
         payload |= {TERMS: terms, LENGTH: sparse.length(words), SCALE: head.scale}
+    if content:
+        source = entry.fields.get(_SOURCE, "")
+        payload |= {"content": entry.text, "sourceId": source, "uri": entry.uri, "metadata": dict(entry.fields)}
     return models.PointStruct(id=entry.chunk_id, vector=vectors, payload=payload)
 
 
