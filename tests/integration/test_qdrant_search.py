@@ -123,6 +123,22 @@ def test_without_the_server_words_still_answer_and_say_so(
     assert not any(library.verify().values())
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_came_while_the_server_was_away_is_all_there_when_it_answers_again(
+    opened: Callable[..., Library], server: QdrantServer, files: str, docs: Path, engine: str
+) -> None:
+    library = opened(engine)
+    library.add(files)
+    library.search("heron")
+    server.stop()
+    write_files(docs, {f"more/{number}.md": f"# {number}\n\nA zyzzyva number {number}.\n" for number in range(120)})
+    library.add(str(docs))  # more than a search applies in passing
+    server.start()
+    patiently(lambda: library.search("zyzzyva"))
+    contents = library.app.index("default", wait=False)[1].contents()
+    assert {part: len(ids) for part, ids in contents.items()} == dict.fromkeys(contents, 129)
+
+
 def test_a_process_that_starts_while_the_server_is_away_misses_no_change(
     opened: Callable[..., Library], server: QdrantServer, files: str, docs: Path
 ) -> None:

@@ -29,6 +29,8 @@ class CombinedIndex:
     ) -> None:
         """``on_change`` is called when documents came, changed or went."""
         self._name, self._words, self._meaning, self._on_change = name, words, meaning, on_change
+        self.lags = False
+        """Whether an engine was away and has not caught up since."""
 
     def position(self) -> int:
         """Return where the engine stands that is farthest behind, of those that answer."""
@@ -54,6 +56,7 @@ class CombinedIndex:
                 found.append(engine.position())
             except IndexUnavailable as error:
                 failed.append(error)
+        self.lags = bool(failed) or (self.lags and len(set(found)) > 1)
         if not found:
             raise failed[0]
         return found
@@ -70,6 +73,7 @@ class CombinedIndex:
                 failed.append(error)
             if removed or added:
                 self._on_change()  # words are found by now, whatever becomes of the vectors
+        self.lags = self.lags or bool(failed)
         if len(failed) > 1:
             raise failed[0]
 

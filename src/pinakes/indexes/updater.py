@@ -13,7 +13,7 @@ from typing import TypeAlias
 from pinakes.catalog import Catalog, Connection, changes, collections
 from pinakes.catalog.changes import Change, Op
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.core.errors import Busy, IndexCorrupt, NotFound, StorageFull
+from pinakes.core.errors import Busy, IndexCorrupt, IndexUnavailable, NotFound, StorageFull
 from pinakes.core.ports import Index
 from pinakes.core.records import IndexEntry, VectorEntry
 from pinakes.indexes.combined import CombinedIndex
@@ -160,7 +160,7 @@ class IndexUpdater:
 
         ``wait`` False: when others are applying changes right now, or there are more than can be applied in the
         wink of an eye, take the index as it is, unless it has never been caught up; so, too, when there is no room
-        to write it.
+        to write it. One that is away is taken as it is in any case.
 
         Raises:
             IndexCorrupt: the index cannot be used.
@@ -172,7 +172,13 @@ class IndexUpdater:
             try:
                 opened = self._opened(collection)
                 if not opened.ready or collection.head != opened.index.position():
-                    self._follow(opened, wait=wait or not opened.ready)
+                    lags = isinstance(opened.index, CombinedIndex) and opened.index.lags
+                    self._follow(opened, wait=wait or lags or not opened.ready)
+                return collection, opened.index
+            except IndexUnavailable:  # whoever asks it is told; what is written meanwhile is caught up with before that
+                if opened is None:
+                    raise
+                opened.ready = False
                 return collection, opened.index
             except StorageFull as error:
                 if wait or opened is None:

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -17,7 +18,7 @@ from qdrant_client import models
 
 from pinakes.core.errors import IndexUnavailable, storing
 from pinakes.core.ports import KeywordQuery, VectorQuery, Vectors
-from pinakes.core.records import HELD, IndexEntry, Int64, Ranking, VectorEntry
+from pinakes.core.records import HELD, Filter, IndexEntry, Int64, Ranking, VectorEntry
 from pinakes.indexes.keyword.clauses import MOST_PHRASE_TERMS
 from pinakes.indexes.keyword.stored_terms import TermWriter
 from pinakes.indexes.opening import ELSEWHERE, Opening
@@ -101,7 +102,8 @@ class QdrantEngine:
 
     def keyword(self, *queries: KeywordQuery) -> list[Ranking]:
         self._opened()
-        return self._answers([self._asked(query) for query in queries])
+        passing = lru_cache(self._opening.documents)  # mostly of one filter
+        return self._answers([self._asked(query, passing) for query in queries])
 
     def vector(self, *queries: VectorQuery) -> list[Ranking]:
         self._opened()
@@ -216,9 +218,9 @@ class QdrantEngine:
             make_private(self._opening.folder)
             (self._opening.folder / ELSEWHERE).write_text(json.dumps({"qdrant": self._name}), "utf-8")
 
-    def _asked(self, query: KeywordQuery) -> _Asked:
+    def _asked(self, query: KeywordQuery, passing: Callable[[Filter | None], Int64 | None]) -> _Asked:
         whole = query.evidence == "documents"
-        documents = None if query.among is not None else self._opening.documents(query.where)
+        documents = None if query.among is not None else passing(query.where)
         if _is_empty(documents) or _is_empty(query.among):
             return _NOTHING
         only = points.only(documents, query.among, whole=whole)
