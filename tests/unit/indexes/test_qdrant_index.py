@@ -27,9 +27,16 @@ Opened = Callable[..., Index]
 
 
 @pytest.fixture
-def server() -> Any:
-    with QdrantServer() as running:
+def server(request: pytest.FixtureRequest) -> Any:
+    client = None
+    if getattr(request, "param", "memory") == "edge":
+        client = pytest.importorskip("qdrant_edge_client", reason="qdrant-edge-py is not installed").EdgeClient()
+    with QdrantServer(client) as running:
         yield running
+
+
+by_either = pytest.mark.parametrize("server", ["memory", "edge"], indirect=True)
+"""By the client's memory and by Qdrant's engine in process."""
 
 
 @pytest.fixture
@@ -65,6 +72,7 @@ def same(found: Ranking, expected: Ranking, tolerance: float) -> None:
     assert found.documents.tolist() == [owners[one] for one in found.ids.tolist()]
 
 
+@by_either
 @pytest.mark.parametrize("evidence", ["chunks", "documents"])
 def test_bm25_is_that_of_its_definition_under_every_filter(opened: Opened, evidence: Evidence) -> None:
     corpus = Corpus(documents=60)
@@ -75,6 +83,7 @@ def test_bm25_is_that_of_its_definition_under_every_filter(opened: Opened, evide
             same(index.keyword(asked)[0], truth.keyword(asked)[0], 2e-4)
 
 
+@by_either
 @pytest.mark.parametrize("engine", ["qdrant", "tantivy+qdrant"])
 def test_vectors_rank_as_those_of_the_local_engine(opened: Opened, engine: str) -> None:
     corpus = Corpus(documents=60)
@@ -90,6 +99,7 @@ def test_vectors_rank_as_those_of_the_local_engine(opened: Opened, engine: str) 
         assert index.contents()[part].tolist() == ids.tolist()
 
 
+@by_either
 def test_of_chunks_that_score_alike_the_lowest_numbers_come_first(opened: Opened) -> None:
     corpus = Corpus()
     alike = [replace(one, text="heron krill") for one in corpus.entries]
@@ -99,6 +109,7 @@ def test_of_chunks_that_score_alike_the_lowest_numbers_come_first(opened: Opened
     assert found.ids.tolist() == sorted(one.chunk_id for one in alike)[:5]
 
 
+@by_either
 def test_scores_are_those_of_the_average_length_as_it_has_become(opened: Opened, server: QdrantServer) -> None:
     corpus, batches = Corpus(documents=60), 12
     whole, grown = filled(opened(corpus, name="whole"), corpus), opened(corpus, name="grown")
@@ -157,6 +168,7 @@ def test_weighting_anew_goes_on_after_a_crash(opened: Opened, server: QdrantServ
     same(index.keyword(KeywordQuery("heron krill", 1000))[0], fresh.keyword(KeywordQuery("heron krill", 1000))[0], 0.05)
 
 
+@by_either
 def test_machines_that_write_at_once_apply_both_changes_again(opened: Opened, server: QdrantServer) -> None:
     corpus = Corpus(documents=10)
     one, two = opened(corpus, place="one"), opened(corpus, place="two")
