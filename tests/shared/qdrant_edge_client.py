@@ -188,6 +188,7 @@ def _query(given: models.QueryRequest) -> Any:
         filter=_filter(given.filter),
         with_payload=given.with_payload or False,
         with_vector=False,
+        score_threshold=given.score_threshold,
         params=params,
     )
 
@@ -196,7 +197,11 @@ def _filter(given: Any) -> Any:
     if given is None:
         return None
     every = {name: getattr(given, name) for name in ("must", "should", "must_not")}
-    return edge.Filter(**{name: [_condition(one) for one in some] for name, some in every.items() if some})
+    made = {name: [_condition(one) for one in some] for name, some in every.items() if some}
+    if given.min_should is not None:
+        some = [_condition(one) for one in given.min_should.conditions]
+        made["min_should"] = edge.MinShould(some, given.min_should.min_count)
+    return edge.Filter(**made)
 
 
 def _condition(given: Any) -> Any:

@@ -19,12 +19,13 @@ from pinakes.indexes.qdrant import sparse
 from pinakes.settings import QdrantSettings
 from pinakes.text.identifiers import has_parts
 
-DENSE, SUM, WORDS, DOCUMENT_WORDS, SYMBOLS = "dense", "sum", "words", "document_words", "symbols"
-"""The vectors of a point: of a chunk; the sum of a document's; the words of either; the names that a chunk defines."""
+DENSE, SUM, WORDS, DOCUMENT_WORDS = "dense", "sum", "words", "document_words"
+"""The vectors of a point: of a chunk; the sum of a document's; the words of either."""
 
 KIND, DOCUMENT, TERMS, LENGTH, VECTOR, SCALE = "kind", "document", "terms", "length", "vector", "scale"
-"""The payload: what the point is, whose, its terms in a row, how many, which vector it has, and the ``Head.scale`` of
-its words."""
+SYMBOLS = "symbols"
+"""The payload: what the point is, whose, its terms in a row, how many, which vector it has, the ``Head.scale`` of its
+words, and the names that it defines."""
 
 CHUNK, WHOLE, HEAD = "chunk", "document", "index"
 NONE, APPROXIMATE, OWN = 0, 1, 2
@@ -127,9 +128,9 @@ def _quantization(settings: QdrantSettings) -> Any:
 
 
 def sparse_config() -> dict[str, models.SparseVectorParams]:
-    """Return how words are kept: the server knows how rare each is. Names are only counted."""
+    """Return how words are kept: the server knows how rare each is."""
     by_rarity = models.SparseVectorParams(modifier=models.Modifier.IDF)
-    return {WORDS: by_rarity, DOCUMENT_WORDS: by_rarity, SYMBOLS: models.SparseVectorParams()}
+    return {WORDS: by_rarity, DOCUMENT_WORDS: by_rarity}
 
 
 def payload_indexes(parts: Names) -> dict[str, Any]:
@@ -142,6 +143,7 @@ def payload_indexes(parts: Names) -> dict[str, Any]:
             phrase_matching=True,
         ),
         SCALE: models.PayloadSchemaType.INTEGER,
+        SYMBOLS: models.PayloadSchemaType.KEYWORD,
     }
     every = {
         KIND: models.PayloadSchemaType.KEYWORD,
@@ -163,10 +165,9 @@ def of_chunk(
     payload: dict[str, Any] = {KIND: CHUNK, DOCUMENT: entry.document_id, VECTOR: state}
     if words is not None:
         vectors[WORDS] = sparse.of_text(words, head.averages[0])
-        if entry.symbols:
-            vectors[SYMBOLS] = sparse.of_symbols(entry.symbols)
         terms = sparse.stream([*words.header.split(), *words.body.split()])
         payload |= {TERMS: terms, LENGTH: sparse.length(words), SCALE: head.scale}
+        payload[SYMBOLS] = list(dict.fromkeys(entry.symbols))
     if content:
         source = entry.fields.get(_SOURCE, "")
         payload |= {"content": entry.text, "sourceId": source, "uri": entry.uri, "metadata": dict(entry.fields)}
@@ -209,6 +210,12 @@ def in_a_row(readings: Iterable[Sequence[str]]) -> models.Filter | None:
     return models.Filter(
         should=[models.FieldCondition(key=TERMS, match=models.MatchPhrase(phrase=run)) for run in runs]
     )
+
+
+def defining(names: Sequence[str], least: int) -> models.Filter:
+    """Return what chunks are found by that define ``least`` of ``names`` or more."""
+    every = [matches(SYMBOLS, name) for name in names]
+    return models.Filter(min_should=models.MinShould(conditions=every, min_count=least))
 
 
 def wholes_of(names: Iterable[str]) -> list[str]:

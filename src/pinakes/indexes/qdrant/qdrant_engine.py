@@ -8,13 +8,13 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from filelock import FileLock
-from qdrant_client import models
+from qdrant_client import QdrantClient, models
 
 from pinakes.core.errors import IndexUnavailable, storing
 from pinakes.core.ports import KeywordQuery, VectorQuery, Vectors
@@ -41,7 +41,10 @@ _UNKNOWN = -1
 """The position that a thread was told before it applies changes, where the server did not answer: there may be others
 before these."""
 
-_MOST_NAMES = 200
+_MOST_NAMES, _MOST_DEFINED = 200, 4
+"""Of more names than so many a chunk may define, those that define fewest are not told apart before they are cut."""
+
+_MOST_ALIKE = 10_000
 
 _log = logging.getLogger(__name__)
 
@@ -246,13 +249,17 @@ class QdrantEngine:
         names = list(dict.fromkeys(query.text.split()))[:_MOST_NAMES]
         if not names:
             return _NOTHING
-        wanted = {sparse.dimension(sparse.SYMBOLS, name): 1.0 for name in names}
-        requests = [self._by_words(wanted, points.SYMBOLS, only, query.limit)]
+        requests = [
+            self._having(points.defining(names, least), only, query.limit)
+            for least in range(1, min(len(names), _MOST_DEFINED) + 1)
+        ]
+        scores = partial(_defined, names, len(requests))
         for name in points.wholes_of(names):
             row = points.in_a_row(self._analyzer.readings(name))
             if row is not None:
                 requests.append(self._having(row, only, query.limit))
-        return _Asked(requests, _defined, query.limit)
+                requests.append(self._having(row, [*only, points.defining(names, 1)], query.limit))
+        return _Asked(requests, scores, query.limit)
 
     def _by_words(
         self, asked: Mapping[int, float], using: str, only: Sequence[models.Condition], limit: int
@@ -266,9 +273,10 @@ class QdrantEngine:
         )
 
     def _having(self, row: models.Filter, only: Sequence[models.Condition], limit: int) -> models.QueryRequest:
-        """Return the request for chunks with words in a row, by their numbers."""
+        """Return the request for chunks that pass, the lowest numbers first."""
+        wanted = [points.DOCUMENT, points.SYMBOLS]
         return models.QueryRequest(
-            filter=models.Filter(must=[row, *only]), limit=self._most(limit), with_payload=[points.DOCUMENT]
+            filter=models.Filter(must=[row, *only]), limit=self._most(limit), with_payload=wanted
         )
 
     def _nearest(self, query: VectorQuery) -> _Asked:
@@ -307,7 +315,12 @@ class QdrantEngine:
         requests = [request for one in asked for request in one.requests]
         found: list[Any] = []
         if requests:
-            found = self._server.call(lambda client: client.query_batch_points(self._name, requests))
+            found = self._server.call(partial(_queried, self._name, requests))
+        if alike := [place for place, one in enumerate(found) if _is_cut(one.points, requests[place])]:
+            more = [_all_alike(requests[place], found[place].points[-1].score) for place in alike]
+            for place, one in zip(alike, self._server.call(partial(_queried, self._name, more)), strict=True):
+                better = [hit for hit in found[place].points if hit.score > found[place].points[-1].score]
+                found[place].points = [*better, *one.points]
         every = iter(found)
         return [_ranked(one, [next(every).points for _ in one.requests]) for one in asked]
 
@@ -337,6 +350,22 @@ def drop(settings: QdrantSettings, name: str) -> None:
         server.release()
 
 
+def _queried(name: str, requests: Sequence[models.QueryRequest], client: QdrantClient) -> list[Any]:
+    return list(client.query_batch_points(name, requests))
+
+
+def _is_cut(hits: Sequence[Any], request: models.QueryRequest) -> bool:
+    """Say whether more chunks may score as the last one that is wanted does, of which a server gives any."""
+    wanted = (request.limit or 0) - _TIES
+    return request.query is not None and len(hits) == request.limit and hits[-1].score == hits[wanted - 1].score
+
+
+def _all_alike(request: models.QueryRequest, score: float) -> models.QueryRequest:
+    """Return the question for all that score so."""
+    below = float(np.nextafter(np.float32(score), np.float32(-np.inf)))
+    return request.model_copy(update={"score_threshold": below, "limit": _MOST_ALIKE})
+
+
 def _best_of(answers: Sequence[Sequence[Any]]) -> dict[int, float]:
     found: dict[int, float] = {}
     for hits in answers:
@@ -349,12 +378,16 @@ def _ones(answers: Sequence[Sequence[Any]]) -> dict[int, float]:
     return {hit.id: 1.0 for hits in answers for hit in hits}
 
 
-def _defined(answers: Sequence[Sequence[Any]]) -> dict[int, float]:
-    """Return how many names each chunk defines; the answers behind the first are of chunks that have one as a whole."""
-    found = {hit.id: float(round(hit.score)) for hit in answers[0]}
-    for hits in answers[1:]:
-        for hit in hits:
-            found[hit.id] = found.get(hit.id, 0.0) + HELD
+def _defined(names: Sequence[str], defining: int, answers: Sequence[Sequence[Any]]) -> dict[int, float]:
+    """Return how many names each chunk defines; the answers behind ``defining`` are of those that have one as a whole.
+
+    Each of these comes twice: all, and those that define a name.
+    """
+    wanted = frozenset(names)
+    found = {hit.id: float(len(wanted & {*hit.payload[points.SYMBOLS]})) for hits in answers for hit in hits}
+    for place in range(defining, len(answers), 2):
+        for number in {hit.id for hits in answers[place : place + 2] for hit in hits}:
+            found[number] += HELD
     return found
 
 

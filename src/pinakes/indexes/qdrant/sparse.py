@@ -28,7 +28,7 @@ from pinakes.indexes.keyword.stored_terms import StoredTerms
 from pinakes.settings import SearchSettings
 from pinakes.text.analysis import ENGLISH, LANGUAGES, Analyzer, QueryTerm
 
-TEXT, TITLE, PATH, VARIANTS, EXACT, METADATA, SYMBOLS = range(7)
+TEXT, TITLE, PATH, VARIANTS, EXACT, METADATA = range(6)
 """The fields of a text, as the last bits of a dimension."""
 
 _FIELD_BITS = 7
@@ -65,11 +65,6 @@ def of_text(words: StoredTerms, average: float) -> models.SparseVector:
             found[dimension(field, term)] = times * (_K1 + 1) / (times + divisor)
     found |= {dimension(EXACT, word): 1.0 for word in words.exact.split()}
     return _vector(found)
-
-
-def of_symbols(names: Iterable[str]) -> models.SparseVector:
-    """Return names that a chunk defines, each once, so that a product counts how many of those asked for they are."""
-    return _vector({dimension(SYMBOLS, name): 1.0 for name in names})
 
 
 def rescaled(vector: models.SparseVector, tokens: int, before: float, now: float) -> models.SparseVector:
