@@ -16,6 +16,7 @@ from qdrant_server import QdrantServer
 from pinakes.core.errors import IndexUnavailable, InvalidInput, InvalidSetting
 from pinakes.core.records import Results, SearchMode
 from pinakes.library import Library
+from pinakes.services.backup.backups import restore
 from pinakes.testing import write_files
 
 OpenLibrary = Callable[..., Library]
@@ -331,3 +332,23 @@ def test_a_word_that_is_nowhere_is_said_to_be_looked_for_in_no_other_spelling(
     notes = library.search("zyzzyva", mode="keyword").notes
     assert any("the index engine keeps no words" in note for note in notes), notes
     assert not any("the index engine keeps no words" in note for note in library.search("heron").notes)
+
+
+def test_a_home_that_was_restored_leaves_the_index_of_the_original_alone(
+    opened: Callable[..., Library], server: QdrantServer, files: str, docs: Path, tmp_path: Path
+) -> None:
+    library = opened()
+    library.add(files)
+    library.exchange.back_up(tmp_path / "backup.zip", with_index=True)
+    write_files(docs, {"new.md": "# New\n\nA zyzzyva came by.\n"})
+    library.add(str(docs))
+    restore(tmp_path / "backup.zip", tmp_path / "restored")
+    write_files(docs, {f"more/{number}.md": f"# {number}\n\nOf krill {number}.\n" for number in range(9)})
+    settings = {"qdrant__url": server.url, "index__engine": "tantivy+qdrant", "embedding__provider": "deterministic"}
+    (docs / "new.md").unlink()
+    with Library.open(tmp_path / "restored", cache=str(tmp_path / "cache"), **settings) as restored:
+        restored.add(str(docs))  # its changes have the numbers that others had in the original
+        assert not any(restored.verify().values())
+        assert restored.search("krill").degraded is None
+    assert not any(library.verify().values())
+    assert "new.md" in places(library.search("zyzzyva"))

@@ -403,7 +403,7 @@ class App:
         select, folder = partial(self._select, record.id), self.home.index(record)
         languages = self.rebuilder.languages_of(record)
         try:
-            called = index_key(record), self.rules(record).engine
+            called = index_key(self.catalog, record), self.rules(record).engine
             return open_index(self.settings, folder, record.dimension, select, record.fingerprint, languages, *called)
         except IndexTooNew as error:
             raise IndexTooNew(f"Collection {record.name!r}: {error.message}", hint=error.hint) from error

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from pinakes.catalog import Catalog, events
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import InvalidSetting, PinakesError, storing
 from pinakes.core.ports import Index
@@ -66,9 +67,19 @@ def open_index(
     return CombinedIndex(name, *engines, selections.forget)
 
 
-def index_key(record: CollectionRecord) -> str:
-    """Return what tells the index of a generation from all others, of other installations, too."""
-    made = sha256(record.created_at.encode()).hexdigest()[:8]
+def is_elsewhere(engine: str) -> bool:
+    """Say whether an index by this ``engine`` is kept outside its folder, as a whole or in part."""
+    return "qdrant" in _NAMED.get(engine, engine).split("+")
+
+
+def index_key(catalog: Catalog, record: CollectionRecord) -> str:
+    """Return what tells the index of a generation from all others, also of other installations.
+
+    A home that was restored has other ones: the numbers of changes after the backup are given twice.
+    """
+    with catalog.read() as connection:
+        restored = events.last_leap(connection)
+    made = sha256(f"{record.created_at} {restored}".encode()).hexdigest()[:8]
     return f"{record.id}-{record.generation}-{made}"
 
 
