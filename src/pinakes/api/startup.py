@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from pinakes.catalog.jobs import Job, job_key
-from pinakes.core.errors import ModelMismatch, ModelUnavailable, NotFound, PinakesError
+from pinakes.core.errors import IndexUnavailable, ModelMismatch, ModelUnavailable, NotFound, PinakesError
 from pinakes.core.ports import Embedder, VectorQuery
 from pinakes.core.records import JSON, Float32
 from pinakes.core.wording import counted
@@ -179,7 +179,7 @@ class Startup(Task):
                 found, index = app.index(record.name)
                 query = queries.get(app.embedder_of(found))
                 if query is not None:
-                    with suppress(ModelMismatch):
+                    with suppress(IndexUnavailable, ModelMismatch):  # whoever asks is told
                         app.check_model(found)
                         index.vector(VectorQuery(query, 1))  # its first search takes longer
         self._warm.set()

@@ -57,7 +57,8 @@ class Server:
 
     def __init__(self, settings: QdrantSettings) -> None:
         self.settings, self.users = settings, 0
-        self._failures, self._away_until, self._why = 0, 0.0, ""
+        self._failures, self._away_until = 0, 0.0
+        self._failure = IndexUnavailable("")
         self._checked = self.in_memory
         self._turn = threading.RLock() if self.in_memory else nullcontext()  # which does not serve two threads
         self._client = self._opened()
@@ -110,7 +111,7 @@ class Server:
             IndexUnavailable: it is.
         """
         if self._failures and time.monotonic() < self._away_until:
-            raise IndexUnavailable(self._why, hint="It is asked again in a moment.")
+            raise IndexUnavailable(self._failure.message, hint=self._failure.hint)
 
     def release(self) -> None:
         """Close the connections once nobody needs them any more. What is in memory stays until the process ends."""
@@ -151,7 +152,7 @@ class Server:
         """Ask nothing for a while, each time longer."""
         pause_s = self.settings.retry_after_s * 2 ** min(self._failures, _MOST_DOUBLINGS)
         self._failures += 1
-        self._away_until, self._why = time.monotonic() + pause_s, failure.message
+        self._away_until, self._failure = time.monotonic() + pause_s, failure
         _log.warning("%s It is asked again in %g s.", failure, pause_s)
         return failure
 
