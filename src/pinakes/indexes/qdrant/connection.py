@@ -111,7 +111,11 @@ class Server:
             IndexUnavailable: it is.
         """
         if self._failures and time.monotonic() < self._away_until:
-            raise IndexUnavailable(self._failure.message, hint=self._failure.hint)
+            raise self.last_failure()
+
+    def last_failure(self) -> IndexUnavailable:
+        """Return why it did not answer the last time that it did not."""
+        return IndexUnavailable(self._failure.message, hint=self._failure.hint)
 
     def release(self) -> None:
         """Close the connections once nobody needs them any more. What is in memory stays until the process ends."""

@@ -16,7 +16,7 @@ import numpy as np
 from filelock import FileLock
 from qdrant_client import QdrantClient, models
 
-from pinakes.core.errors import IndexUnavailable, storing
+from pinakes.core.errors import storing
 from pinakes.core.ports import KeywordQuery, VectorQuery, Vectors
 from pinakes.core.records import HELD, Filter, IndexEntry, Int64, Ranking, VectorEntry
 from pinakes.indexes.keyword.clauses import MOST_PHRASE_TERMS
@@ -90,9 +90,7 @@ class QdrantEngine:
         self, removed: Iterable[int], added: Iterable[IndexEntry], position: int, vectors: Iterable[VectorEntry] = ()
     ) -> None:
         removed, added, vectors = list(removed), list(added), list(vectors)
-        follows = getattr(self._asked_at, "position", 0)
-        if follows == _UNKNOWN:
-            raise IndexUnavailable(f"{self._server.name} did not answer when the changes were read.")
+        follows = self._check_asked()
         if position <= self._opened().position:
             return
         with self._writing, held(self._lock, _WHAT):
@@ -104,15 +102,18 @@ class QdrantEngine:
             self._head = head
 
     def keyword(self, *queries: KeywordQuery) -> list[Ranking]:
+        self._check_asked()
         self._opened()
         passing = lru_cache(self._opening.documents)  # mostly of one filter
         return self._answers([self._asked(query, passing) for query in queries])
 
     def vector(self, *queries: VectorQuery) -> list[Ranking]:
+        self._check_asked()
         self._opened()
         return self._answers([self._nearest(query) for query in queries])
 
     def vectors(self, chunks: Int64, documents: Int64 | None = None) -> Vectors:
+        self._check_asked()
         self._opened()
         owners = [] if documents is None else [points.number_of(one) for one in documents.tolist()]
         wanted = [*dict.fromkeys([*chunks.tolist(), *owners])]
@@ -172,6 +173,17 @@ class QdrantEngine:
         if self._is_open:
             self._is_open = False
             self._server.release()
+
+    def _check_asked(self) -> int:
+        """Return which position this thread was told last, 0 where it never asked.
+
+        Raises:
+            IndexUnavailable: the server did not answer then. It may by now, and lack what was written meanwhile.
+        """
+        position: int = getattr(self._asked_at, "position", 0)
+        if position == _UNKNOWN:
+            raise self._server.last_failure()
+        return position
 
     def _opened(self) -> Head:
         """Return how the index stands, as far as this process knows; the first time the server is asked.
