@@ -145,9 +145,7 @@ def with_qdrant(corpus: Corpus, embed: Embed, folder: Path) -> Ask:
             qdrant.Prefetch(CANDIDATES, qdrant.Query.Nearest(embed(query).tolist(), "meaning")),
             qdrant.Prefetch(CANDIDATES, qdrant.Query.Nearest(model.embed_query(query), "words")),
         ]
-        found = shard.query(
-            qdrant.QueryRequest(BEST, query=fused, prefetches=stages, with_payload=True)
-        )
+        found = shard.query(qdrant.QueryRequest(BEST, query=fused, prefetches=stages, with_payload=True))
         return [(one.payload or {})["text"] for one in found]
 
     return ask
