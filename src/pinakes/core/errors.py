@@ -28,6 +28,7 @@
     ├── ModelMismatch           the collection was embedded by another model
     ├── IndexCorrupt            a derived index cannot be used; it can be rebuilt
     ├── IndexTooNew             a newer Pinakes built the index; it is left alone
+    ├── IndexUnavailable        the server that keeps an index does not answer, or refuses to
     ├── CatalogueCorrupt        the catalogue itself is damaged
     ├── Busy                    another process holds what this one needs, or its time was up before it was done
     │   └── RateLimited         … or so much was asked that the rest has to wait
@@ -263,6 +264,13 @@ class IndexTooNew(PinakesError):
     code = "INDEX_TOO_NEW"
 
 
+class IndexUnavailable(PinakesError):
+    """The server that keeps an index does not answer, or refuses to."""
+
+    code = "INDEX_UNAVAILABLE"
+    retryable = True
+
+
 class CatalogueCorrupt(PinakesError):
     """The catalogue itself is damaged."""
 
@@ -336,6 +344,7 @@ STATUS: dict[type[PinakesError], tuple[int, int]] = {
     ModelMismatch: (409, 7),
     IndexCorrupt: (503, 8),
     IndexTooNew: (503, 8),
+    IndexUnavailable: (503, 8),
     CatalogueCorrupt: (500, 8),
     Busy: (503, 9),
     RateLimited: (429, 9),

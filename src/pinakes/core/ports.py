@@ -286,7 +286,8 @@ class Engine(Protocol):
     """What a keyword and a vector engine have in common: both follow the chunks of one collection generation.
 
     Opened by ``indexes.open_index`` with a folder of its own, and a function from filters to the documents that pass,
-    for engines that cannot filter by themselves. Thread-safe.
+    for engines that cannot filter by themselves. Thread-safe. What one keeps elsewhere may be away: then any method but
+    ``close`` raises ``IndexUnavailable``, which is no damage; an answer is never empty for that.
     """
 
     def position(self) -> int:

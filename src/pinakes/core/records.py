@@ -242,7 +242,7 @@ class IndexEntry:
 
     ``exact``: the vector is the model's own, not an approximate one. ``summary``: what was said of the document in
     other words than its own; ``metadata``: the values of its metadata. The first of its chunks has them, and is found
-    by their words. ``is_code``: the document is source code.
+    by their words. ``is_code``: the document is source code. ``uri`` and ``fields``: of the document, and its metadata.
     """
 
     chunk_id: int
@@ -257,6 +257,8 @@ class IndexEntry:
     summary: str = ""
     is_code: bool = False
     metadata: str = ""
+    uri: str = ""
+    fields: Metadata = field(default_factory=dict)
 
     @property
     def embedded_text(self) -> str:

@@ -12,6 +12,9 @@ from pinakes.settings import IndexSettings, SearchSettings, Settings
 
 _REMEMBERED_FILTERS = 32
 
+ELSEWHERE = "elsewhere.json"
+"""A file in the folder of an index that says what engines keep elsewhere for it: {engine: name there}."""
+
 Select: TypeAlias = Callable[[Filter], Int64]
 
 
@@ -21,7 +24,9 @@ class Opening:
 
     ``folder``: for the files of the index. ``dimension`` is that of its vectors, and ``label`` says which vectors these
     are: what was saved under another is not used. ``select`` returns the sorted ids of the documents that pass a
-    filter, for engines that cannot filter by themselves. ``languages``: as ``TextSettings``.
+    filter, for engines that cannot filter by themselves. ``languages``: as ``TextSettings``. ``key`` tells the index
+    from all others of this and other installations, for engines that keep it elsewhere. ``parts``: what is asked of the
+    engine, "keyword", "vector" or both.
     """
 
     folder: Path
@@ -30,6 +35,8 @@ class Opening:
     settings: Settings
     label: str = ""
     languages: Sequence[str] = ()
+    key: str = ""
+    parts: frozenset[str] = frozenset(("keyword", "vector"))
 
     def documents(self, where: Filter | None) -> Int64 | None:
         """Return the documents that pass ``where``; None = all."""

@@ -13,9 +13,10 @@ from typing import TypeAlias
 from pinakes.catalog import Catalog, Connection, changes, collections
 from pinakes.catalog.changes import Change, Op
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.core.errors import Busy, IndexCorrupt, NotFound, StorageFull
+from pinakes.core.errors import Busy, IndexCorrupt, IndexUnavailable, NotFound, StorageFull
 from pinakes.core.ports import Index
 from pinakes.core.records import IndexEntry, VectorEntry
+from pinakes.indexes.combined import CombinedIndex
 
 _DOCUMENTS_PER_STEP = 500
 _DOCUMENTS_PER_SEARCH = 50
@@ -59,11 +60,12 @@ def catch_up(
     """
     seen = 0
     position = index.position()
+    furthest = index.furthest() if isinstance(index, CombinedIndex) else position
     written_at: dict[int, int] = {}
     while True:
         with catalog.read() as connection:
             head = _unless_superseded(connection, collection).head
-            if position == head:
+            if position == head and furthest <= head:
                 return
             found = changes.since(connection, collection.id, position, at_once, _CHARS_PER_STEP)
             written = _of(found, "put", "remove")
@@ -72,9 +74,9 @@ def catch_up(
             stale = [change for change in found if change.seq > written_at.get(change.document_id, 0)]
             waiting = changes.waiting(connection, _of(stale, "approximate", but=written), collection.model_id)
             written_at |= dict.fromkeys(written, head)  # all that was fitted until then is in what they are filled with
-        if position > head:
+        if furthest > head:
             raise IndexCorrupt(
-                f"The index stands at change {position}, the catalogue at {head}: it was put back to an older state.",
+                f"The index stands at change {furthest}, the catalogue at {head}: it was put back to an older state.",
                 hint="Rebuild the index: pinakes reindex",
             )
         position = found[-1].seq
@@ -158,7 +160,7 @@ class IndexUpdater:
 
         ``wait`` False: when others are applying changes right now, or there are more than can be applied in the
         wink of an eye, take the index as it is, unless it has never been caught up; so, too, when there is no room
-        to write it.
+        to write it. One that is away is taken as it is in any case.
 
         Raises:
             IndexCorrupt: the index cannot be used.
@@ -170,7 +172,13 @@ class IndexUpdater:
             try:
                 opened = self._opened(collection)
                 if not opened.ready or collection.head != opened.index.position():
-                    self._follow(opened, wait=wait or not opened.ready)
+                    lags = isinstance(opened.index, CombinedIndex) and opened.index.lags
+                    self._follow(opened, wait=wait or lags or not opened.ready)
+                return collection, opened.index
+            except IndexUnavailable:  # whoever asks it is told; what is written meanwhile is caught up with before that
+                if opened is None:
+                    raise
+                opened.ready = False
                 return collection, opened.index
             except StorageFull as error:
                 if wait or opened is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -13,8 +12,10 @@ from filelock import FileLock
 from pinakes.catalog import Catalog, Connection, changes, collections
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.home import Home
-from pinakes.core.errors import IndexCorrupt, storing
+from pinakes.core.errors import IndexCorrupt
 from pinakes.core.ports import Index
+from pinakes.core.records import JSON
+from pinakes.indexes.combined import CombinedIndex
 from pinakes.indexes.storage import versions
 from pinakes.indexes.storage.versions import IndexVersion
 from pinakes.indexes.updater import Fill, IndexUpdater, Superseded, catch_up
@@ -57,7 +58,20 @@ class Reindexer:
             with suppress(IndexCorrupt):
                 if found := self.version(old):
                     versions.check(found)
-            yield from self._replaced(old, resume=False)
+            yield from self._replaced(old, resume=False, whole=False)
+
+    def move(self, record: CollectionRecord, engine: str) -> Iterator[Event]:
+        """Build the index of a collection by another engine beside the old one, which answers; then take it.
+
+        Nothing is embedded. The collection has that engine from then on.
+
+        Raises:
+            Busy: another process is building an index of it, and does not finish.
+            IndexUnavailable: the engine is elsewhere and does not answer. The old index answers as before.
+        """
+        with held(self.numbering(record), f"The index of {record.name!r}"):
+            old = self.again(record)
+            yield from self._replaced(replace(old, kept={**(old.kept or {}), "engine": engine}), resume=False)
 
     def upgrade(self, record: CollectionRecord) -> Iterator[Event]:
         """Build an index that an older version made anew beside it, then take it and drop the old one.
@@ -110,18 +124,24 @@ class Reindexer:
         """Return the lock under which the indexes of a collection get their numbers."""
         return self.home.rebuilding(record, self.timeout_s)
 
-    def fill(self, fresh: CollectionRecord, total: int) -> Iterator[Event]:
-        """Build the index of ``fresh``; when the collection gets another model meanwhile, its vectors anew."""
+    def fill(self, fresh: CollectionRecord, total: int, *, whole: bool = True) -> Iterator[Event]:
+        """Build the index of ``fresh``; when the collection gets another model meanwhile, its vectors anew.
+
+        Raises:
+            IndexUnavailable: an engine does not answer. Not ``whole``: one half is enough, the other follows.
+        """
         while True:
             try:
                 with closing(self.open_index(fresh)) as index:
                     for done in catch_up(self.catalog, fresh, index, self.fill_of(fresh)):
                         yield Event("index", done, max(done, total))
+                    if whole and isinstance(index, CombinedIndex):
+                        index.check()
                 return
             except Superseded:
-                fresh = replace(self.again(fresh), generation=fresh.generation)
+                fresh = replace(self.again(fresh), generation=fresh.generation, kept=fresh.kept)
 
-    def _replaced(self, old: CollectionRecord, *, resume: bool) -> Iterator[Event]:
+    def _replaced(self, old: CollectionRecord, *, resume: bool, whole: bool = True) -> Iterator[Event]:
         """Build an index beside ``old``, then take it. ``resume``: go on with what a killed process built of it."""
         with self.catalog.read() as connection:
             fresh = _following(connection, old)
@@ -131,15 +151,18 @@ class Reindexer:
         begun = resume and self._is_begun(folder, old)
         self._drop_folders(old, fresh if begun else None)
         try:
-            yield from self.fill(fresh, total)
+            yield from self.fill(fresh, total, whole=whole)
         except IndexCorrupt:
             if not begun:
                 raise
-            with storing("The search index"), suppress(FileNotFoundError):
-                shutil.rmtree(folder)
-            yield from self.fill(fresh, total)
+            self.home.drop_index(fresh)
+            yield from self.fill(fresh, total, whole=whole)
         with self.catalog.write() as connection:
             collections.next_generation(connection, old.id, old.line)
+            now = collections.get(connection, old.name)
+            if (engine := _engine(old)) != _engine(now):
+                kept = {**(now.kept or {}), "engine": engine}
+                collections.change(connection, now, description=now.description, kept=kept)
         self.followers.forget(old)
         self._drop_folders(old)
 
@@ -171,3 +194,8 @@ class Reindexer:
 def _following(connection: Connection, record: CollectionRecord) -> CollectionRecord:
     """Return a generation as it will be with its next index: one that was begun and not finished has that number."""
     return replace(record, generation=collections.following_number(connection, record.id))
+
+
+def _engine(record: CollectionRecord) -> JSON:
+    """Return the engine that a collection was moved to, None where it was not."""
+    return (record.kept or {}).get("engine")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from pinakes.catalog import Connection, selection
-from pinakes.core.errors import ModelUnavailable
-from pinakes.core.ports import Index, VectorQuery
+from pinakes.core.errors import IndexUnavailable, ModelUnavailable
+from pinakes.core.ports import Index, VectorQuery, lexicon_of
 from pinakes.core.records import JSON, Filter, Float32, Ranking, Results
 from pinakes.search.query.request import FUSIONS, MODES, Request, check
 from pinakes.search.query.understanding import ParsedRequest, understand
@@ -60,6 +61,8 @@ _REFINED_AT_ONCE = 4
 _POOL_GROWTH = 8
 """The pool of candidates is made so many times larger where one gave too few hits."""
 
+_NO_SPELLING = "no chunk has a word of the query; the index engine keeps no words, so none was looked for in its place"
+
 _OVERTAKEN_S, _LOOK_AGAIN_S = 2.0, 0.01
 """How long a search waits for an index that has chunks which were just replaced, and how often it looks."""
 
@@ -91,10 +94,45 @@ def retrieve(request: Request, context: SearchContext, also: Ranking | None = No
         asked = replace(asked, request=replace(asked.request, mode="hybrid"))
     found = nothing()
     if asked.text:
-        asked, only = constrained(asked, context.index)
-        found = gather(asked, only, vector, context.index, context.settings, context.tracer, also)
+        try:
+            asked, found = _gathered(asked, vector, context, also)
+        except IndexUnavailable as error:
+            asked, vector, found, degraded = _gathered_by_one(asked, vector, context, also, error)
     found = lifted(asked, found, context)
     return Retrieved(asked, vector, degraded, found)
+
+
+def _gathered(
+    asked: ParsedRequest, vector: Float32 | None, context: SearchContext, also: Ranking | None
+) -> tuple[ParsedRequest, Candidates]:
+    asked, only = constrained(asked, context.index)
+    return asked, gather(asked, only, vector, context.index, context.settings, context.tracer, also)
+
+
+def _gathered_by_one(
+    asked: ParsedRequest,
+    vector: Float32 | None,
+    context: SearchContext,
+    also: Ranking | None,
+    error: IndexUnavailable,
+) -> tuple[ParsedRequest, Float32 | None, Candidates, str]:
+    """Gather by the retriever whose engine answers, after that of one did not; return also what is lacking.
+
+    Raises:
+        IndexUnavailable: no engine does that the request may be answered by.
+    """
+    mode = asked.request.mode
+    if vector is None or (mode == "vector" and asked.route is None):
+        raise error
+    hybrid = replace(asked, request=replace(asked.request, mode="hybrid"))
+    with suppress(IndexUnavailable):
+        by_words, found = _gathered(hybrid, None, context, also)
+        return by_words, None, found, f"keyword search only: {error.message}"
+    if asked.phrases or asked.preferred or asked.excluded:  # what only the words could tell
+        raise error
+    near = replace(asked, request=replace(asked.request, mode="vector"))
+    by_meaning, found = _gathered(near, vector, context, also)
+    return by_meaning, vector, found, f"vector search only: {error.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +179,7 @@ def search(request: Request, context: SearchContext) -> Results:
         InvalidInput: an unknown mode or fusion, or a top_k out of range.
         ModelUnavailable: mode "vector" and there is no model. In mode "hybrid" the answer is by keywords
             alone and says ``degraded``.
+        IndexUnavailable: no engine answers that the mode needs; of two in mode "hybrid" one is enough.
         Superseded: the collection has another index by now, which has what this one lacks.
     """
     answer, until, behind = _searched(request, context), time.monotonic() + _OVERTAKEN_S, 0
@@ -179,9 +218,12 @@ def _of_pool(request: Request, context: SearchContext) -> tuple[Results, bool]:
             diversity, chunks = Diversity.wanted(context, connection), ChunkTexts(connection, asked.text)
             hits = hydrated(context, ranked, asked.request, chunks, diversity)
             notes += ranked.doubts(request.min_score)
-            if asked.text and total and vector is None and not (len(ranked.rows) or notes):
+            if asked.text and total and vector is None and lexicon_of(index) and not (len(ranked.rows) or notes):
                 notes.append("no chunk has a word of the query")
             notes += filters_meant(connection, asked, context)
+            by_words = found.retrieved.get("keyword")
+            if by_words is not None and not len(by_words) and total and lexicon_of(index) is None:
+                notes.append(_NO_SPELLING)
         tracer.overtaken = chunks.overtaken
         answerable = None
         if ranked.candidates.evidence is not None and not request.bare:

@@ -1,4 +1,4 @@
-"""The settings of what Pinakes asks and tells outside: chat models, and who is told of events."""
+"""The settings of what Pinakes asks and tells outside: chat models, a vector database, and who is told of events."""
 
 from __future__ import annotations
 
@@ -40,6 +40,48 @@ class ChatSettings(Section):
     def configured(self) -> bool:
         """Whether there is a model to ask."""
         return bool(self.url) or self.provider != "endpoint"
+
+
+class QdrantSettings(Section):
+    """The Qdrant server that keeps indexes, where `index.engine` names `qdrant`."""
+
+    url: str = Field(
+        "http://127.0.0.1:6333",
+        description="Address of the server; `:memory:` = none: for trying it, within the process and until its end.",
+    )
+    key_variable: str = Field(
+        "QDRANT_API_KEY", description="Environment variable that holds the server's key; not set there: no key is sent."
+    )
+    prefix: str = Field(
+        "pinakes-",
+        pattern=r"^[A-Za-z0-9_-]{1,64}$",
+        description="How the names of its Qdrant collections begin; copies of a home need another one.",
+    )
+    timeout_s: float = Field(10, gt=0, description="A request that takes longer has failed, in seconds.")
+    retries: int = Field(2, ge=0, le=10, description="So often a request that failed is sent again.")
+    retry_after_s: float = Field(
+        2,
+        gt=0,
+        description="A server that does not answer is left alone for so long, in seconds; each time twice as long, "
+        "up to 32 times.",
+    )
+    batch_points: int = Field(256, ge=1, le=10_000, description="Most points that are written or read by one request.")
+    half_precision: bool = Field(True, description="Keep vectors as float16, as the catalogue does: half the memory.")
+    content: bool = Field(
+        False, description="Add text, uri, source and metadata to each chunk, for other programs that read them there."
+    )
+    on_disk: bool = Field(False, description="Keep the original vectors on the disk of the server, not in its memory.")
+    quantization: Literal["none", "scalar", "binary"] = Field(
+        "none",
+        description="scalar = 8 bits a number, binary = 1 bit: less memory; what is found is scored by the originals.",
+    )
+    oversampling: float = Field(2, ge=1, le=100, description="So many times more are looked at where it is quantised.")
+    hnsw_m: int = Field(16, ge=0, le=512, description="Edges of a point in the HNSW graph; more finds more; 0 = none.")
+    hnsw_ef_construct: int = Field(100, ge=4, description="How thoroughly the graph is built.")
+    hnsw_ef: int = Field(128, ge=1, description="How thoroughly the graph is searched: more finds more.")
+    exact_max_vectors: int = Field(
+        10_000, ge=0, description="Up to so many vectors are all compared; above, the graph is searched."
+    )
 
 
 class WebhookSettings(Section):

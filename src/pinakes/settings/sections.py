@@ -18,7 +18,7 @@ from pinakes.settings.base import Section
 from pinakes.settings.embedding import EmbeddingSettings
 from pinakes.settings.fetch import FetchSettings
 from pinakes.settings.metadata import FieldType, MetadataRule
-from pinakes.settings.outside import ChatSettings, WebhookSettings
+from pinakes.settings.outside import ChatSettings, QdrantSettings, WebhookSettings
 from pinakes.settings.search import (
     BoostSettings,
     ExpansionSettings,
@@ -171,7 +171,10 @@ class DocumentSettings(Section):
 class IndexSettings(Section):
     """How the derived search index is built."""
 
-    engine: str = Field("local", description="Engines, `KEYWORD+VECTOR`, also of plug-ins; local = `tantivy+faiss`.")
+    engine: str = Field(
+        "local",
+        description="Engines, `KEYWORD+VECTOR`, also of plug-ins; local = `tantivy+faiss`; or `qdrant`, which is both.",
+    )
     exact_max_vectors: int = Field(
         250_000, ge=0, description="Up to so many vectors are scanned exactly; above, an approximate index."
     )
@@ -285,6 +288,7 @@ class CollectionSettings(Section):
     key_field: str = Field("document_key", description="Name under which the group's key is kept in the metadata.")
     chunking: ChunkingSettings | None = Field(None, description="Chunking of this collection.")
     text: TextSettings | None = Field(None, description="Words of this collection.")
+    engine: str = Field("", description="Index engine of this collection; none = `index.engine`.")
     retrieval: SearchMode = Field("hybrid", description="The mode when none is asked.")
     boosts: tuple[BoostRule, ...] = Field((), description="What lifts documents by their metadata.")
     metadata_rules: tuple[MetadataRule, ...] = Field((), description="How fields of the metadata get their values.")
@@ -340,6 +344,7 @@ class Settings(Section):
     watch: WatchSettings = WatchSettings()
     knowledge_base: KnowledgeBaseSettings = KnowledgeBaseSettings()
     index: IndexSettings = IndexSettings()
+    qdrant: QdrantSettings = QdrantSettings()
     server: ServerSettings = ServerSettings()
     mcp: McpSettings = McpSettings()
     server_name: str = Field("pinakes", description="Name given to MCP clients.")

@@ -16,30 +16,30 @@ from pinakes.text.analysis.compounds import GERMAN, Compounds
 from pinakes.text.analysis.languages import Stems
 
 TEXT, VARIANTS, EXACT, METADATA = "text", "variants", "exact", "metadata"
-_FOLDED = 0.8
+FOLDED = 0.8
 """What another form of a word counts beside the word as it is written: without accents, or an irregular plural."""
 
-_SMALL = 0.5
+SMALL = 0.5
 """What a name in capitals (US) counts in small letters, which are another word mostly."""
 
-_STEMMED = 0.8
+STEMMED = 0.8
 _COMPOUND = 0.5
-_EXACT = 1.0
+EXACT_SHARE = 1.0
 """What a word as it is written counts besides its stem, divided by the number of words."""
 
-_EXACT_ALONE = 3.0
+EXACT_ALONE = 3.0
 """The same where nothing else is asked for, so that the meaning of another form does not outweigh it."""
 
-_FEW_TERMS = 3
+FEW_TERMS = 3
 """With more of them a query is a sentence, and the endings in it are those of its grammar."""
 
 SPELLED = "word"
 """The field of documents with their words as they are written."""
 
-_METADATA_BOOST = 0.1
+METADATA_BOOST = 0.1
 """Weight of the values of metadata beside the text (1.0): they find what says it nowhere else, and hardly rank."""
 
-_MOST_PHRASE_TERMS = 8
+MOST_PHRASE_TERMS = 8
 
 
 class QueryVocabulary:
@@ -68,16 +68,16 @@ class QueryVocabulary:
         if term.is_name:
             yield from self._there(VARIANTS, term.text, 1.0)
             for other in term.others:
-                yield from self._there(TEXT, other, _SMALL)
+                yield from self._there(TEXT, other, SMALL)
             return
         for other in (term.text, *term.others):
-            yield from self._there(VARIANTS, other, _FOLDED)
+            yield from self._there(VARIANTS, other, FOLDED)
         for other in term.others:
-            yield from self._there(TEXT, other, _FOLDED)
+            yield from self._there(TEXT, other, FOLDED)
         if not term.word:
             return
         for language in self.languages:
-            yield from self._there(VARIANTS, f"{language}:{self._stems.stem(language, term.word)}", _STEMMED)
+            yield from self._there(VARIANTS, f"{language}:{self._stems.stem(language, term.word)}", STEMMED)
             if language == GERMAN and self._compounds is not None:
                 for stem in self._compounds.of(term.word):
                     yield from self._there(VARIANTS, f"{language}:{stem}", _COMPOUND)
@@ -139,20 +139,20 @@ def query_of(
         for field, boost in (
             ("title", settings.title_boost),
             ("path", settings.path_boost),
-            (METADATA, _METADATA_BOOST),
+            (METADATA, METADATA_BOOST),
         ):
             if boost > 0 and field in fields and (field != METADATA or vocabulary.frequency(METADATA, term.text)):
                 one = tantivy.Query.term_query(schema, field, term.text, "freq")
                 wanted.append(tantivy.Query.boost_query(one, boost * term.weight))
         as_written = None
-        if len(terms) <= _FEW_TERMS:
+        if len(terms) <= FEW_TERMS:
             as_written = _as_written(term, schema, vocabulary, EXACT if in_rows else SPELLED, option)
         if as_written is not None:
-            share = _EXACT_ALONE if len(terms) == 1 else _EXACT / len(terms)
+            share = EXACT_ALONE if len(terms) == 1 else EXACT_SHARE / len(terms)
             score = share * term.weight * vocabulary.idf(vocabulary.frequency(TEXT, term.text))
             wanted.append(tantivy.Query.const_score_query(as_written, score))
     stream = [term.text for term in terms if not term.is_name]
-    if 1 < len(stream) <= _MOST_PHRASE_TERMS and in_rows and settings.phrase_boost > 0:
+    if 1 < len(stream) <= MOST_PHRASE_TERMS and in_rows and settings.phrase_boost > 0:
         phrase = tantivy.Query.phrase_query(schema, TEXT, list(stream))
         wanted.append(tantivy.Query.boost_query(phrase, settings.phrase_boost))
     return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in wanted])

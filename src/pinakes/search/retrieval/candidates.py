@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pinakes.core.errors import IndexUnavailable
 from pinakes.core.ports import Index, KeywordQuery, VectorQuery
 from pinakes.core.records import HELD, Bool, Float32, Int64, Ranking
 from pinakes.search.query.understanding import ParsedRequest
@@ -89,7 +90,12 @@ class Candidates:
 
     def vectors_of(self, rows: Int64, index: Index) -> Float32:
         """Return float32 (n, dim): the vectors of the chunks in these rows, NaN where there is none."""
-        return index.vectors(self.ids[rows]).own if self.vectors is None else self.vectors[rows]
+        if self.vectors is not None:
+            return self.vectors[rows]
+        try:
+            return index.vectors(self.ids[rows]).own
+        except IndexUnavailable:  # what is ranked already is not lost for that
+            return np.full((len(rows), 1), np.nan, np.float32)
 
 
 _Owners: TypeAlias = tuple[Int64, Int64]
