@@ -25,7 +25,7 @@ from pinakes.evaluation.tuning.findings import Speed
 from pinakes.evaluation.tuning.knobs import Point, applied, setting_words
 from pinakes.indexes.opening import Tunable
 from pinakes.search import Request, Retrieved, SearchContext, Tracer, rank, retrieve, search
-from pinakes.search.ranking.boosts import lifted
+from pinakes.search.ranking.boosts import boosted
 from pinakes.settings import Settings
 
 _MOST_KEPT_BYTES = 400_000_000
@@ -164,7 +164,7 @@ class Trials:
             semantic_weight=settings.semantic_weight,
             keyword_weight=settings.keyword_weight,
         )
-        found = lifted(known.asked, replace(known.found, adjustments=None), context)
+        found = boosted(known.asked, replace(known.found, adjustments=None), context)
         ranked = rank(asked, found, settings)
         subject = self.subject
         owners = dict.fromkeys(ranked.candidates.documents[ranked.rows].tolist())
