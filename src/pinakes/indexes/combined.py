@@ -1,4 +1,4 @@
-"""A keyword and a vector engine as one index."""
+"""Combines a keyword and a vector engine into one index."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from pinakes.settings import IndexSettings, SearchSettings
 
 
 class CombinedIndex:
-    """Implements ``ports.Index``: each engine follows the changes, and stands at its own position."""
+    """Implements ``ports.Index``: each engine applies the changes and has a position of its own."""
 
     def __init__(
         self, name: str, words: KeywordEngine, meaning: VectorEngine, on_change: Callable[[], object] = lambda: None
     ) -> None:
-        """``on_change`` is called when documents came, changed or went."""
+        """``on_change`` is called when documents were added, changed or removed."""
         self._name, self._words, self._meaning, self._on_change = name, words, meaning, on_change
 
     def position(self) -> int:
@@ -39,7 +39,7 @@ class CombinedIndex:
         removed, added, vectors = list(removed), list(added), list(vectors)
         self._words.apply(removed, added, position, vectors)
         if removed or added:
-            self._on_change()  # words are found by now, whatever becomes of the vectors
+            self._on_change()  # keyword search has the changes even if the vectors fail
         self._meaning.apply(removed, added, position, vectors)
 
     def keyword(self, *queries: KeywordQuery) -> list[Ranking]:
