@@ -1,4 +1,4 @@
-"""Search engines behind the ports ``KeywordEngine`` and ``VectorEngine``, one folder per kind."""
+"""Search engines that implement the ports ``KeywordEngine`` and ``VectorEngine``, one folder per kind."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ENGINES = {
     "faiss": "pinakes.indexes.vector.faiss_engine:FaissEngine",
     "qdrant": "pinakes.indexes.qdrant.qdrant_engine:QdrantEngine",
 }
-"""Engines by name: each takes an ``Opening``. One that is a whole ``Index`` can be named alone, or as either half."""
+"""Engine name → callable taking an ``Opening``. One that implements all of ``Index`` can be used for either or both."""
 
 _log = logging.getLogger(__name__)
 
@@ -45,13 +45,13 @@ def open_index(
     key: str = "",
     engine: str = "",
 ) -> Index:
-    """Open the configured engines in ``folder``, for vectors of ``dimension``; the arguments are those of ``Opening``.
+    """Open the configured engines in ``folder``, for vectors of ``dimension``; see ``Opening`` for the arguments.
 
     ``engine``: another than ``settings.index.engine``. An engine that is a plug-in has a folder of its own in there.
 
     Raises:
-        InvalidSetting: an unknown engine, or one that does not do what it is named for.
-        IndexCorrupt: what is in ``folder`` cannot be used.
+        InvalidSetting: the engine is unknown, or does not implement the search it is configured for.
+        IndexCorrupt: the content of ``folder`` cannot be used.
     """
     name = engine or settings.index.engine
     words, _, meaning = _NAMED.get(name, name).partition("+")

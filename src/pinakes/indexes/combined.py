@@ -1,4 +1,4 @@
-"""A keyword and a vector engine as one index."""
+"""Combines a keyword and a vector engine into one index."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from pinakes.settings import IndexSettings, SearchSettings
 
 
 class CombinedIndex:
-    """Implements ``ports.Index``: each engine follows the changes, and stands at its own position."""
+    """Implements ``ports.Index``: each engine applies the changes and has a position of its own."""
 
     def __init__(
         self, name: str, words: KeywordEngine, meaning: VectorEngine, on_change: Callable[[], object] = lambda: None
     ) -> None:
-        """``on_change`` is called when documents came, changed or went."""
+        """``on_change`` is called when documents were added, changed or removed."""
         self._name, self._words, self._meaning, self._on_change = name, words, meaning, on_change
         self.lags = False
         """Whether an engine was away and has not caught up since."""

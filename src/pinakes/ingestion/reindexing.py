@@ -1,4 +1,4 @@
-"""Building the index of a collection anew from the catalogue, while the old one answers."""
+"""Rebuilds the index of a collection from the catalogue while the old index answers."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from pinakes.ingestion import Event
 from pinakes.platform.locks import held, taken
 
 _LOOK_S = 0.5
-"""So long an upgrade waits for the lock: a status takes it for a moment to see whether anybody holds it."""
+"""Seconds an upgrade waits for the lock, which a status query may hold for a moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reindexer:
-    """Builds indexes of one home. ``again`` gives a generation as it is now; ``timeout_s`` is for the lock.
+    """Builds indexes of one home. ``again`` reloads a collection record; ``timeout_s`` applies to the lock.
 
-    ``languages_of`` gives the languages that an index which is built now knows, of a collection.
+    ``languages_of`` returns the languages of a collection that a new index stems.
     """
 
     catalog: Catalog
@@ -43,13 +43,13 @@ class Reindexer:
     timeout_s: float
 
     def rebuild(self, record: CollectionRecord, only: int | None = None) -> Iterator[Event]:
-        """Build an index beside the old one from the catalogue, then take it and drop the old one.
+        """Build a shadow index from the catalogue, then switch to it and drop the old one.
 
-        Where ``only`` is given, only if that is still the number of its folder.
+        If ``only`` is given, only if the current index still has that number.
 
         Raises:
-            Busy: another process is doing so, and does not finish.
-            IndexTooNew: a newer Pinakes built the old one, which is left as it is.
+            Busy: another process is rebuilding, and does not finish in time.
+            IndexTooNew: the old index was built by a newer Pinakes; it is left unchanged.
         """
         with held(self.numbering(record), f"The index of {record.name!r}"):
             old = self.again(record)
@@ -74,14 +74,13 @@ class Reindexer:
             yield from self._replaced(replace(old, kept={**(old.kept or {}), "engine": engine}), resume=False)
 
     def upgrade(self, record: CollectionRecord) -> Iterator[Event]:
-        """Build an index that an older version made anew beside it, then take it and drop the old one.
+        """Rebuild an index that an older version built, then switch to the new one and drop the old one.
 
-        Where an earlier call was stopped, it is gone on with; what a killed one left is removed. Nothing is done where
-        the index is of the present version or a newer one; where another process is building it, the only event is
-        "elsewhere".
+        Resumes an interrupted upgrade, and removes the remains of killed ones. Does nothing if the index has the
+        current version or a newer one; if another process is building it, the only event is "elsewhere".
 
         Raises:
-            StorageFull: there is no room. The old index answers as before.
+            StorageFull: there is not enough disk space. The old index stays in use.
         """
         if not self.is_outdated(record) and not self.home.all_but(self._generations(record)):
             return
@@ -99,29 +98,29 @@ class Reindexer:
             lock.release()
 
     def version(self, record: CollectionRecord) -> IndexVersion | None:
-        """Return which version made the index of a generation, None where there is none yet.
+        """Return the version that an index was built by; None if there is no index yet.
 
         Raises:
-            IndexCorrupt: that cannot be read.
+            IndexCorrupt: the version cannot be read.
         """
         return versions.recorded(self.home.index(record))
 
     def is_outdated(self, record: CollectionRecord) -> bool:
-        """Say whether the index of a generation is there and an older version made it."""
+        """Return whether an index exists that an older version built."""
         with suppress(IndexCorrupt):
             found = self.version(record)
             return found is not None and not (found.is_present(self.languages_of(record)) or found.is_newer)
         return False
 
     def progress(self, record: CollectionRecord) -> tuple[int, int]:
-        """Return how many documents the index that is built in place of an older one has, and how many it will have."""
+        """Return how many documents the shadow index has, and how many it will have."""
         with self.catalog.read() as connection:
             folder = self.home.index(_following(connection, record))
             position = versions.position(folder) if self._is_begun(folder, record) else 0
             return changes.put_until(connection, record.id, position)
 
     def numbering(self, record: CollectionRecord) -> FileLock:
-        """Return the lock under which the indexes of a collection get their numbers."""
+        """Return the lock that guards the numbering of a collection's indexes."""
         return self.home.rebuilding(record, self.timeout_s)
 
     def fill(self, fresh: CollectionRecord, total: int, *, whole: bool = True) -> Iterator[Event]:
@@ -167,24 +166,24 @@ class Reindexer:
         self._drop_folders(old)
 
     def _is_begun(self, folder: Path, record: CollectionRecord) -> bool:
-        """Say whether an index as it is built now of a collection is in ``folder``, whole or in part."""
+        """Return whether ``folder`` has an index of the current version, complete or partial."""
         with suppress(IndexCorrupt):
             found = versions.recorded(folder)
             return found is not None and found.is_present(self.languages_of(record))
         return False
 
     def _drop_folders(self, record: CollectionRecord, also: CollectionRecord | None = None) -> None:
-        """Remove the index folders of a collection that are not of its generations, as killed processes leave them.
+        """Remove index folders that belong to no generation of a collection, left by killed processes.
 
-        ``also`` is kept besides.
+        ``also``: a generation whose folder is kept, too.
         """
         self.home.drop_all_but([*self._generations(record), *([also] if also else [])])
 
     def _generations(self, record: CollectionRecord) -> list[CollectionRecord]:
-        """Return all generations of a collection as they are now.
+        """Return all current generations of a collection.
 
         Raises:
-            NotFound: it was deleted.
+            NotFound: the collection was deleted.
         """
         with self.catalog.read() as connection:
             found = collections.beside(connection, record.name)
@@ -192,7 +191,7 @@ class Reindexer:
 
 
 def _following(connection: Connection, record: CollectionRecord) -> CollectionRecord:
-    """Return a generation as it will be with its next index: one that was begun and not finished has that number."""
+    """Return the collection record with the number of its next index; an unfinished shadow index has that number."""
     return replace(record, generation=collections.following_number(connection, record.id))
 
 

@@ -1,4 +1,4 @@
-"""Files that keep other processes out while one writes."""
+"""Lock files that exclude other processes while one writes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pinakes.core.errors import Busy, storing
 
 
 def taken(lock: FileLock, what: str = "The home", timeout_s: float = 0) -> bool:
-    """Take a lock; False where somebody else holds it.
+    """Acquire a lock; return False if somebody else holds it.
 
     Raises:
-        StorageFull: its file cannot be made; ``what`` names it.
+        StorageFull: the lock file cannot be created; ``what`` names it in the message.
     """
     with storing(what):
         try:
@@ -25,7 +25,7 @@ def taken(lock: FileLock, what: str = "The home", timeout_s: float = 0) -> bool:
 
 
 def free(lock: FileLock) -> bool:
-    """Say whether nobody holds a lock."""
+    """Return whether a lock is free."""
     if taken(lock):
         lock.release()
         return True
@@ -34,11 +34,11 @@ def free(lock: FileLock) -> bool:
 
 @contextmanager
 def held(lock: FileLock, what: str) -> Iterator[None]:
-    """Hold ``lock``; ``what`` names what it guards.
+    """Hold ``lock`` within the block; ``what`` names the protected object in messages.
 
     Raises:
-        Busy: another process holds it for longer than its timeout.
-        StorageFull: its file cannot be made.
+        Busy: another process holds the lock for longer than its timeout.
+        StorageFull: the lock file cannot be created.
     """
     if not taken(lock, what, lock.timeout):
         raise Busy(

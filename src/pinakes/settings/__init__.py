@@ -1,4 +1,4 @@
-"""The settings: their names, defaults, units and help (``sections``), and how those in force are found (``layers``)."""
+"""The settings: names, defaults, units and help (``sections``), and how the values in force are found (``layers``)."""
 
 from pinakes.settings.base import ProviderName, Purpose, Section
 from pinakes.settings.embedding import DEFAULT_MODEL, EmbeddingSettings

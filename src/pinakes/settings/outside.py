@@ -9,36 +9,36 @@ from pydantic import Field
 from pinakes.settings.base import ProviderName, Section
 
 EventKind: TypeAlias = Literal["indexed", "updated", "deleted", "failed", "sync_finished"]
-"""What happened: a document is there or is there again, is another now, is gone; a file could not be read; a source
-was read to its end."""
+"""An event: a document was added or restored, changed, or deleted; a file could not be read; a source was read to its
+end."""
 
 
 class ChatSettings(Section):
-    """The language model that writes summaries and answers, where there is one; it speaks the OpenAI protocol."""
+    """The chat model that writes summaries and answers, if there is one; it must support OpenAI's protocol."""
 
-    provider: ProviderName = Field("endpoint", description="Who is asked; endpoint = whatever answers at `url`.")
-    url: str = Field("", description="Address of the API up to `/v1`; none = that of `provider`, or no such model.")
-    model: str = Field("", description="Name of the model, as the API knows it; of azure_openai the deployment.")
+    provider: ProviderName = Field("endpoint", description="Provider of the model; endpoint = any server at `url`.")
+    url: str = Field("", description="Address of the API up to `/v1`; empty = that of `provider`, or no model.")
+    model: str = Field("", description="Model name at the API; for azure_openai the deployment.")
     key_variable: str = Field(
-        "", description="Environment variable that holds the API's key; none = the usual one of `provider`, or no key."
+        "", description="Environment variable that holds the API's key; empty = the usual one of `provider`, or no key."
     )
-    timeout_s: float = Field(60, gt=0, description="An answer that takes longer has failed, in seconds.")
-    retries: int = Field(2, ge=0, le=20, description="So often a model that is busy or away is asked again.")
-    price_in: float = Field(0, ge=0, description="Price of a million tokens that are read; 0 = costs are not told.")
-    price_out: float = Field(0, ge=0, description="Price of a million tokens that are written.")
+    timeout_s: float = Field(60, gt=0, description="Time limit of an answer, in seconds.")
+    retries: int = Field(2, ge=0, le=20, description="Retries when the model is busy or unreachable.")
+    price_in: float = Field(0, ge=0, description="Price of a million input tokens; 0 = costs are not reported.")
+    price_out: float = Field(0, ge=0, description="Price of a million output tokens.")
     answer_template: str = Field(
-        "", description="What a model is told that answers questions: text, or the path of a file; none = the usual."
+        "", description="System prompt for answers: text, or the path of a file; empty = the default."
     )
-    summary_template: str = Field("", description="What a model is told that writes summaries; as `answer_template`.")
-    passages: int = Field(12, ge=1, description="Most chunks that a question is answered from.")
-    context_tokens: int = Field(6000, ge=100, description="So many tokens these have together at most.")
+    summary_template: str = Field("", description="System prompt for summaries; see `answer_template`.")
+    passages: int = Field(12, ge=1, description="Maximum chunks that an answer is based on.")
+    context_tokens: int = Field(6000, ge=100, description="Maximum total tokens of these chunks.")
     min_answerable: float = Field(
-        0.2, ge=0, le=1, description="Where an answer is less probable than this the model is not asked; 0 = always is."
+        0.2, ge=0, le=1, description="The model is not asked if an answer is less probable than this; 0 = always ask."
     )
 
     @property
     def configured(self) -> bool:
-        """Whether there is a model to ask."""
+        """Whether a chat model is configured."""
         return bool(self.url) or self.provider != "endpoint"
 
 
@@ -85,15 +85,17 @@ class QdrantSettings(Section):
 
 
 class WebhookSettings(Section):
-    """An address that is told of events."""
+    """An address to which events are posted."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$", description="What it is called where it is shown.")
+    name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$", description="Name of the webhook.")
     url: str = Field(description="Address to which events are posted, as JSON; it is never shown in full.")
-    events: tuple[EventKind, ...] = Field((), description="Of which kinds it is told; none = of all.")
-    collections: tuple[str, ...] = Field((), description="Of which collections; none = of all.")
+    events: tuple[EventKind, ...] = Field((), description="Kinds of events to post; empty = all.")
+    collections: tuple[str, ...] = Field((), description="Collections whose events are posted; empty = all.")
     secret_variable: str = Field(
-        "", description="Environment variable that holds the secret by which posts are signed; none = not signed."
+        "", description="Environment variable that holds the secret for signing posts; empty = not signed."
     )
-    timeout_s: float = Field(10, gt=0, description="A post that is not answered for so long has failed, in seconds.")
-    tries: int = Field(12, ge=1, description="A post that fails so often is laid aside, and the next ones are sent.")
-    batch: int = Field(100, ge=1, le=1000, description="Most events of one post.")
+    timeout_s: float = Field(10, gt=0, description="Time limit of a post, in seconds.")
+    tries: int = Field(
+        12, ge=1, description="After this many failures a post is set aside, and the next ones are sent."
+    )
+    batch: int = Field(100, ge=1, le=1000, description="Maximum events per post.")
