@@ -7,7 +7,9 @@ RUN apt-get update \
 WORKDIR /app
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src ./src
-RUN pip install --no-cache-dir --constraint constraints.txt .
+# Names of extras, as in --build-arg EXTRAS=qdrant
+ARG EXTRAS=""
+RUN pip install --no-cache-dir --constraint constraints.txt ".${EXTRAS:+[$EXTRAS]}"
 
 RUN useradd --create-home pinakes && mkdir /data /storage && chown pinakes /data /storage
 USER pinakes

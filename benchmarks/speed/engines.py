@@ -138,15 +138,15 @@ def with_qdrant(corpus: Corpus, embed: Embed, folder: Path) -> Ask:
         shard.update(qdrant.UpdateOperation.upsert_points(points))
     shard.optimize()
 
+    fused: Any = qdrant.Fusion.Rrf(RRF)
+
     def ask(query: str) -> Sequence[str]:
         stages: list[Any] = [
             qdrant.Prefetch(CANDIDATES, qdrant.Query.Nearest(embed(query).tolist(), "meaning")),
             qdrant.Prefetch(CANDIDATES, qdrant.Query.Nearest(model.embed_query(query), "words")),
         ]
-        found = shard.query(
-            qdrant.QueryRequest(BEST, query=qdrant.Fusion.Rrf(RRF), prefetches=stages, with_payload=True)
-        )
-        return [one.payload["text"] for one in found]
+        found = shard.query(qdrant.QueryRequest(BEST, query=fused, prefetches=stages, with_payload=True))
+        return [(one.payload or {})["text"] for one in found]
 
     return ask
 

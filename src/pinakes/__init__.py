@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pinakes.core.errors import Empty as Empty
     from pinakes.core.errors import IndexCorrupt as IndexCorrupt
     from pinakes.core.errors import IndexTooNew as IndexTooNew
+    from pinakes.core.errors import IndexUnavailable as IndexUnavailable
     from pinakes.core.errors import InvalidFilter as InvalidFilter
     from pinakes.core.errors import InvalidInput as InvalidInput
     from pinakes.core.errors import InvalidName as InvalidName
@@ -88,6 +89,7 @@ __all__ = [
     "Hit",
     "IndexCorrupt",
     "IndexTooNew",
+    "IndexUnavailable",
     "InvalidFilter",
     "InvalidInput",
     "InvalidName",

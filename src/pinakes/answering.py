@@ -1,7 +1,7 @@
-"""A question becoming an answer in words: search, number the chunks, ask a chat model, check what it cites.
+"""Answers to questions: search, number the chunks, ask a chat model, and check its citations.
 
-Chunks are data: they stand between marks that they cannot know, and what looks like an instruction in them is named.
-A model is not believed either: each number it cites has to be that of a chunk it was shown.
+Chunks are untrusted data: they are fenced with marks that they cannot know, and chunks that look like instructions are
+labelled. The model is not trusted either: each cited number must be that of a chunk in the prompt.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pinakes.text.page_numbers import page_words
 from pinakes.text.quoting import Quoting, one_line
 
 Refusal: TypeAlias = Literal["", "nothing relevant", "not in the passages"]
-"""Why there is no answer: nothing relevant was found, so that no model was asked; or the model says that the chunks
-do not hold one. "" = there is an answer."""
+"""The reason if there is no answer: nothing relevant was found, so that no model was asked; or the model found no
+answer in the chunks. "" = there is an answer."""
 
 NOTHING_FOUND = "Nothing was found that has to do with this question."
 NOT_IN_CHUNKS = "The chunks that were found do not hold an answer to this question."
@@ -52,7 +52,7 @@ _CITED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class NumberedChunk:
-    """What a model is shown: under which number, where it stands, and what it says."""
+    """A chunk in the prompt: its number, place and text."""
 
     number: int
     place: str
@@ -63,9 +63,9 @@ class NumberedChunk:
 
 @dataclass(frozen=True, slots=True)
 class CitedAnswer:
-    """What a model wrote: ``cited`` are the numbers of chunks it names, each once, ascending.
+    """The answer of a chat model: ``cited`` are the distinct numbers of cited chunks, ascending.
 
-    ``text`` is "" where it was ``refused``: then the chunks do not hold an answer.
+    ``text`` is "" if ``refused``: the chunks contain no answer.
     """
 
     text: str
@@ -77,7 +77,7 @@ class CitedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A chunk under the number by which an answer cites it. ``page`` and ``page_end`` as in ``Hit``."""
+    """A chunk with the number by which an answer cites it. ``page`` and ``page_end``: see ``Hit``."""
 
     number: int
     chunk_id: str
@@ -98,17 +98,17 @@ class Cited:
 
     @property
     def place(self) -> str:
-        """Where it stands, as people are told: ``guide.pdf:3-7, p. 2``."""
+        """The place as text for users: ``guide.pdf:3-7, p. 2``."""
         page = f", {page_words(self.page, self.page_end)}" if self.page else ""
         return f"{self.path}:{self.start_line}-{self.end_line}{page}"
 
 
 @dataclass(frozen=True, slots=True)
 class ChatAnswer:
-    """An answer. ``answer`` says so in words where there is none, and ``refused`` why.
+    """An answer. If there is none, ``answer`` says so, and ``refused`` gives the reason.
 
-    ``citations`` are the chunks that it cites, ``passages`` all that the model was shown. ``notes`` say what is odd
-    about it, ``degraded`` why the search could not be done in full.
+    ``citations``: the cited chunks; ``passages``: all chunks in the prompt. ``notes``: warnings about the answer;
+    ``degraded``: the reason if a retriever did not contribute to the search.
     """
 
     question: str
@@ -128,7 +128,7 @@ _OF_HIT = [one.name for one in fields(Cited) if one.name not in ("number", "text
 
 
 class AnswerWriter:
-    """Has the chat model of ``settings`` answer from chunks. Thread-safe.
+    """Answers questions from chunks with the chat model of ``settings``. Thread-safe.
 
     Raises:
         InvalidSetting: ``chat.url`` or ``chat.answer_template`` cannot be used.
@@ -140,10 +140,10 @@ class AnswerWriter:
         self._told = template("chat.answer_template", settings.answer_template, _TASK, variables, needed=variables)
 
     def write(self, question: str, passages: Sequence[NumberedChunk]) -> CitedAnswer:
-        """Return what the model answers, its citations checked. Chunks may share a number.
+        """Return the model's answer with checked citations. Chunks may share a number.
 
         Raises:
-            NotConfigured, ModelUnavailable: as ``Chat.ask``.
+            NotConfigured, ModelUnavailable: see ``Chat.ask``.
         """
         said = self.chat.ask(*self.prompt(question, passages))
         text, cited, unknown = checked(said.text, {one.number for one in passages})
@@ -154,7 +154,7 @@ class AnswerWriter:
         return CitedAnswer(text, cited, False, (*cut, *_oddities(cited, unknown, passages)), said.usage)
 
     def prompt(self, question: str, passages: Sequence[NumberedChunk]) -> tuple[str, str]:
-        """Return what a model is told to do, and the question with the chunks, each fenced and under its number."""
+        """Return the system prompt, and the user prompt: the question with the numbered and fenced chunks."""
         fence = Quoting()
         shown = (f"{_heading(one)}\n{fence.around(_headed(one))}" for one in passages)
         told = self._told.format(notice=fence.notice(), refusal=_REFUSE)
@@ -162,7 +162,7 @@ class AnswerWriter:
 
 
 class SearchFunction(Protocol):
-    """Finds the chunks for an answer: see ``Library.search``."""
+    """Searches the chunks for an answer: see ``Library.search``."""
 
     def __call__(
         self,
@@ -177,7 +177,7 @@ class SearchFunction(Protocol):
 
 
 class Asking:
-    """Answers questions from what ``search`` finds. Thread-safe."""
+    """Answers questions from the results of ``search``. Thread-safe."""
 
     def __init__(self, settings: Settings, search: SearchFunction) -> None:
         self._settings = settings
@@ -185,7 +185,7 @@ class Asking:
 
     @cached_property
     def writer(self) -> AnswerWriter:
-        """What asks the chat model of the settings.
+        """The answer writer with the chat model of the settings.
 
         Raises:
             InvalidSetting: see ``AnswerWriter``.
@@ -223,9 +223,10 @@ class Asking:
 
 
 def numbered(hits: Sequence[Hit], most_tokens: int) -> Iterator[Cited]:
-    """Yield chunks with their numbers, from 1, as many as have ``most_tokens`` together.
+    """Yield chunks with their numbers, from 1, up to ``most_tokens`` in total.
 
-    Of the first one the beginning is taken where it alone is longer. Tokens are estimated, rather too high than low.
+    If the first chunk alone is longer, only its beginning is used. Token counts are estimated, rather too high than too
+    low.
     """
     left = most_tokens
     for number, hit in enumerate(hits, start=1):
@@ -240,9 +241,9 @@ def numbered(hits: Sequence[Hit], most_tokens: int) -> Iterator[Cited]:
 
 
 def checked(text: str, known: Collection[int]) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
-    """Return ``text`` with the citations of ``known`` chunks only, written ``[1, 2]``, and which were and were not.
+    """Return ``text`` with citations of ``known`` chunks only, as ``[1, 2]``; the known and the unknown cited numbers.
 
-    What stands in code is left as it is: there, a number in brackets is something else.
+    Code is not changed, since numbers in brackets are no citations there.
     """
     cited: set[int] = set()
     unknown: set[int] = set()
@@ -261,7 +262,7 @@ def checked(text: str, known: Collection[int]) -> tuple[str, tuple[int, ...], tu
 
 
 def _numbers(words: str) -> Iterator[int]:
-    """Yield the numbers of ``1, 3-5``."""
+    """Yield the numbers in text such as ``1, 3-5``."""
     for part in re.split(r"[,;]", words):
         first, *more = (int(number) for number in re.split(r"[–-]", part))
         last = more[-1] if more else first
@@ -283,7 +284,7 @@ def _oddities(cited: Sequence[int], unknown: Sequence[int], passages: Sequence[N
 
 
 def _headed(one: NumberedChunk) -> str:
-    """Return the text under the headings, column names or keys that it is to be understood by."""
+    """Return the text with the headings, column names or keys above it that give its context."""
     return f"{one.section}\n{one.text}" if one.section else one.text
 
 

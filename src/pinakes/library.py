@@ -1,4 +1,4 @@
-"""The library: what a user of Pinakes holds. Short methods; the work is done by the flows."""
+"""The library, the main class for users of Pinakes. Its methods are short; they delegate to other modules."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ if TYPE_CHECKING:
     from pinakes.services.measuring import Measuring
 
 Generation: TypeAlias = Literal["serving", "beside"]
-"""Which index of a collection: the one that answers, or the one of another model that was built beside it."""
+"""Generations of a collection's index: the one in use, or the one that was built beside it for another model."""
 
 
 class OnEvent(Protocol):
-    """Something that wants to know how far a long run is."""
+    """Receives the progress events of a long run."""
 
     def __call__(self, event: Event, /) -> object: ...
 
@@ -97,9 +97,9 @@ class Library:
     webhooks = cached_property(lambda self: partial(Webhooks, self.app.catalog, self.settings))
 
     def __init__(self, settings: Settings, embedder: Embedder | None = None) -> None:
-        """Open the catalogue; models and indexes are opened when first needed.
+        """Open the catalogue; models and indexes are opened at their first use.
 
-        ``embedder``: the one that ``settings`` name, where it is opened already.
+        ``embedder``: the embedder of ``settings``, if it is already open.
         """
         self.settings = settings
         self.app = App(settings, embedder)
@@ -121,11 +121,11 @@ class Library:
 
     @classmethod
     def open(cls, home: Path | str | None = None, *, profile: str | None = None, **settings: Any) -> Library:
-        """Open ``home``; ``settings`` are dotted names with ``__`` for the dot: ``search__top_k=5``.
+        """Open ``home``; ``settings`` are setting names with ``__`` in place of the dot: ``search__top_k=5``.
 
         Raises:
-            InvalidSetting: an unknown setting or an impossible value.
-            StorageFull: the home cannot be written.
+            InvalidSetting: a setting is unknown or has an invalid value.
+            StorageFull: the home is not writable.
         """
         return cls(settings_module.load(home=home, profile=profile, **settings))
 
@@ -142,17 +142,17 @@ class Library:
         remove: bool = False,
         on_event: OnEvent | None = None,
     ) -> Report:
-        """Read a folder, file, git repository, page or export into a collection; what is unchanged is skipped.
+        """Read a folder, file, git repository, page or export into a collection; unchanged files are skipped.
 
-        Without ``include`` and ``exclude`` those of the settings hold, else those given the last time; one of them
-        replaces both. Without ``ref`` that of the settings does. ``kind`` says what the location is, where that cannot
-        be told from it. What lies inside a folder that is a source of the collection is read by that source, unless it
-        is to be one of its own (``as_source``); single files in a folder are its files once that is added. ``remove``:
-        documents may be removed that other patterns, or another ref, leave out.
+        Without ``include`` and ``exclude``, those of the settings apply, else those of the last call; either of them
+        replaces both. Without ``ref``, that of the settings applies. ``kind`` is needed only if it cannot be derived
+        from the location. A location inside a folder source of the collection is read as a part of that source, unless
+        it should be a source of its own (``as_source``); files that were added one by one belong to their folder once
+        that is added. ``remove``: allow the removal of documents that new patterns or another ref exclude.
 
         Raises:
-            NotFound, InvalidInput, SourceError: the location cannot be used, or another source has its files.
-            WouldRemove: it would, and is not to ``remove`` any.
+            NotFound, InvalidInput, SourceError: the location is unusable, or another source already has its files.
+            WouldRemove: documents would be removed without ``remove``.
             ModelMismatch: the collection was embedded by another model.
         """
         name, wanted = (
@@ -174,18 +174,19 @@ class Library:
         names: Sequence[str] = (),
         retry: bool = False,
     ) -> list[Report]:
-        """Read every source of a collection, or of all, again: those it has, and those the settings name.
+        """Read all sources of a collection, or of all collections, again: those in the catalogue and in the settings.
 
-        The folder of the knowledge base is one of these, where it is in use. ``names``: only sources called so (see
-        ``syncing``). ``retry``: also files that failed before, or lacked a password or OCR that is there now.
+        This includes the folder of the knowledge base, if enabled. ``names``: read only sources with these names (see
+        ``syncing``). ``retry``: also read files that failed before, or whose password or OCR was missing and is now
+        available.
 
-        What the settings say of a source (``ref``, ``include``, ``exclude``) wins over what was given with it. A
-        collection that was filled from other places only, such as a copy, is not filled from the configured ones.
-        A source that cannot be read has its ``error`` in its report; the others are read all the same.
-        What older versions of Pinakes made is made again: see ``upgrading``.
+        Settings of a source (``ref``, ``include``, ``exclude``) take precedence over earlier arguments. A collection
+        that was filled only from other places, such as a copy, is not filled from its configured sources. The report of
+        a source that cannot be read has an ``error``; the others are still read. Data of older versions is upgraded:
+        see ``upgrading``.
 
         Raises:
-            NotFound: there is no such collection, or source.
+            NotFound: the collection or source does not exist.
         """
         wanted = self.sources(collection, names)
         every = [record.name for record in self.collections()] if not (names or collection) else []
@@ -194,7 +195,7 @@ class Library:
         return [self._attempt(name, source, on_event, retry) for name, source in wanted]
 
     def sources(self, collection: str | None = None, names: Sequence[str] = ()) -> list[tuple[str, SourceSettings]]:
-        """Return (collection, source) of all that ``sync`` reads. See there for the errors."""
+        """Return (collection, source) for all that ``sync`` reads. Raises the errors of ``sync``."""
         wanted = self.syncing.sources_named(names)
         if not names:
             wanted = source_settings.configured_sources(self.app.catalog, self.settings, collection)
@@ -220,24 +221,24 @@ class Library:
         phrases: PhraseUse = "auto",
         min_similarity: float = 0.0,
     ) -> Results:
-        """Answer ``query`` with the best chunks of the collections that are named; where none is: ``CollectionChoice``.
+        """Return the best chunks for ``query`` from the named collections; for defaults see ``CollectionChoice``.
 
-        Several are asked together: a list of names, ``"a,b"``, or ``"*"`` for all. See ``search.federated``.
-        ``neighbours``: so many chunks before and after each hit come with it, 0 to 3. ``phrases``: whether chunks
-        must have what stands in quotation marks ("required"), or those that have it come first ("preferred"); "auto"
-        decides by what stands outside them (``query``). ``rerank=False`` leaves out the reranker, where one is in use.
-        ``generation="beside"`` asks the one that was built by another model, to compare the two before ``switch``.
-        ``as_of`` a day or time asks the documents as they were then, as far as that is kept (``as_of_snapshots``); a
-        tag or commit asks the collection that holds the repository as it was there (``as_of.held_at``).
-        ``blame`` tells who wrote the lines of each hit, as far as ``search.blame_ms`` goes (``blame.Blames``).
-        ``refresh="auto"`` first reads files of hits again that changed, for ``search.refresh_ms`` at most.
+        Several collections are searched together: a list of names, ``"a,b"``, or ``"*"`` for all. See
+        ``search.federated``. ``neighbours``: number of surrounding chunks to return before and after each hit, 0 to 3.
+        ``phrases``: whether chunks must contain the quoted phrases ("required"), or rank first if they do
+        ("preferred"); "auto" decides by the words outside the quotation marks (``query``). ``rerank=False`` disables
+        the reranker. ``generation="beside"`` searches the generation of another model, to compare the two before
+        ``switch``. ``as_of``: a day or time searches the documents as they were then, if that history is kept
+        (``as_of_snapshots``); a tag or commit searches the collection that holds the repository at that commit
+        (``as_of.held_at``). ``blame``: also return the commits of the lines of each hit, within ``search.blame_ms``
+        (``blame.Blames``). ``refresh="auto"`` first rereads changed files of hits, within ``search.refresh_ms``.
         ``min_score`` applies to the score, ``min_similarity`` to the cosine of query and chunk.
 
         Raises:
-            InvalidInput: an unknown mode, fusion or use of phrases, a filter that cannot be used, a ``top_k`` below 1
-                or above ``search.max_top_k``, or too many ``neighbours``.
-            NotFound: there is no such collection, or no generation beside it that is built.
-            ModelUnavailable: mode "vector" without a model; "hybrid" answers by keywords and says so.
+            InvalidInput: an unknown mode, fusion or use of phrases, an unusable filter, a ``top_k`` below 1 or above
+                ``search.max_top_k``, or too many ``neighbours``.
+            NotFound: the collection does not exist, or has no complete generation beside the serving one.
+            ModelUnavailable: mode "vector" without a model; mode "hybrid" then uses keywords, with a note.
             ModelMismatch: the collection was embedded by another model.
         """
         meant = self.naming.choose(collection, as_of, beside=generation == "beside")
@@ -261,12 +262,12 @@ class Library:
         filters: Mapping[str, JSON] | Filter | None = None,
         as_of: str | None = None,
     ) -> ChatAnswer:
-        """Answer ``question`` in words, by the chat model of the settings, from the best ``passages`` of a search.
+        """Answer ``question`` with the chat model of the settings, based on the best ``passages`` of a search.
 
         Raises:
-            NotConfigured: the settings name no chat model, or its key is not there.
+            NotConfigured: the settings name no chat model, or its key is missing.
             ModelUnavailable: the chat model does not answer.
-            as ``search``.
+            PinakesError: as ``search``.
         """
         return self.asking.ask(question, collection, mode=mode, passages=passages, filters=filters, as_of=as_of)
 
@@ -280,10 +281,10 @@ class Library:
         filters: Mapping[str, JSON] | Filter | None = None,
         generation: Generation = "serving",
     ) -> Results:
-        """Answer as ``search`` does, with bare hits: document, place and score alone, none folded.
+        """Search like ``search``, but return bare hits: only document, place and score, with duplicates.
 
-        Up to any ``depth``: behind the candidates of a search come those of a search for ``depth`` results.
-        Raises as ``search`` does.
+        The ``depth`` is unlimited: the candidates of a normal search come first, then those of a search for ``depth``
+        results. Raises the errors of ``search``.
         """
         record = self.collection(collection)
         request = filled(self.settings, query, mode, None, filters, None, 0.0, 0, True, "auto", record)
@@ -306,9 +307,9 @@ class Library:
         fusion: str | None = None,
         phrases: PhraseUse = "auto",
     ) -> explaining.Explanations:
-        """Say why documents rank where they do for ``query``, or do not: see ``explaining``.
+        """Explain why documents rank where they do for ``query``, or are not found: see ``explaining``.
 
-        Without a ``collection`` they are looked for in all of ``named``; each ranks among those of its own.
+        Without a ``collection``, they are looked up in all of ``named``; each is ranked within its own collection.
         """
         request = partial(filled, self.settings, query, mode, None, filters, fusion, 0.0, 0, True, phrases)
         each = [self.parts(name) for name in self.naming.having(references, collection)]
@@ -318,10 +319,10 @@ class Library:
         return explaining.merged(answers, references, len(self.named(collection)))
 
     def parts(self, collection: str | None = None) -> SearchContext:
-        """Return what searches of a collection work with as it is now, for trying other settings on it.
+        """Return the context of searches in a collection at present, to try other settings on it.
 
         Raises:
-            NotFound: there is no such collection.
+            NotFound: the collection does not exist.
             ModelMismatch: the collection was embedded by another model.
         """
         record, index = self.app.index(self.chosen(collection))
@@ -337,57 +338,57 @@ class Library:
         version: int | None = None,
         as_of: str | None = None,
     ) -> Text:
-        """Return a document named by id, uri, path or the end of its path, whole or some lines of it.
+        """Return a document, given by id, uri, path or the end of its path; all of it or a range of lines.
 
-        It is looked for in all collections of ``named``; see ``reading.read_in``.
+        It is looked up in all collections of ``named``; see ``reading.read_in``.
 
         Raises:
-            NotFound: nothing goes by that name, or it has no such lines, or it is not kept what it was.
-            InvalidInput: several documents go by that name, or ``as_of`` is no day or time.
+            NotFound: the document, the lines or the earlier version do not exist.
+            InvalidInput: the reference is ambiguous, or ``as_of`` is not a day or time.
         """
         records = [self.collection(name) for name in self.named(collection)]
         return self.lookup.read_in(records, reference, lines, version, as_of, self.settings.ingest)
 
     def link(self, text: Text) -> str:
-        """Return the link to the lines of a text on the forge of its repository, "" where none is known."""
+        """Return the URL of the lines of a text on the forge of its repository, "" if unknown."""
         document, lines = text.document, (text.start_line, text.end_line)
         return self.app.links.link_to(document.collection_id, document.metadata, document.path, lines)
 
     def status(self, collection: str | None = None, *, mend: bool = True) -> list[CollectionStatus]:
-        """Return what each collection (or one) holds, where it comes from and how far it is indexed.
+        """Return the content, sources and index state of each collection, or of one.
 
-        A damaged index is built anew; without ``mend`` its ``problem`` is told.
+        A damaged index is rebuilt; without ``mend`` its ``problem`` is reported instead.
         """
         return [status_of(self.app, record, mend=mend) for record in self.collections(collection)]
 
     def completeness(
         self, collection: str | None = None, *, fields: Sequence[str] = (), missing: int = 20
     ) -> list[completeness.Completeness]:
-        """Return how complete the metadata of each collection (or one) is: see ``completeness.completeness``."""
+        """Return the completeness of the metadata of each collection, or of one: see ``completeness.completeness``."""
         told, app = completeness.completeness, self.app
         return [told(app.catalog, one, app.rules(one), fields, missing) for one in self.collections(collection)]
 
     def verify(
         self, collection: str | None = None, *, content: bool = False, embeddings: bool = False
     ) -> dict[str, list[Difference]]:
-        """Read all that the catalogue and each index hold: collection → differences, none when all is well.
+        """Check the catalogue and each index in full; return collection → differences, which are empty if all is well.
 
-        ``content``: every chunk is also analysed again and looked for by its words. ``embeddings``: of each
-        collection a sample is also embedded again.
+        ``content``: also analyse every chunk again and search it by its words. ``embeddings``: also embed a sample of
+        each collection again.
 
         Raises:
             CatalogueCorrupt: the catalogue is damaged.
-            ModelUnavailable: ``embeddings``, and the model cannot be had.
+            ModelUnavailable: ``embeddings`` is set, and the model is unavailable.
         """
         names = [record.name for record in self.collections(collection)]
         return verifying.verify(self.app, names, Depth(content, embeddings))
 
     def reindex(self, collection: str | None = None, *, embed: bool = False, on_event: OnEvent | None = None) -> None:
-        """Build indexes anew from the catalogue; nothing is embedded again.
+        """Rebuild indexes from the catalogue, without embedding again.
 
-        Documents that no file gives are cut anew where they would be cut otherwise now; files are by ``sync``.
-        ``embed`` makes the configured model that of the collections that have none of their own, and embeds what has
-        no vector by it.
+        Documents that do not come from files are chunked again if the chunking has changed; ``sync`` does so for files.
+        ``embed``: assign the configured model to collections without a model, and embed chunks that have no vector of
+        it.
         """
         for record in self.collections(collection):
             if embed:
@@ -405,9 +406,9 @@ class Library:
         anyway: bool = False,
         on_event: OnEvent | None = None,
     ) -> CollectionStatus:
-        """Build the vectors and index of another ``model`` beside those that answer; a stopped call is gone on with.
+        """Build vectors and index of another ``model`` beside the serving ones; an interrupted call is resumed.
 
-        Without ``model`` it is the one being built, or that of the settings. See ``generations.build`` for the errors.
+        Without ``model``: the model of the unfinished build, or of the settings. For errors see ``generations.build``.
         """
         name = self.chosen(collection)
         settings = self.chosen_model(name, model)
@@ -415,26 +416,26 @@ class Library:
         return self.status(name)[0]
 
     def switch(self, collection: str | None = None, on_event: OnEvent | None = None) -> CollectionStatus:
-        """Let the generation beside answer from now on, also in other processes. See ``generations.switch``."""
+        """Serve the generation beside from now on, also in other processes. See ``generations.switch``."""
         name = self.chosen(collection)
         drain(model_change.switch(self.app, name), on_event)
         return self.status(name)[0]
 
     def roll_back(self, collection: str | None = None) -> CollectionStatus:
-        """Let the generation answer again that did before ``switch``. See ``generations.roll_back``."""
+        """Serve the generation that served before ``switch``. See ``generations.roll_back``."""
         name = self.chosen(collection)
         model_change.roll_back(self.app, name)
         return self.status(name)[0]
 
     def drop_beside(self, collection: str | None = None) -> int:
-        """Give up the generation beside the one that answers; return how many bytes that frees."""
+        """Delete the generation beside the serving one; return the number of bytes freed."""
         return model_change.drop(self.app, self.chosen(collection))
 
     def embed_pending(self, collection: str | None = None, on_event: OnEvent | None = None) -> None:
-        """Embed what waits for a vector.
+        """Embed all chunks without a vector.
 
         Raises:
-            ModelUnavailable: there still is no model.
+            ModelUnavailable: there is still no model.
         """
         for record in self.collections(collection):
             self.app.check_model(record)
@@ -444,32 +445,32 @@ class Library:
         """Return the records of all collections, or of one.
 
         Raises:
-            NotFound: there is none of that name.
+            NotFound: no collection has this name.
         """
         return [self.app.record(name)] if name else self.app.records()
 
     def collection(self, name: str | None = None) -> CollectionRecord:
-        """Return the record of one collection, that of ``chosen`` when no name is given; see ``collections``."""
+        """Return the record of one collection; without a name, of the one from ``chosen``. See ``collections``."""
         return self.collections(self.chosen(name))[0]
 
     def chosen(self, name: str | None = None) -> str:
-        """Return the one collection that is meant: see ``CollectionChoice.chosen``."""
+        """Return the name of the single collection to use: see ``CollectionChoice.chosen``."""
         return self.naming.chosen(name)
 
     def named(self, collection: str | Sequence[str] | None = None) -> list[str]:
-        """Return the collections that are asked, or looked in: see ``CollectionChoice.named``."""
+        """Return the names of the collections to search: see ``CollectionChoice.named``."""
         return self.naming.named(collection)
 
     def collection_of(self, document: DocumentRecord) -> str:
-        """Return the name of the collection that has a document."""
+        """Return the name of the collection of a document."""
         return next(one.name for one in self.collections() if one.id == document.collection_id)
 
     def unread(self) -> list[str]:
-        """Return the configured collections whose sources were not all read to the end yet, as they are configured."""
+        """Return the configured collections with sources that were not yet read completely as configured now."""
         return source_settings.unread_collections(self.app.catalog, self.settings)
 
     def close(self) -> None:
-        """Save and release everything."""
+        """Save pending data and release all resources."""
         self.audit.close()
         self._refreshing.close()
         self.blames.close()

@@ -31,7 +31,7 @@ from pinakes.core import errors
 from pinakes.core.errors import PinakesError, exit_code, http_status
 from pinakes.evaluation.questions import read_golden
 from pinakes.parsing import READERS
-from pinakes.settings import CollectionSettings, NamedSearch, SourceSettings, profiles, table
+from pinakes.settings import CollectionSettings, NamedSearch, QdrantSettings, SourceSettings, profiles, table
 from pinakes.tools import TOOLS, tools_of
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -255,6 +255,16 @@ def test_the_container_uses_settings_and_variables_that_there_are() -> None:
         assert all((ROOT / name).exists() for name in source.split())
     assert service["restart"] == "unless-stopped"
     assert dockerfile.startswith("FROM python:3.11-slim\n")
+
+
+def test_the_example_with_qdrant_uses_settings_and_an_extra_that_there_are() -> None:
+    services = yaml.safe_load((ROOT / "examples" / "qdrant" / "compose.yaml").read_text("utf-8"))["services"]
+    server = services["knowledge-server"]
+    used = {name for name in server["environment"] if name.startswith("PINAKES_")}
+    assert used <= {line.variable for line in table()}
+    assert QdrantSettings().key_variable in server["environment"]
+    assert server["build"]["args"]["EXTRAS"] in PROJECT["optional-dependencies"]
+    assert re.search(r"^ARG EXTRAS=", (ROOT / "Dockerfile").read_text("utf-8"), re.MULTILINE)
 
 
 def test_the_golden_questions_name_documents_that_there_are() -> None:

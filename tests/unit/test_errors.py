@@ -75,6 +75,7 @@ def test_the_nearest_class_of_the_table_decides() -> None:
 def test_what_may_pass_by_waiting_is_marked() -> None:
     assert {cls.__name__ for cls in CLASSES if cls.retryable} == {
         "Busy",
+        "IndexUnavailable",
         "ModelCorrupt",
         "ModelUnavailable",
         "RateLimited",

@@ -22,7 +22,7 @@ from pinakes.core.errors import IndexCorrupt, IndexTooNew, ModelUnavailable, Not
 from pinakes.core.ports import Embedder, Index, Lookable, Remote, Source, Vocabulary
 from pinakes.core.records import JSON
 from pinakes.core.traffic import Traffic
-from pinakes.indexes import open_index
+from pinakes.indexes import drop_elsewhere, index_key, open_index
 from pinakes.indexes.updater import Fill, IndexUpdater
 from pinakes.ingestion import Approximator, Backlog, Event, Ingest, Tools, Waiting, tell_sources
 from pinakes.ingestion.head_refinement import HeadRefiner
@@ -64,7 +64,9 @@ class App:
         self._ids = within(self.catalog.read, collections.ids)
         self._select = within(self.catalog.read, selection.matching)
         self.embedder = embedder or open_embedder(settings.embedding, settings.cache)
-        self.home = Home(settings.home, writable=not self.catalog.unwritable, shared_lock=self.catalog.shared_lock)
+        dropped = partial(drop_elsewhere, settings)
+        writable, lock = not self.catalog.unwritable, self.catalog.shared_lock
+        self.home = Home(settings.home, writable=writable, on_drop=dropped, shared_lock=lock)
         if self.catalog.unwritable:
             _log.warning(_ONLY_READ, self.catalog.unwritable)
         else:
@@ -403,7 +405,8 @@ class App:
         select, folder = partial(self._select, record.id), self.home.index(record)
         languages = self.rebuilder.languages_of(record)
         try:
-            return open_index(self.settings, folder, record.dimension, select, record.fingerprint, languages)
+            called = index_key(self.catalog, record), self.rules(record).engine
+            return open_index(self.settings, folder, record.dimension, select, record.fingerprint, languages, *called)
         except IndexTooNew as error:
             raise IndexTooNew(f"Collection {record.name!r}: {error.message}", hint=error.hint) from error
 

@@ -180,6 +180,7 @@ def _entries(connection: Connection, model_id: int | None, *which: ColumnElement
     columns = select(
         documents.c.id,
         documents.c.title,
+        documents.c.uri,
         documents.c.path,
         documents.c.kind,
         documents.c.text,
@@ -192,7 +193,7 @@ def _entries(connection: Connection, model_id: int | None, *which: ColumnElement
     found = []
     for row in rows:
         document = texts[row.document_id]
-        text = document.text[row.start : row.end]
+        text, fields = document.text[row.start : row.end], {**document.inherited, **document.metadata}
         found.append(
             IndexEntry(
                 row.id,
@@ -205,7 +206,9 @@ def _entries(connection: Connection, model_id: int | None, *which: ColumnElement
                 None if row.vector is None else vector_of(row.vector),
                 summary="" if row.ordinal else document.summary,
                 is_code=document.kind == "code",
-                metadata="" if row.ordinal else _words_of({**document.inherited, **document.metadata}),
+                metadata="" if row.ordinal else _words_of(fields),
+                uri=document.uri,
+                fields=fields,
             )
         )
     return found

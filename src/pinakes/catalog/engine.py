@@ -32,13 +32,15 @@ class Catalog:
     """A handle on the catalogue's database. Thread-safe; several processes may hold one each.
 
     ``unwritable``: why it can only be read, "" where it can be written. ``is_shared``: homes on several machines may
-    have it; then ``shared_lock`` makes locks, by name and timeout in seconds, that they have in common.
+    have it; then ``shared_lock`` makes locks, by name and timeout in seconds, that they have in common, and ``home``
+    tells this home from the others.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self.unwritable, self.is_shared = database.unwritable, database.is_shared
         self.shared_lock = database.lock if database.is_shared else None
+        self.home = database.home
 
     @classmethod
     def at(cls, home: Path) -> Catalog:

@@ -160,13 +160,18 @@ def leap(connection: Connection, upto: int) -> None:
     So a restored home gives no number that the home it was made of gave after it was backed up: whoever was told of
     the event of that number would take the new one for it.
     """
-    before = connection.execute(_LEAPS).first()  # no event may have come since
-    last = max(newest(connection), before.upto if before else 0)
+    last = max(newest(connection), last_leap(connection))  # no event may have come since
     if upto > last:
         connection.execute(insert(leaps).values(upto=upto, after=last))
         connection.execute(_TAKEN, {"number": upto, "at": now()})
         connection.execute(delete(events).where(events.c.id == upto))  # its number stays taken
         numbers.skip(connection, events, upto)
+
+
+def last_leap(connection: Connection) -> int:
+    """Return the number up to which the last leap led: another after each restoring, 0 where there was none."""
+    found = connection.execute(_LEAPS).first()
+    return found.upto if found else 0
 
 
 def missed(connection: Connection, position: int) -> int:

@@ -39,10 +39,19 @@ class Home:
     index writes, catching up or being built anew, stays there until the end of the process.
     """
 
-    def __init__(self, path: Path, *, writable: bool = True, shared_lock: SharedLock | None = None) -> None:
-        """``shared_lock`` makes locks that also keep out other homes of the same catalogue."""
-        self.path = path
-        self._shared_lock = shared_lock
+    def __init__(
+        self,
+        path: Path,
+        *,
+        writable: bool = True,
+        on_drop: Callable[[Path], object] = lambda _: None,
+        shared_lock: SharedLock | None = None,
+    ) -> None:
+        """``on_drop`` is called with the folder of an index that is about to be removed.
+
+        ``shared_lock`` makes locks that also keep out other homes of the same catalogue.
+        """
+        self.path, self._on_drop, self._shared_lock = path, on_drop, shared_lock
         self._linked: LinkedFolders | None = None if writable else LinkedFolders()
 
     def index(self, record: CollectionRecord) -> Path:
@@ -97,11 +106,19 @@ class Home:
         """
         folder, number = self.path / "index", kept[0].id
         for path in self.all_but(kept):
+            self._on_drop(path)
             shutil.rmtree(_set_aside(path), ignore_errors=True)
         maps = {self.map(record).stem for record in kept}
         for path in folder.glob(f"map-{number}-*"):
             if path.name.partition(".")[0] not in maps:
                 path.unlink(missing_ok=True)
+
+    def drop_index(self, record: CollectionRecord) -> None:
+        """Remove the folder of the index of a generation."""
+        folder = self.index(record)
+        self._on_drop(folder)
+        with storing("The search index"), suppress(FileNotFoundError):
+            shutil.rmtree(folder)
 
     def all_but(self, kept: Sequence[CollectionRecord]) -> list[Path]:
         """Return the index folders of a collection but those of these generations of it."""
@@ -119,6 +136,7 @@ class Home:
         known = there() if found else ()
         for path, match in found:
             if match is not None and int(match[1]) not in known:
+                self._on_drop(path)
                 _remove(path)
 
     def keep_fetched(self, used: Callable[[], Collection[Path]]) -> None:

@@ -1,4 +1,4 @@
-"""Cutting documents into chunks along their own structure, linear in the length of the text."""
+"""Chunking: cuts documents into chunks along their structure, in time linear in the length of the text."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ CHUNKERS = {
     "csv": "pinakes.chunking.rows:outline",
     **dict.fromkeys(("ini", "json", "toml", "xml", "yaml"), "pinakes.chunking.data_records:outline"),
 }
-"""Where the structure of each kind of document is found; a text's language may have a row of its own."""
+"""Document kind, or language of a text → the chunker's function that finds its structure."""
 
 
 VERSIONS = dict.fromkeys(CHUNKERS, 2)
-"""The version of each row of ``CHUNKERS``. Raise it when its chunks change: documents are then read again by a sync."""
+"""Chunker → version. Increase it when its chunks change: a sync then reads its documents again."""
 
 
 def chunker_of(document: Document) -> str:
-    """Return the row of ``CHUNKERS`` that cuts ``document``, with its version: "markdown:1"."""
+    """Return the key of ``CHUNKERS`` for ``document``, with its version: "markdown:1"."""
     kind = _kind_of(document)
     return f"{kind}:{VERSIONS[kind]}"
 
 
 def is_older(chunker: str, kind: str, language: str | None) -> bool:
-    """Say whether a document of this kind and language was cut by an older version of its chunker than there is now.
+    """Return whether a document of this kind and language was chunked by an older version of its chunker.
 
-    ``chunker`` is as ``chunker_of`` gives it; "" is the first version of the one for such documents.
+    ``chunker``: as ``chunker_of`` returns it; "" means version 1 of the chunker for such documents.
     """
     name, _, version = (chunker or f"{row_of(kind, language)}:1").partition(":")
     return int(version) < VERSIONS.get(name, 0)
 
 
 def chunk(document: Document, sizing: Sizing) -> list[Chunk]:
-    """Cut ``document`` into chunks within ``sizing``, ordinals from 0, in the order of the text.
+    """Cut ``document`` into chunks within ``sizing``, in the order of the text, with ordinals from 0.
 
-    Each is an exact slice of the text, never blank. Together they hold every character that is not white
-    space, except HTML comments between the blocks of a Markdown document, and headings that such comments
-    part from their text: these stand in the header. Empty for a blank document.
+    Each is an exact slice of the text, never blank. Together they contain every character except white space, HTML
+    comments between the blocks of a Markdown document, and headings that such comments separate from their text: these
+    are in the chunk's header. A blank document has no chunks.
     """
     if not document.text.strip():
         return []
@@ -60,9 +60,9 @@ def chunk(document: Document, sizing: Sizing) -> list[Chunk]:
 
 
 def headings(document: Document) -> tuple[Heading, ...]:
-    """Return the headings of ``document``, or what its code defines, in the order of the text.
+    """Return the headings of ``document``, or the definitions in its code, in the order of the text.
 
-    None for text without structure, and for code in a language without a grammar.
+    Empty for text without structure, and for code in a language without a grammar.
     """
     if not document.text.strip():
         return ()
@@ -82,7 +82,7 @@ def _kind_of(document: Document) -> str:
 
 
 def row_of(kind: str, language: str | None) -> str:
-    """Return the row of ``CHUNKERS`` that cuts documents of this kind and language."""
+    """Return the key of ``CHUNKERS`` for documents of this kind and language."""
     return language if kind == "text" and language is not None and language in CHUNKERS else kind
 
 
@@ -97,4 +97,4 @@ def _counting_nothing(_: str) -> Int64:
 
 
 _UNLIMITED = Sizing(2**31, 0, _counting_nothing)
-"""For documents that are not to be cut: everything fits, and nothing is counted."""
+"""For documents that are not cut: everything fits, and nothing is counted."""

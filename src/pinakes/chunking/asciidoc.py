@@ -28,7 +28,7 @@ _DELIMITERS = {"csv": ",", "tsv": "\t", "dsv": ":", ",": ",", ":": ":"}
 
 
 def outline(document: Document, scale: Scale) -> Outline:
-    """Find titles, paragraphs, lists and tables. What looks like a title inside of a listing is none."""
+    """Find titles, paragraphs, lists and tables. Lines in listings that look like titles are not titles."""
     cuts = Cuts()
     paragraphs(document.text, cuts)
     items = list(lists(scale, cuts))
@@ -38,21 +38,21 @@ def outline(document: Document, scale: Scale) -> Outline:
 
 
 class _Tables(Tables):
-    """Finds the tables, and the titles outside of them and of delimited blocks."""
+    """Finds tables, and the titles outside of tables and delimited blocks."""
 
     def __init__(self, scale: Scale, cuts: Cuts) -> None:
         super().__init__(scale, cuts)
         self.titles: list[tuple[int, int, int, str]] = []
         lines = (self._line(number).rstrip() for number in range(len(self.lines) - 1))
         self._last = {line: number for number, line in enumerate(lines) if _TABLE.fullmatch(line) or _end(line)}
-        """The last line that each delimiter of tables and listings stands in."""
+        """Delimiter of tables or listings → the last line with it."""
 
     def find(self) -> None:
-        """Walk all lines once."""
+        """Scan all lines once."""
         last, number = len(self.lines) - 1, 0
         caption = options = ""
         labelled = -1
-        """The first of the lines right above that say something of the block below."""
+        """The first of the lines directly above that describe the next block."""
         while number < last:
             line = self._line(number).rstrip()
             after = number + 1
@@ -81,7 +81,7 @@ class _Tables(Tables):
             number = after
 
     def _is_underlined(self, number: int) -> bool:
-        """Say whether a line is a title with a line of signs below, as long as it is."""
+        """Return whether a line is a title, underlined at its full length."""
         if number + 1 >= len(self.lines) - 1 or (number and self._line(number - 1).strip()[:1] not in ("", "[")):
             return False
         title, below = self._line(number).rstrip(), self._line(number + 1).rstrip()
@@ -89,7 +89,7 @@ class _Tables(Tables):
         return words and abs(len(title) - len(below)) <= 2 and bool(_UNDERLINE.fullmatch(below))
 
     def _closing(self, first: int, end: str) -> int:
-        """Return the next line that is ``end``, -1 for none."""
+        """Return the next line equal to ``end``, -1 if there is none."""
         if self._last.get(end, -1) <= first:
             return -1
         return next(number for number in range(first + 1, len(self.lines)) if self._line(number).rstrip() == end)
@@ -111,7 +111,7 @@ class _Tables(Tables):
     def _separated(
         self, first: int, last: int, filled: Sequence[int], separator: str, caption: str, options: str
     ) -> None:
-        """Note a table whose rows are lines with a ``separator``."""
+        """Record a table whose rows are lines with a ``separator``."""
         headed = self._is_headed(filled[:2], options)
         rows = separated_names([self._line(filled[0])], separator)[:1] if headed else []
         body = filled[1] if headed and len(filled) > 1 else filled[0] if filled else last
@@ -119,7 +119,7 @@ class _Tables(Tables):
         self._rows(first, last, filled, body)
 
     def _barred(self, first: int, last: int, filled: Sequence[int], caption: str, options: str) -> None:
-        """Note a table whose cells begin with bars; a row may take several lines."""
+        """Record a table whose cells begin with bars; a row may take several lines."""
         cells = [list(self._cells_at(number)) for number in filled]
         given = _COLS.search(options)
         width = _width(given[1] or given[2] or "") if given else 0
@@ -138,7 +138,7 @@ class _Tables(Tables):
         self._rows(first, last, begins, body)
 
     def _is_headed(self, filled: Sequence[int], options: str) -> bool:
-        """Say whether the first row is column names: it is said so, or a blank line follows its only line."""
+        """Return whether the first row has column names: an option says so, or a blank line follows its only line."""
         if not filled or _WITHOUT_HEAD.search(options):
             return False
         if _HEADED.search(options):
@@ -149,7 +149,7 @@ class _Tables(Tables):
         )
 
     def _cells_at(self, number: int) -> Iterator[tuple[int, str]]:
-        """Yield (columns it spans, its words) for each cell that begins in a line."""
+        """Yield (number of columns spanned, text) for each cell that begins in a line."""
         line = self._line(number).rstrip("\n")
         found = list(_CELL.finditer(line))
         for place, cell in enumerate(found):
@@ -159,7 +159,7 @@ class _Tables(Tables):
 
 
 def _row_starts(spans: Sequence[Sequence[int]], width: int) -> list[int]:
-    """Return which lines begin a row, where each line has cells of these ``spans``."""
+    """Return the indices of lines that begin a row, given the cell ``spans`` of each line."""
     starts, filled = [], 0
     for place, cells in enumerate(spans):
         if cells and filled % width == 0:
@@ -169,7 +169,7 @@ def _row_starts(spans: Sequence[Sequence[int]], width: int) -> list[int]:
 
 
 def _width(columns: str) -> int:
-    """Return how many columns ``cols`` names: ``"1,2a,3*"``."""
+    """Return the number of columns in a ``cols`` attribute: ``"1,2a,3*"``."""
     count = 0
     for one in re.split(r"[,;]", columns):
         times = re.match(r"\s*(\d{1,3})\*", one)
@@ -178,13 +178,13 @@ def _width(columns: str) -> int:
 
 
 def _end(line: str) -> str:
-    """Return what ends the block of text as it stands that ``line`` begins, ``""`` where it begins none."""
+    """Return the closing delimiter of the verbatim block that ``line`` opens, ``""`` if it opens none."""
     if line[:1] not in tuple("-.+/`") or line == "--" or not _BLOCK.fullmatch(line):
-        return ""  # other blocks hold blocks themselves
+        return ""  # other blocks may contain blocks
     return "```" if line[0] == "`" else line
 
 
 def _plain(title: str) -> str:
-    """Return the words of a title without signs behind it and inline marks."""
+    """Return a title without trailing signs and inline markup."""
     words = clean(re.sub(r"\[\[[^\]\[]{0,200}\]\]|[*_`]{1,2}(?=\S)|(?<=\S)[*_`]{1,2}(?!\w)", "", title))
     return re.sub(" =+$", "", words)

@@ -1,4 +1,4 @@
-"""Source code: definitions with their comments are units, long ones are cut along their inner structure."""
+"""Source code: cut between definitions with their comments; long definitions along their inner structure."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ LANGUAGES = {
     "tsx": "tree_sitter_typescript:language_tsx",
     "typescript": "tree_sitter_typescript:language_typescript",
 }
-"""Grammars by ``Document.language``; code in any other is cut by its indentation."""
+"""``Document.language`` → grammar; code in any other language is cut by its indentation."""
 
 MAX_DEPTH = 40
-"""Deeper structure than this is not looked at: it is cut between lines."""
+"""Deeper structure is ignored: it is cut between lines."""
 
 CRUMB_SHARE = 8
-"""Less than one part in so many of a chunk before a large type, an import or two, goes with it."""
+"""Text before a large type, such as imports, joins it if it is smaller than this fraction (1/n) of a chunk."""
 MAX_LINE = 2000
-"""Longer lines, in characters, are minified or generated: their names would stand on every chunk."""
+"""Files with longer lines, in characters, are minified or generated: their names would be on every chunk."""
 MIN_FILL = 0.25
-"""A function that is too large for a chunk starts one, if what stands before it is at least so much of a chunk."""
+"""A function too large for one chunk starts a new one if the text before it fills at least this share of a chunk."""
 
 _STEPS = 10_000
 _STEPS_A_BYTE = 0.2
-"""The parser tells of its progress every so many operations: for code, up to 0.02 times a byte."""
+"""Parser progress callbacks per byte of code: real code needs up to 0.02."""
 _SLICE = 1 << 16
 
 _LEADING = frozenset(
@@ -67,7 +67,7 @@ _WRAPPERS = frozenset(
     }
 )
 _LISTED = (FUNCTIONS | TYPES) - {"preproc_function_def"}
-"""What a table of contents has, also where it is a single line."""
+"""Node types in a table of contents, even if they take a single line."""
 _HOLDERS = ("definition", "declaration", "value")
 _WRAPPED = FUNCTIONS | {"variable_declarator", "lexical_declaration"}
 _MAX_WRAPPED = 6
@@ -76,7 +76,7 @@ _log = logging.getLogger(__name__)
 
 
 def outline(document: Document, scale: Scale) -> Outline:
-    """Find units, symbols and inner structure; blocks where there is no grammar, plain lines where code is minified."""
+    """Find units, symbols and inner structure; indented blocks if there is no grammar, lines if code is minified."""
     if len(scale.text) > MAX_LINE * len(scale.line_starts):
         return text_outline(document, scale)
     try:
@@ -95,10 +95,10 @@ def outline(document: Document, scale: Scale) -> Outline:
 
 @cache
 def grammar(language: str) -> Language:
-    """Load the grammar of ``language``.
+    """Return the grammar of ``language``.
 
     Raises:
-        KeyError: there is none in ``LANGUAGES``.
+        KeyError: ``LANGUAGES`` has no grammar for it.
         ImportError: its package is not installed.
     """
     from tree_sitter import Language
@@ -108,10 +108,10 @@ def grammar(language: str) -> Language:
 
 
 def _parsed(source: bytes, language: Language) -> Tree | None:
-    """Return the tree of ``source``, None where that takes far more steps than code does: it is none, or bait.
+    """Return the tree of ``source``, None if parsing takes far more steps than for real code.
 
-    Recovering from errors may take time by the square of the length. Counted in steps, not in seconds, so that the same
-    text is always cut alike.
+    Error recovery may take quadratic time. The limit counts steps instead of seconds, so that equal texts are always
+    cut alike.
     """
     from tree_sitter import Parser
 
@@ -130,7 +130,7 @@ def _parsed(source: bytes, language: Language) -> Tree | None:
 
 @dataclass(slots=True)
 class _Unit:
-    """A child node with the lines it takes: from ``begin``, where its comments start, through ``last``."""
+    """A child node with its lines: from ``begin``, where its comments start, through ``last``."""
 
     node: Node
     begin: int
@@ -142,7 +142,7 @@ class _Unit:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in the tree the walk is. ``frame`` are the lines of a statement that only wraps a definition."""
+    """The current position in the tree. ``frame``: the lines of a statement that only wraps a definition."""
 
     path: tuple[str, ...] = ()
     depth: int = 0
@@ -152,9 +152,9 @@ class _Place:
 
 
 class _Walk:
-    """Goes down the tree as far as definitions may stand, or nodes are too large for a chunk.
+    """Descends the tree as far as definitions may be, or nodes are too large for a chunk.
 
-    Everything is counted in lines: cuts only lie between lines, and lines are the same in bytes and characters.
+    Positions are lines: cuts are only between lines, and lines are the same in bytes and characters.
     """
 
     def __init__(self, scale: Scale, containers: frozenset[str]) -> None:
@@ -167,7 +167,7 @@ class _Walk:
         self.contexts: list[Context] = []
 
     def outline(self, root: Node) -> Outline:
-        """Walk all of ``root``."""
+        """Scan all of ``root``."""
         inner = self._visit(root, _Place())
         symbols = sorted(self.symbols, key=lambda symbol: symbol.start)
         section = self._section(0, len(self.scale.text), (), inner)
@@ -182,7 +182,7 @@ class _Walk:
         )
 
     def _visit(self, node: Node, place: _Place) -> list[Section]:
-        """Note cuts and names among the children of ``node``; return the sections of types too large for a chunk."""
+        """Record cuts and names among the children of ``node``; return the sections of types too large for a chunk."""
         found: list[Section] = []
         for unit in _units(node, place):
             if unit.cut:
@@ -229,30 +229,30 @@ class _Walk:
         return int(self.lines[min(line, len(self.lines) - 1)])
 
     def _section(self, start: int, end: int, path: tuple[str, ...], inner: Sequence[Section]) -> Section:
-        """Fill the text around ``inner`` with leaves."""
+        """Return a section whose text around the ``inner`` sections is filled with leaves."""
         parts: list[Section] = []
         crumb = self.scale.limits // CRUMB_SHARE
         for section in inner:
             if not parts and self.scale.fits(start, section.start, crumb):
-                parts.append(_begun(section, start))
+                parts.append(_starting_at(section, start))
             else:
                 parts += [Section(start, section.start, path)] if section.start > start else []
                 parts.append(section)
             start = section.end
         if parts and _is_closing(self.scale.text[start:end]):
-            parts[-1] = _extended(parts[-1], end)
+            parts[-1] = _ending_at(parts[-1], end)
         elif start < end or not parts:
             parts.append(Section(start, end, path))
         return branch(parts)
 
 
 def _is_repeated(unit: _Unit) -> bool:
-    """Say whether the pieces of a definition that is too large are to begin with its first line."""
+    """Return whether the pieces of an oversized definition repeat its first line."""
     return bool(unit.names) or unit.node.type in FUNCTIONS or unit.node.type == "pair"
 
 
 def _signature(node: Node) -> str:
-    """Return what stands before the body of a definition, its first line where it has none."""
+    """Return the text before the body of a definition, or its first line if it has no body."""
     inner = _defined(node)
     text = (node.text or b"")[: 4 * MAX_LABEL_CHARS]
     body = inner.child_by_field_name("body")
@@ -261,7 +261,7 @@ def _signature(node: Node) -> str:
 
 
 def _defined(node: Node) -> Node:
-    """Return the definition that ``node``, an assignment or a declaration, wraps; itself where it has the body."""
+    """Return the definition that an assignment or a declaration wraps; ``node`` itself if it has the body."""
     for _ in range(_MAX_WRAPPED):
         if node.child_by_field_name("body") is not None:
             break
@@ -275,12 +275,12 @@ def _defined(node: Node) -> Node:
 
 
 def _is_listed(node: Node, first: int, last: int) -> bool:
-    """Say whether a definition belongs in a table of contents: a function, a type, or something of several lines."""
+    """Return whether a definition belongs in a table of contents: a function, a type, or one of several lines."""
     return last > first or node.type in _LISTED
 
 
 def _nested(definitions: Sequence[tuple[int, int, str]]) -> tuple[OutlineEntry, ...]:
-    """Return an entry for each (start, end, name), its level by how many others it stands in."""
+    """Return an entry for each (start, end, name); its level is its nesting depth."""
     found: list[OutlineEntry] = []
     above: list[OutlineEntry] = []
     for start, end, name in sorted(definitions, key=lambda one: (one[0], -one[1])):
@@ -292,9 +292,9 @@ def _nested(definitions: Sequence[tuple[int, int, str]]) -> tuple[OutlineEntry, 
 
 
 def _units(node: Node, place: _Place) -> Iterator[_Unit]:
-    """Yield the named children of ``node``, each with the comments and attributes right above it.
+    """Yield the named children of ``node``, each with the comments and attributes directly above it.
 
-    A body right after a macro call, and a macro call right after a body, belong to what stands above them.
+    A body directly after a macro call, and a macro call directly after a body, belong to what is above them.
     """
     at_root = place.depth == 0
     previous = -1 if at_root else node.start_point[0]
@@ -325,7 +325,7 @@ def _units(node: Node, place: _Place) -> Iterator[_Unit]:
 
 
 def _children(node: Node) -> Iterator[tuple[Node, bool]]:
-    """Yield the children of ``node``, and whether each has a role of its own rather than being one of a list."""
+    """Yield the children of ``node``, and whether each has a field name rather than being a list element."""
     cursor = node.walk()
     more = cursor.goto_first_child()
     while more:
@@ -336,7 +336,7 @@ def _children(node: Node) -> Iterator[tuple[Node, bool]]:
 
 
 def _last_line(node: Node) -> int:
-    """Return the last line of ``node``; some nodes take their newline with them and end at the start of the next."""
+    """Return the last line of ``node``; some nodes include their newline and end at the start of the next line."""
     line, column = node.end_point
     return line - 1 if column == 0 and line > node.start_point[0] else line
 
@@ -346,15 +346,15 @@ def _is_closing(text: str) -> bool:
     return not text or (text[0] in ")]}" and "\n" not in text)
 
 
-def _begun(section: Section, start: int) -> Section:
+def _starting_at(section: Section, start: int) -> Section:
     children = section.children
     if children:
-        children = (_begun(children[0], start), *children[1:])
+        children = (_starting_at(children[0], start), *children[1:])
     return replace(section, start=start, children=children)
 
 
-def _extended(section: Section, end: int) -> Section:
+def _ending_at(section: Section, end: int) -> Section:
     children = section.children
     if children:
-        children = (*children[:-1], _extended(children[-1], end))
+        children = (*children[:-1], _ending_at(children[-1], end))
     return replace(section, end=end, children=children)

@@ -1,4 +1,4 @@
-"""What a chunk repeats of the text above it: column names, signatures, keys of a record, parents of a list item."""
+"""Context that a chunk repeats from the text above it: column names, signatures, record keys, parent list items."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pinakes.chunking.tables import Table
 from pinakes.core.records import Int64
 
 CONTEXT_SHARE = 3
-"""A header takes at most one part in so many of a chunk, with what is repeated in it."""
+"""A header, including repeated context, takes at most this fraction (1/n) of a chunk."""
 OUTER_SHARE = 4
-"""Of this at least one part in so many is for what stands further above, where that needs it."""
+"""Of the context, at least this fraction (1/n) is reserved for outer contexts, if they need it."""
 MAX_DEPTH = 100
-"""Contexts nested more deeply are left out."""
+"""More deeply nested contexts are ignored."""
 MAX_PARTS = 8
-"""A chunk repeats at most so many, the innermost ones."""
+"""The maximum number of contexts in a chunk, the innermost ones."""
 MAX_LABEL_CHARS = 200
 _MORE = "…"
 _BAR = " | "
@@ -27,10 +27,10 @@ _BAR = " | "
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A part of the text that a chunk which begins inside it, after ``start``, is to be understood by.
+    """A span of the text that gives context to chunks that begin inside of it, after ``start``.
 
-    ``label`` returns what such a chunk repeats; for a ``table`` these are column names. ``joins``: it is a key, written
-    into one part with the keys above it, up to one that names a record.
+    ``label`` returns the text that such a chunk repeats; for a ``table``, it repeats column names. ``joins``: the label
+    is a key, joined with the keys above it, up to one that names a record.
     """
 
     start: int
@@ -47,7 +47,7 @@ class _Part:
 
 
 class Contexts:
-    """Finds the contexts of a place, and writes them within what a chunk has left. Spans are nested or apart."""
+    """Finds the contexts at a position, and writes them within the remaining room. Spans must be nested or disjoint."""
 
     def __init__(self, scale: Scale, contexts: Sequence[Context]) -> None:
         self._scale = scale
@@ -61,12 +61,12 @@ class Contexts:
         self._separator = scale.pieces_units([SEPARATOR.strip()]) if contexts else self._nothing[:-1]
 
     def table_at(self, point: int) -> Table | None:
-        """Return the table that a chunk from ``point`` on would begin in."""
+        """Return the table in which a chunk starting at ``point`` would begin."""
         index = self._innermost(point)
         return self._contexts[index].table if index >= 0 else None
 
     def reserve(self, point: int, path: tuple[str, ...]) -> Int64:
-        """Return int64 (k,): the units to keep free for what a chunk under ``path`` repeats when it begins there."""
+        """Return int64 (k,): the units to reserve for the context of a chunk under ``path`` from ``point`` on."""
         index = self._innermost(point)
         if index < 0:
             return self._nothing
@@ -81,18 +81,18 @@ class Contexts:
         return self._reserves[key]
 
     def one_name(self, table: Table, path: tuple[str, ...]) -> Int64:
-        """Return the units of the shortest that can be said of the columns of ``table``."""
+        """Return the units of the shortest context for the columns of ``table``: one name."""
         units = self._nothing.copy()
         some = [next(filter(None, table.names), ""), *([_MORE] if len(table.names) > 1 else [])]
         units[:-1] = np.minimum(self._separator + self._scale.pieces_units(some), self._most(path))
         return units
 
     def least(self, room: Int64) -> Int64:
-        """Return what ``room`` leaves at least for the text, whatever is repeated."""
+        """Return the minimum of ``room`` that remains for text, whatever context is repeated."""
         return room - self._scale.limits // CONTEXT_SHARE if self._contexts else room
 
     def labels(self, start: int, end: int, path: tuple[str, ...]) -> tuple[str, ...]:
-        """Return what the chunk [start, end) under ``path`` repeats, within its share and what the text leaves."""
+        """Return the context of the chunk [start, end) under ``path``, within its share and what the text leaves."""
         index = self._innermost(start)
         if index < 0:
             return ()
@@ -117,7 +117,7 @@ class Contexts:
         return tuple(reversed(found))
 
     def _nest(self, contexts: Sequence[Context]) -> None:
-        """Keep each with the index of the one around it, none that is too deep or reaches out of it."""
+        """Store each context with the index of the one around it, without those nested too deep or overlapping it."""
         around: list[int] = []
         for context in contexts:
             while around and self._contexts[around[-1]].end <= context.start:
@@ -135,11 +135,11 @@ class Contexts:
         return index
 
     def _parts_of(self, index: int, path: tuple[str, ...]) -> list[_Part]:
-        said = {name.casefold() for name in (self._scale.title, *path)}
-        return [part for part in self._written(index) if part.table or part.label.casefold() not in said]
+        headings = {name.casefold() for name in (self._scale.title, *path)}
+        return [part for part in self._written(index) if part.table or part.label.casefold() not in headings]
 
     def _written(self, index: int) -> tuple[_Part, ...]:
-        """Return what the context ``index`` and those around it say, outermost first."""
+        """Return the parts of the context ``index`` and of those around it, outermost first."""
         if index not in self._parts:
             chain = [index]
             while self._parents[chain[-1]] >= 0:
@@ -161,12 +161,12 @@ class Contexts:
         return self._parts[index]
 
     def _most(self, path: tuple[str, ...]) -> Int64:
-        """Return what may be repeated at most beside the headings of ``path``."""
+        """Return the maximum units of context beside the headings of ``path``."""
         limits = self._scale.limits
         return np.asarray(np.maximum(limits // CONTEXT_SHARE - (limits - self._scale.room(path)), 0)[:-1])
 
     def _units(self, part: _Part, room: Int64) -> Int64:
-        """Count what ``part`` says, column names no further than ``room`` goes."""
+        """Return the units of ``part``; column names are counted only until they exceed ``room``."""
         pieces = [part.label] if part.table is None else _barred(part.table.names)
         return self._scale.pieces_units(pieces, room)
 
@@ -184,7 +184,7 @@ class Contexts:
         return _BAR.join(names)
 
     def _cut(self, pieces: Iterable[str], room: Int64) -> str:
-        """Return the first ``pieces`` that fit, and the sign that says that there are more."""
+        """Return the first ``pieces`` that fit, followed by an ellipsis."""
         room = room - self._scale.pieces_units([_MORE])
         kept: list[str] = []
         for piece in pieces:
@@ -196,14 +196,14 @@ class Contexts:
 
 
 def shortened(label: str) -> str:
-    """Return ``label``, or its first words where it is long."""
+    """Return ``label``, cut to its first words if it is long."""
     if len(label) <= MAX_LABEL_CHARS:
         return label
     return label[:MAX_LABEL_CHARS].rpartition(" ")[0].rstrip(" ,;:") + f" {_MORE}"
 
 
 def _barred(names: Iterable[str]) -> Iterator[str]:
-    """Yield the words of ``A | B | C``."""
+    """Yield the pieces of ``A | B | C``."""
     for place, name in enumerate(names):
         if place:
             yield _BAR.strip()

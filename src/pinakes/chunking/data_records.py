@@ -1,4 +1,4 @@
-"""Data in lines: YAML and what is written like it, TOML and INI. A record that fits in a chunk is not cut."""
+"""Line-based data: YAML and similar formats, TOML and INI. A record that fits in a chunk is not cut."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from pinakes.core.records import Document
 MAX_IDENTIFIERS = 3
 MAX_VALUE_CHARS = 60
 MAX_RECORD_LINES = 200
-"""Keys that identify a record are looked for in so many of its lines."""
+"""Lines of a record that are searched for identifying keys."""
 LONG_LINE_CHARS = 200
-"""An entry of one line that is longer than this may be cut."""
+"""A longer entry on one line may be cut."""
 _LEVELS = 24
 _FURTHER = BLOCK - 2 * _LEVELS - 5
 """Level of a cut after a blank line inside of a value."""
 _DOCUMENT = -1
 _SECTION_KEYS = -2
-"""In place of a column: the keys of a section stand at any, up to the next head."""
+"""Pseudo column of the keys of a section, which are at any column up to the next section head."""
 
 _ENTRY = re.compile(
     r"(?P<indent>[ \t]*)(?P<dashes>(?:-(?:[ \t]+|$))*)"
@@ -64,7 +64,7 @@ _NAMING = re.compile(
 
 @dataclass(slots=True)
 class _Node:
-    """An entry or element that may go on over several lines. ``column`` counts twice, elements one more."""
+    """An entry or element that may span several lines. ``column`` counts in steps of two, elements add one."""
 
     column: int
     start: int
@@ -76,7 +76,7 @@ class _Node:
 
 
 def outline(document: Document, scale: Scale) -> Outline:
-    """Find the entries and elements of YAML by their indentation, sections of TOML and INI by their heads."""
+    """Find the entries and elements of YAML by their indentation, the sections of TOML and INI by their heads."""
     sections = document.language in ("toml", "ini")
     found = (_Sections if sections else _Blocks)(scale)
     found.walk()
@@ -84,22 +84,22 @@ def outline(document: Document, scale: Scale) -> Outline:
 
 
 class _Blocks:
-    """Walks the lines of a text whose structure is its indentation."""
+    """Scans the lines of a text that is structured by indentation."""
 
     def __init__(self, scale: Scale) -> None:
         self.text = scale.text
         self.lines: list[int] = scale.line_starts.tolist()
         self.cuts = Cuts()
         self.kept: list[_Node] = []
-        """Those that go on over several lines, or over a long one."""
+        """Nodes that span several lines, or a long one."""
         self.previous = -1
         """The last line with an entry."""
         self.stack: list[_Node] = []
         self.above: int | None = None
-        """Where the comments begin that stand right above the line."""
+        """The start of the comments directly above the current line."""
 
     def walk(self) -> None:
-        """Take each line in turn."""
+        """Process each line in order."""
         text = self.text
         self._open(_Node(_DOCUMENT, 0, 0, ""))
         blank = False
@@ -127,7 +127,7 @@ class _Blocks:
         self._close(_DOCUMENT, len(text), len(self.lines) - 1)
 
     def contexts(self) -> Iterator[Context]:
-        """Yield a context for each that may be cut, in order."""
+        """Yield a context for each node that may be cut, in order."""
         for node in self._in_order():
             label = partial(_label, self.text, node.start, node.end, node.column, f"[{node.index}]")
             if node.column != _DOCUMENT and node.index < 0:
@@ -135,7 +135,7 @@ class _Blocks:
             yield Context(node.start, node.end, label, joins=node.column != _DOCUMENT)
 
     def _entry(self, number: int, start: int, match: re.Match[str]) -> None:
-        """Note the elements and the key that begin in a line."""
+        """Record the elements and the key that begin in a line."""
         begin = self._begin(start)
         places = [match.start("dashes") + at for at, sign in enumerate(match["dashes"]) if sign == "-"]
         first = True
@@ -164,7 +164,7 @@ class _Blocks:
         return sorted(self.kept, key=lambda node: (node.start, node.column))
 
     def _close(self, column: int, end: int, number: int) -> None:
-        """End all that a line at ``column`` does not belong to."""
+        """Close all nodes that a line at ``column`` does not belong to."""
         while self.stack and self.stack[-1].column >= column:
             node = self.stack.pop()
             if number - node.line > 1 or end - node.start > LONG_LINE_CHARS:
@@ -176,10 +176,10 @@ class _Blocks:
 
 
 class _Sections(_Blocks):
-    """Walks the lines of a text whose structure is sections: ``[name]``, ``[[name]]`` for elements of an array."""
+    """Scans the lines of a text with sections: ``[name]``, or ``[[name]]`` for array elements."""
 
     def walk(self) -> None:
-        """Take each line in turn."""
+        """Process each line in order."""
         self._open(_Node(_DOCUMENT, 0, 0, ""))
         paths: list[tuple[str, ...]] = [()]
         counts: dict[tuple[str, ...], int] = {}
@@ -209,7 +209,7 @@ class _Sections(_Blocks):
         self._close(_DOCUMENT, len(self.text), len(self.lines) - 1)
 
     def contexts(self) -> Iterator[Context]:
-        """Yield a context for each that goes on over several lines, in order."""
+        """Yield a context for each node that spans several lines, in order."""
         for node in self._in_order():
             if node.key:
                 label = partial(str, node.key)
@@ -218,7 +218,7 @@ class _Sections(_Blocks):
                 yield Context(node.start, node.end, label, joins=True)
 
     def _setting(self, number: int, start: int, line: str, depth: int) -> None:
-        """Note a value of several lines, up to the line that begins with the sign that closes it."""
+        """Record a value of several lines, up to the line that begins with its closing bracket."""
         open_ = self.stack[-1].column >= depth
         if open_ and _CLOSING.match(line):
             self._close(depth, self.lines[number + 1], number + 1)
@@ -227,9 +227,9 @@ class _Sections(_Blocks):
 
 
 def _label(text: str, start: int, end: int, column: int, place: str) -> str:
-    """Return what identifies the record text[start:end]: its ``place``, and values of its keys that name it."""
-    said = _identifiers(text, start, end, column)
-    written = ", ".join(f"{key}: {value}" for key, value in said)
+    """Return a label that identifies the record text[start:end]: its ``place``, and values of its naming keys."""
+    identifiers_found = _identifiers(text, start, end, column)
+    written = ", ".join(f"{key}: {value}" for key, value in identifiers_found)
     return written if column == _DOCUMENT else f"{place} {written}".rstrip()
 
 
@@ -261,7 +261,7 @@ def _identifiers(text: str, start: int, end: int, column: int) -> list[tuple[str
 
 
 def _entries(text: str, start: int, end: int) -> Iterator[tuple[int, re.Match[str]]]:
-    """Yield (offset of the line, its entry) for the first lines of text[start:end]."""
+    """Yield (line offset, match) for the entries in the first lines of text[start:end]."""
     for number in range(MAX_RECORD_LINES):
         if start >= end:
             return
@@ -283,7 +283,7 @@ def _names(key: str) -> bool:
 
 
 def _value(written: str) -> str:
-    """Return a plain value without its quotes, "" for one that goes on in further lines."""
+    """Return a plain value without quotes, "" if it continues in further lines."""
     value = clean(written)
     if value[:1] in ('"', "'"):
         value = value[1:].split(value[0], 1)[0]

@@ -1,4 +1,4 @@
-"""Code in a language without a grammar: blocks by their indentation, each named by the line above it."""
+"""Code in a language without a grammar: blocks by indentation, each named by the line above it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _CONTROL = re.compile(
     r"ensure|do|loop|with|using|lock|return|begin|then|default|synchronized|guard|repeat)\b"
 )
 _GOES_ON = re.compile(r"[{})\]]|(?:end|fi|done|esac|endif|endfunction)\b")
-"""The beginning of a line that belongs to the block above it, though it is not indented."""
+"""The start of an unindented line that still belongs to the block above it."""
 _ASIDE = re.compile(r"#(?!.*\{\s*$)|//|/\*|\*[\s/]|--|;|%[\s%]|(?P<word>\w+)(?P<colon>:?)\s*$")
-"""A comment, a directive, a label, an end of a here-document: at the margin it ends no block, and it names none."""
+"""A comment, directive, label or here-document end: it neither ends a block nor names one."""
 _HERE = re.compile(r"<<[-~]?(?:[ \t]+(?=[\"'A-Z_]))?[\"']?(?!self\b)([A-Za-z_]\w*)")
 _HERE_END = re.compile(r"^[ \t]*(\w+)[;,)]*[ \t]*$", re.MULTILINE)
 _LABELLED = frozenset(("asm", "just", "makefile"))
-"""Here a word with a colon begins a block."""
+"""Languages in which a word with a colon begins a block."""
 _WORD = re.compile(r"[^\W\d_]{2}")
 _UNINDENTED = frozenset(("patch",))
 
@@ -40,7 +40,7 @@ class _Line:
 
 
 def outline(document: Document, scale: Scale) -> Outline:
-    """Find paragraphs, and blocks that have a first line with words, but those of conditions and loops."""
+    """Find paragraphs, and blocks with a first line that has words, except those of conditions and loops."""
     cuts = Cuts()
     paragraphs(document.text, cuts)
     contexts = (
@@ -51,26 +51,26 @@ def outline(document: Document, scale: Scale) -> Outline:
 
 def _blocks(scale: Scale, cuts: Cuts, *, labelled: bool) -> Iterator[Context]:
     opened: list[_Line] = []
-    aside: _Line | None = None
+    unassigned: _Line | None = None
     for line, words in _lines(scale):
         belongs = bool(_GOES_ON.match(words))
         found = None if belongs else _ASIDE.match(words)
         if found and not (labelled and found["colon"]):
-            # It belongs to what goes on behind it, or else to the next block.
-            aside = line if aside is None or line.indent < aside.indent else aside
+            # It belongs to the block if that continues after it, else to the next block.
+            unassigned = line if unassigned is None or line.indent < unassigned.indent else unassigned
             continue
         while opened and opened[-1].indent >= line.indent + belongs:
-            yield from _block(scale.text, opened, line, aside, cuts)
+            yield from _block(scale.text, opened, line, unassigned, cuts)
         if not belongs:
             opened.append(line)
-        aside = None
+        unassigned = None
     end = _Line(0, len(scale.text), len(scale.line_starts))
     while opened:
-        yield from _block(scale.text, opened, end, aside, cuts)
+        yield from _block(scale.text, opened, end, unassigned, cuts)
 
 
 def _lines(scale: Scale) -> Iterator[tuple[_Line, str]]:
-    """Yield the lines that have words, with these, but those of here-documents."""
+    """Yield the lines with words, and their text, except those of here-documents."""
     text = scale.text
     ends = {found[1]: found.start() for found in _HERE_END.finditer(text)} if "<<" in text else {}
     here = ""
@@ -85,10 +85,10 @@ def _lines(scale: Scale) -> Iterator[tuple[_Line, str]]:
             here = opens[1] if opens and ends.get(opens[1], -1) >= end else ""
 
 
-def _block(text: str, opened: list[_Line], line: _Line, aside: _Line | None, cuts: Cuts) -> Iterator[Context]:
-    """End the innermost open line before ``line``; where lines stand below it, cut before it and yield its context."""
+def _block(text: str, opened: list[_Line], line: _Line, unassigned: _Line | None, cuts: Cuts) -> Iterator[Context]:
+    """Close the innermost block before ``line``; if it has several lines, cut before it and yield its context."""
     first = opened.pop()
-    end = aside if aside and aside.indent <= first.indent else line
+    end = unassigned if unassigned and unassigned.indent <= first.indent else line
     if end.number - first.number < 2 or len(opened) >= MAX_DEPTH:
         return
     cuts.add(first.start, _INNER - 2 * len(opened))

@@ -19,7 +19,7 @@ _COMMAND = re.compile(
     r"|(?:verb|lstinline)\*?(?P<sign>[^A-Za-z\s*{])[^\n]{0,300}?(?P=sign)"
     r"|(?:(?:re)?newcommand|providecommand|[egx]?def|let|title(?:format|spacing))\*?\s*\{?\\[A-Za-z@]+|\\)"
 )
-"""What the text is read by; a command that is shown, or defined, is none."""
+"""The commands that structure the text; commands that are quoted or defined do not count."""
 _VERBATIM = ("verbatim", "Verbatim", "lstlisting", "minted", "comment")
 _FLOAT = re.compile(r"(?:sideways|wrap|SC)?(?:table|figure)\*?")
 _TABULAR = re.compile(r"tabular[xy*]?|tabulary|longtable\*?|supertabular\*?|xltabular")
@@ -66,20 +66,20 @@ class _Tables(Tables):
         super().__init__(scale, cuts)
         self.titles: list[tuple[int, int, int, str]] = []
         self._text = _COMMENT.sub(lambda found: found[0] if found[0][0] == "\\" else " " * len(found[0]), scale.text)
-        """The text with blanks for its comments."""
+        """The text with comments replaced by blanks."""
         self._missing: set[str] = set()
-        """Ends of environments that do not come any more."""
+        """Environment ends that do not occur again."""
         self._behind_title = self._behind_table = 0
-        """Where the text, and the line, behind the last of each begins."""
+        """The offset, and the line, after the last occurrence of each."""
         self._float = -1
-        """The line where the float begins that we are in."""
+        """The first line of the current float."""
         self._caption = ""
         self._captions_below = False
         self._waiting: list[tuple[int, int, int, list[list[str]]]] = []
-        """Tables of the float (first line, line behind, line of the first row, names) whose caption may come yet."""
+        """Tables of the float (first line, line after, line of the first row, names) that may still get a caption."""
 
     def find(self) -> None:
-        """Walk all commands once."""
+        """Scan all commands once."""
         at = 0
         while at >= 0 and (found := _COMMAND.search(self._text, at)):
             at = found.end()
@@ -98,12 +98,12 @@ class _Tables(Tables):
         return int(self.scale.line_starts.searchsorted(at, "right")) - 1
 
     def _title(self, found: re.Match[str]) -> int:
-        """Note a title; return where its argument ends."""
-        said = _argument(self._text, found.end())
-        if said is None:
+        """Record a title; return the end of its argument."""
+        argument = _argument(self._text, found.end())
+        if argument is None:
             return found.end()
         self._leave_float()
-        written, end = said
+        written, end = argument
         before = max(self.lines[self._number(found.start())], self._behind_title)
         start = found.start() if self._text[before : found.start()].strip() else before
         behind = _BEHIND_TITLE.match(self.scale.text, end)
@@ -112,7 +112,7 @@ class _Tables(Tables):
         return end
 
     def _environment(self, found: re.Match[str]) -> int:
-        """Enter or leave an environment; return where to go on, -1 for nowhere."""
+        """Enter or leave an environment; return the offset to continue at, -1 for none."""
         name = found["name"]
         if _FLOAT.fullmatch(name):
             self._leave_float()
@@ -124,7 +124,7 @@ class _Tables(Tables):
         return found.end()
 
     def _tabular(self, name: str, found: re.Match[str]) -> int:
-        """Note a table, unless another one is in its first line; return where it ends."""
+        """Record a table, unless its first line has another one; return its end."""
         end = self._end_of(name, found.end())
         if end < 0:
             return found.end()
@@ -137,23 +137,23 @@ class _Tables(Tables):
         names, body = self._head(found.end(), first, last)
         self._rows(begin, after, [n for n in starts if n < last], body)
         within = _CAPTION.search(self._text, found.end(), end)
-        said = _argument(self._text, within.end(), _MAX_CAPTION_CHARS) if within else None
-        if said or self._float < 0:
-            self._note(begin, after, body, names, plain(said[0]) if said else "", begin, barred=False)
+        argument = _argument(self._text, within.end(), _MAX_CAPTION_CHARS) if within else None
+        if argument or self._float < 0:
+            self._note(begin, after, body, names, plain(argument[0]) if argument else "", begin, barred=False)
         else:
             self._waiting.append((begin, after, body, names))
         return end
 
     def _note_caption(self, at: int) -> int:
-        """Give the caption at ``at`` to the tables above it, or keep it for those below; return where it ends."""
-        said = _argument(self._text, at, _MAX_CAPTION_CHARS)
-        if said is None:
+        """Assign the caption at ``at`` to the tables above it, or keep it for those below; return its end."""
+        argument = _argument(self._text, at, _MAX_CAPTION_CHARS)
+        if argument is None:
             return at
-        caption = plain(said[0])
+        caption = plain(argument[0])
         self._captions_below = self._captions_below or bool(self._waiting and not self._caption)
         self._note_waiting(caption if self._captions_below else self._caption)
         self._caption = caption
-        return said[1]
+        return argument[1]
 
     def _leave_float(self) -> None:
         self._note_waiting(self._caption)
@@ -165,7 +165,7 @@ class _Tables(Tables):
         self._waiting.clear()
 
     def _end_of(self, name: str, at: int) -> int:
-        """Return where the next end of the environment ``name`` begins, -1 for none."""
+        """Return the start of the next end of the environment ``name``, -1 if there is none."""
         end = f"\\end{{{name}}}"
         found = -1 if end in self._missing else self._text.find(end, at)
         if found < 0:
@@ -173,9 +173,9 @@ class _Tables(Tables):
         return found
 
     def _head(self, at: int, first: int, last: int) -> tuple[list[list[str]], int]:
-        """Return the rows of column names, down to the first rule below one, and the line where other rows begin.
+        """Return the rows of column names, down to the first rule below one, and the line of the first data row.
 
-        ``at``: where the columns' specification begins, in line ``first``.
+        ``at``: start of the column specification, in line ``first``.
         """
         names: list[list[str]] = []
         ends: list[int] = []
@@ -199,9 +199,10 @@ class _Tables(Tables):
 
 
 def _argument(text: str, at: int, most: int = _MAX_TITLE_CHARS) -> tuple[str, int] | None:
-    """Return up to ``most`` characters that stand in braces at ``at``, behind an optional argument, and where they end.
+    """Return the text in braces at ``at``, after an optional argument, and its end.
 
-    None where they are more, are nested deeply, do not end in the paragraph, or hold a parameter of a definition (#1).
+    None if it has more than ``most`` characters, is deeply nested, does not end in the paragraph, or has a parameter
+    (#1).
     """
     opening = _OPENING.match(text, at)
     if opening is None:
@@ -217,7 +218,7 @@ def _argument(text: str, at: int, most: int = _MAX_TITLE_CHARS) -> tuple[str, in
 
 
 def _columns_left(written: str) -> str:
-    """Return what stands behind the columns' specification of a table: ``{lrr}``, ``{0.5em}{l|p{3cm}}``."""
+    """Return the text after a table's column specification: ``{lrr}``, ``{0.5em}{l|p{3cm}}``."""
     depth = 0
     rest = written.lstrip()
     at = 0
@@ -240,13 +241,13 @@ def _row(written: str) -> list[str]:
 
 
 def plain(written: str) -> str:
-    """Return the words of a title or a cell without commands for how they look."""
+    """Return the text of a title or a cell without formatting commands."""
     words = _NAMED.sub(r"\1 ", _STYLE.sub("", _for_bookmarks(written))).replace("~", " ")
     return name_of(clean(_ESCAPE.sub(r"\1", _SIGNS.sub("", words))))
 
 
 def _for_bookmarks(written: str) -> str:
-    """Return ``written`` with the second argument of each ``\\texorpdfstring``, which is the one without formulas."""
+    """Return ``written`` with each ``\\texorpdfstring`` replaced by its second argument, which has no formulas."""
     parts, at = [], 0
     for found in _BOOKMARK.finditer(written):
         first = _argument(written, found.end()) if found.start() >= at else None

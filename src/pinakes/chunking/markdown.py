@@ -29,13 +29,13 @@ AFTER_HEADING = BLOCK - 4
 NESTED = BLOCK - 6
 ROW = 30
 BEFORE_TABLE = ROW - 1
-"""Between a heading and a table: a table is rather cut between its rows than parted from its heading."""
+"""Level of a cut between a heading and a table: cuts between table rows are preferred."""
 MAX_NESTING = 20
 SMALL_TABLE = 4
-"""A table under one part in so many of a chunk is never cut."""
+"""Smaller tables, relative to a chunk (1/n), are never cut."""
 
 _SHORT_ITEM = 500
-"""Items of one line up to so many characters are not cut, so they need not be repeated."""
+"""Items of one line up to this many characters are not cut, so they need no context."""
 
 _DASHES = re.compile(r"[\s|:-]+")
 _ROWS = re.compile(r"(?:^|\n)[ \t]*\|.*+\s*+\Z", re.DOTALL)
@@ -49,7 +49,7 @@ _INNER_LINES = {
     "html": (1, 1, FENCE_LINE),
     "table": (3, 1, ROW),
 }
-"""How many lines stay together at the head and at the tail of a solid block, and the level of cuts between."""
+"""Lines that stay together at the start and end of a solid block, and the level of cuts between."""
 _HTML_HEAD_CHARS = 10_000
 _HTML_TABLE = re.compile(r"<(/?)table\b", re.IGNORECASE)
 _HTML_ROW = re.compile(r"<tr\b[^<>]*>((?:(?!</?tr\b).)*+)(?=<)", re.IGNORECASE | re.DOTALL)
@@ -59,11 +59,11 @@ _HTML_NAMES = re.compile(r"<th(?:ead)?\b", re.IGNORECASE)
 _HTML_CAPTION = re.compile(r"<caption\b.*", re.IGNORECASE | re.DOTALL)
 _HTML_TAG = re.compile(r"<[^<>]*>")
 _FIRST_ROW = ROW - 5
-"""A cut between the column names and the first row, for where both are too large for one chunk."""
+"""Level of a cut between the column names and the first row, if both are too large for one chunk."""
 
 
 def outline(document: Document, scale: Scale) -> Outline:
-    """Find sections and blocks; leave out comments that stand between blocks, unless there is nothing else."""
+    """Find sections and blocks; omit comments between blocks, unless there is nothing else."""
     return _Blocks(scale, blocks(document.text, scale.line_starts)).outline()
 
 
@@ -83,7 +83,7 @@ class _Blocks:
         self.before: tuple[int, int] | None = None
 
     def outline(self) -> Outline:
-        """Walk the blocks once, then nest the sections."""
+        """Process the blocks once, then nest the sections."""
         level = BLOCK
         for index, block in enumerate(self.blocks):
             if block.level:
@@ -100,7 +100,7 @@ class _Blocks:
         )
 
     def _block(self, block: MarkdownBlock, level: int) -> int:
-        """Note a block of the document itself, which ``level`` parts from the one before; return the next level."""
+        """Record a top-level block; ``level`` is the cut before it. Return the level of the next cut."""
         start, end = self._span(block)
         kind = block.kind
         if kind == "html" and _COMMENTS.fullmatch(self.text, start, end):
@@ -119,17 +119,17 @@ class _Blocks:
         return AFTER_COLON if kind == "paragraph" and self.text[start:end].rstrip().endswith(":") else BLOCK
 
     def _captioned(self, start: int, end: int) -> bool:
-        """Note the paragraph before a table if it is its caption; say whether it is."""
+        """Record the paragraph before a table if it is the table's caption. Return whether it is."""
         if self.before is None or self._is_small(start, end) or self.text[self.before[1] : start].strip():
             return False
-        said = caption_in(_ROWS.sub("", self.text[slice(*self.before)]))
-        if not said:
+        caption_text = caption_in(_ROWS.sub("", self.text[slice(*self.before)]))
+        if not caption_text:
             return False
-        self.contexts.append(Context(self.before[0], end, partial(str, said)))
+        self.contexts.append(Context(self.before[0], end, partial(str, caption_text)))
         return True
 
     def _introduced(self, start: int, end: int, last: int) -> None:
-        """Note the sentence with a colon that a list of things, up to ``last``, stands under."""
+        """Record the introductory sentence (ending in a colon) of a list that reaches to ``last``."""
         self.contexts.append(Context(start, last, partial(_last_sentence, self.text, start, end)))
 
     def _parted(self, start: int, kind: str, level: int) -> None:
@@ -164,7 +164,7 @@ class _Blocks:
             self.cuts.add(line, level)
 
     def _html_tables(self, start: int, end: int) -> None:
-        """Note the column names of the tables in a block of HTML, and where rows begin, but those of names."""
+        """Record the column names of the tables in an HTML block, and cuts before rows, except header rows."""
         begins = [tag.start() for tag in _HTML_TABLE.finditer(self.text, start, end) if not tag[1]]
         for begin, following in pairwise([*begins, end]):
             self._html_rows(start, begin)
@@ -177,9 +177,9 @@ class _Blocks:
             self.cuts.add(row.end(1), ROW)
 
     def _html_table(self, begin: int, following: int, end: int) -> int:
-        """Note the column names of a table, which may go on in further blocks; return where cuts are allowed.
+        """Record the column names of a table, which may continue in further blocks; return where cuts are allowed.
 
-        ``following`` is where the next table of the block begins, maybe in a cell, ``end`` that of the block.
+        ``following``: start of the next table of the block, which may be in a cell; ``end``: end of the block.
         """
         last = self._html_ends.get(begin, end)
         if self._is_small(begin, last):
@@ -194,14 +194,14 @@ class _Blocks:
             _HTML_NAMES.search(head, 0, rows[0].end()) or is_head(first, next(iter(second), None))
         )
         if is_named and body < last:
-            said = _HTML_CAPTION.search(head, 0, rows[0].start())
-            caption = name_of(_HTML_TAG.sub(" ", said[0])) if said else ""
+            caption_text = _HTML_CAPTION.search(head, 0, rows[0].start())
+            caption = name_of(_HTML_TAG.sub(" ", caption_text[0])) if caption_text else ""
             self._named(begin, last, caption, Table(self.scale, first, body, last, barred=False))
         return body
 
     @cached_property
     def _html_ends(self) -> dict[int, int]:
-        """Where each table in HTML ends that does, by where it begins."""
+        """Start of each closed HTML table → its end."""
         opened: list[int] = []
         ends: dict[int, int] = {}
         for tag in _HTML_TABLE.finditer(self.text):
@@ -212,9 +212,9 @@ class _Blocks:
         return ends
 
     def _table(self, first: int, last: int, end: int) -> tuple[int, int]:
-        """Note the column names of the table of these lines; return where it starts and how many lines its head has.
+        """Record the column names of the table in these lines; return its start and its number of header lines.
 
-        Rows of names may stand above the line of dashes, where the parser takes them for a paragraph, and below it.
+        Header rows may be above the line of dashes, where the parser takes them for a paragraph, and below it.
         """
         if self._is_small(self.lines[first], end) and not (first and self._line(first - 1).strip()):
             return self.lines[first], 3
@@ -239,7 +239,7 @@ class _Blocks:
         return start, 3 + further
 
     def _is_small(self, start: int, end: int) -> bool:
-        """Say whether a table is so small that no chunk begins inside of it."""
+        """Return whether a table is so small that no chunk begins inside of it."""
         return self.scale.fits(start, end, self.small)
 
     def _named(self, start: int, end: int, caption: str, table: Table) -> None:
@@ -248,7 +248,7 @@ class _Blocks:
         self.contexts.append(Context(table.body - 1, end, table=table))
 
     def _line(self, number: int) -> str:
-        """Return a line without the signs of the quotation or the list item that it stands in."""
+        """Return a line without the markers of its enclosing quotes and list items."""
         return _CONTAINERS.sub("", self.text[self.lines[number] : self.lines[number + 1]], count=1)
 
     def _is_row(self, number: int, width: int) -> bool:
@@ -263,11 +263,11 @@ class _Blocks:
 
 
 def _item_lead(text: str, start: int, end: int) -> str:
-    """Return the first words of a list item; a number before them stays."""
+    """Return the first words of a list item, including its number."""
     lead = text[start : min(end, start + 2 * MAX_LABEL_CHARS)]
     return name_of(_BULLET.sub("", lead, count=1))
 
 
 def _last_sentence(text: str, start: int, end: int) -> str:
-    said = clean(text[max(start, end - MAX_LABEL_CHARS) : end])
-    return _SENTENCE_END.split(said)[-1].strip("*_: ")
+    caption_text = clean(text[max(start, end - MAX_LABEL_CHARS) : end])
+    return _SENTENCE_END.split(caption_text)[-1].strip("*_: ")

@@ -1,4 +1,4 @@
-"""The blocks of a Markdown text with their lines: CommonMark, and the tables of GitHub."""
+"""The blocks of a Markdown text with their lines: CommonMark, and GitHub's tables."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _DASHES = re.compile(rf"^[ \t>]*+(\|?+{_CELL}(?:\|{_CELL})*+\|?+)[ \t]*+$", re.M
 class MarkdownBlock:
     """A block inside of ``level`` lists, items and quotes.
 
-    ``start`` and ``end`` are its offsets, ``first`` and ``last`` its lines, from 0 and without the last. A heading has
-    its level from 1, ``heading``, and its words without markup, ``name``.
+    ``start`` and ``end``: offsets; ``first`` and ``last``: lines from 0, half-open. For a heading, ``heading`` is its
+    level from 1, and ``name`` its text without markup.
     """
 
     kind: Kind
@@ -47,7 +47,7 @@ class MarkdownBlock:
 
 
 def blocks(text: str, line_starts: Int64) -> list[MarkdownBlock]:
-    """Return the blocks of ``text``, outer ones first; ``line_starts`` is that of its ``Scale``."""
+    """Return the blocks of ``text``, outer ones first; ``line_starts``: see ``Scale``."""
     source = _tamed(text)
     data = source.encode()
     found = list(_parsed(source, data))
@@ -63,8 +63,8 @@ def blocks(text: str, line_starts: Int64) -> list[MarkdownBlock]:
 
 
 def _tamed(text: str) -> str:
-    """Return ``text``, character by character, without what the parser reads as no other program does."""
-    # A stray carriage return ends no line, a tab behind a fence does not keep it open, half a surrogate pair is text.
+    """Return ``text``, of equal length, without characters that the parser treats differently from other programs."""
+    # Carriage returns, tabs after a fence, and lone surrogates.
     text = text.replace("\r", " ")
     if "\t\n" in text:
         text = _TABS.sub(lambda tabs: " " * len(tabs[0]), text)
@@ -72,9 +72,9 @@ def _tamed(text: str) -> str:
 
 
 def _parsed(source: str, data: bytes) -> Iterator[MarkdownBlock]:
-    """Yield the blocks of ``source``, in UTF-8 ``data``, without their lines and with tables as paragraphs.
+    """Yield the blocks of ``source``, in UTF-8 ``data``, without line numbers, and with tables as paragraphs.
 
-    Offsets are in bytes. What comes after a block adds to it: the paragraph of an item has no end of its own.
+    Offsets are in bytes. Content after a block may extend it: the paragraph of an item has no end of its own.
     """
     from pyromark import events_with_range
 
@@ -95,13 +95,13 @@ def _parsed(source: str, data: bytes) -> Iterator[MarkdownBlock]:
         elif kind == "End":
             leaf = None
             if tag in _CONTAINERS:
-                # The parser counts what stands before the next block as part of the one before.
+                # The parser includes the space before the next block in the previous one.
                 around.pop().end = end
             else:
                 end = span["end"]
         else:
             block = _opened(tag, value, len(around), span["start"], span["end"])
-            # Behind a tab the parser's start may lie in the line before.
+            # After a tab, the parser's start may be in the previous line.
             while block.start < block.end and data[block.start] in _SPACES:
                 block.start += 1
             yield block
@@ -123,7 +123,7 @@ def _opened(tag: str, value: object, level: int, start: int, end: int) -> Markdo
 
 
 def _with_table(text: str, lines: list[int], block: MarkdownBlock) -> Iterator[MarkdownBlock]:
-    """Yield ``block``, or the table that it is, with what stands before and after."""
+    """Yield ``block``, or the table in it, with the paragraphs before and after the table."""
     place = _table_in(text, lines, block) if block.kind in ("paragraph", "heading") else None
     if place is None:
         yield block
@@ -131,7 +131,7 @@ def _with_table(text: str, lines: list[int], block: MarkdownBlock) -> Iterator[M
     table = replace(block, kind="table", start=lines[place], first=place, heading=0, name="")
     if place > block.first:
         yield replace(table, kind="paragraph", start=block.start, end=lines[place], first=block.first, last=place)
-    # A line of dashes below a table would make a heading of it.
+    # A line of dashes below a table makes a heading of it.
     ruled = block.heading and text[lines[block.last - 1] : block.end].strip().startswith("-")
     if ruled:
         table = replace(table, end=lines[block.last - 1], last=block.last - 1)
@@ -141,11 +141,11 @@ def _with_table(text: str, lines: list[int], block: MarkdownBlock) -> Iterator[M
 
 
 def _table_in(text: str, lines: list[int], block: MarkdownBlock) -> int | None:
-    """Return the line of the column names of the table in a paragraph, None where it has none."""
-    if block.last - block.first < 2 or "|" not in (said := text[block.start : block.end]):
+    """Return the line of the column names of a table in a paragraph, None if it has no table."""
+    if block.last - block.first < 2 or "|" not in (paragraph_text := text[block.start : block.end]):
         return None
     line, place = block.first, block.start
-    for dashes in _DASHES.finditer(said):
+    for dashes in _DASHES.finditer(paragraph_text):
         while lines[line + 1] <= block.start + dashes.start():
             place = max(lines[line], block.start)
             line += 1

@@ -1,4 +1,4 @@
-"""What a chunker finds out about a document: its sections, and where it may be cut, best places first."""
+"""The structure of a document: its sections, and weighted places to cut it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pinakes.chunking.scale import common
 from pinakes.core.records import Int64
 
 BLOCK = 60
-"""Level of a cut between blocks (paragraphs, lists, top-level units). Lower levels lie inside of higher ones."""
+"""Level of a cut between blocks (paragraphs, lists, top-level units). Cuts inside of blocks have lower levels."""
 FENCE_LINE = 12
 SHORT_HOLE = 120
-"""A comment up to so many characters between a heading and its text is rather kept than the heading left out."""
+"""A comment of up to this many characters between a heading and its text is kept, so that the heading is, too."""
 SLIGHT_WORDS = 5
 SLIGHT_CHARS = 40
-"""Text of no more words and characters ("N/A", "No.", a link) says nothing without its heading."""
+"""Text with no more words and characters ("N/A", "No.", a link) is meaningless without its heading."""
 _SLIGHT_LOOKED_AT = 10_000
 _SLIGHT_UNCOMMENTED = 500
 
@@ -31,7 +31,7 @@ _ADDRESS = re.compile(r"\]\([^()\n]*\)|https?://\S+")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the text under the headings ``path``. ``children`` lie in order, and fill it when ``gapless``."""
+    """A part of the text under the headings ``path``. ``children`` are in order, and cover it if ``gapless``."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class Section:
 
 
 def branch(children: Sequence[Section]) -> Section:
-    """Put ``children`` under what their paths have in common."""
+    """Return a section of ``children`` under the common part of their paths."""
     if len(children) == 1:
         return children[0]
     gapless = all(child.gapless for child in children) and all(
@@ -53,7 +53,7 @@ def branch(children: Sequence[Section]) -> Section:
 
 @dataclass(slots=True)
 class Cuts:
-    """Collects the places where a text may be cut, each with its level; the highest of one place counts."""
+    """Collects cuts with their levels; the highest level of an offset counts."""
 
     found: dict[int, int] = field(default_factory=dict)
 
@@ -81,7 +81,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class OutlineEntry:
-    """A heading or a definition, and the part of the text under it, its own lines included. Levels count from 1."""
+    """A heading or a definition, and its part of the text, including its own lines. Levels count from 1."""
 
     level: int
     title: str
@@ -93,11 +93,10 @@ class OutlineEntry:
 class Outline:
     """The structure of one document.
 
-    ``glue`` are offsets where lines meet that belong together, a heading and its first paragraph;
-    ``solids`` are spans, ascending and apart, that overlap must not begin in. Where no cut helps, a text is cut between
-    sentences, lines, words; with ``lines_first`` between lines before sentences. A higher cut is taken when
-    the chunk is at least ``min_fill`` of its size by then. ``entries`` are what a table of contents has; ``contexts``
-    what chunks repeat that begin inside of them.
+    ``glue``: offsets between lines that belong together, such as a heading and its first paragraph. ``solids``: spans,
+    ascending and disjoint, in which overlap must not begin. Without usable cuts, text is cut between sentences, lines,
+    words; with ``lines_first`` between lines before sentences. A higher cut is used if the chunk has reached
+    ``min_fill`` of its size. ``entries``: the table of contents; ``contexts``: what chunks repeat.
     """
 
     root: Section
@@ -113,7 +112,7 @@ class Outline:
 
 @dataclass(slots=True)
 class Region:
-    """A heading with the text up to the next heading. ``body`` is where the heading ends; level 0 has none."""
+    """A heading with the text up to the next heading. ``body``: the end of the heading; level 0 has no heading."""
 
     level: int
     path: tuple[str, ...]
@@ -121,11 +120,11 @@ class Region:
     body: int
     end: int
     parts: list[Section] = field(default_factory=list)
-    """What is to be chunked of it."""
+    """The parts of it to chunk."""
 
 
 def regions(headings: Sequence[tuple[int, int, int, str]], end: int) -> list[Region]:
-    """Return the region before the first of ``headings``, as of ``contents``, and that of each."""
+    """Return the region before the first heading, then that of each heading; ``headings`` as in ``contents``."""
     ends = [start for start, *_ in headings] + [end]
     found = [Region(0, (), 0, 0, ends[0])]
     names = paths((level, name) for *_, level, name in headings)
@@ -135,9 +134,9 @@ def regions(headings: Sequence[tuple[int, int, int, str]], end: int) -> list[Reg
 
 
 def contents(headings: Sequence[tuple[int, int, int, str]], end: int) -> tuple[OutlineEntry, ...]:
-    """Return an entry for each (start, where its line ends, level, name) of a text that ends at ``end``.
+    """Return an entry for each (start, end of its line, level, name) of a text that ends at ``end``.
 
-    It reaches to the next heading of its level or a lower one. Levels are made to begin with 1 and to leave none out.
+    An entry extends to the next heading of its level or above. Levels are renumbered to begin with 1 without gaps.
     """
     ends = [end] * len(headings)
     levels: list[int] = []
@@ -169,11 +168,11 @@ def sections(
     holes: Sequence[tuple[int, int]],
     fits: Callable[[int, int, tuple[str, ...]], bool] | None = None,
 ) -> tuple[Section, set[int]]:
-    """Make a tree of ``regions``, leaving ``holes`` (spans, ascending) out, and the places to glue.
+    """Return the tree of ``regions`` without ``holes`` (spans, ascending), and the offsets to glue.
 
-    A heading without text of its own goes with what follows it, at the end with what precedes. With a hole between, it
-    does where the hole is short, or where what follows says nothing without its heading and ``fits`` with all of it.
-    Else such a heading is left out: the headers of what stands under it carry its words.
+    A heading without text joins the text after it, at the end of the document the text before it. Across a hole, it
+    does so only if the hole is short, or if the text after it is meaningless without its heading and ``fits`` together
+    with it. Otherwise the heading is dropped from the text: the headers of chunks under it have its words.
     """
     glue: set[int] = set()
     lead: tuple[int, int] | None = None
@@ -198,14 +197,14 @@ def sections(
 
 
 def is_slight(text: str) -> bool:
-    """Say whether ``text`` says nothing without what stands around it: a few words besides a heading and comments."""
+    """Return whether ``text`` is meaningless by itself: only a few words besides a heading and comments."""
     if len(text) > (_SLIGHT_LOOKED_AT if "<!--" in text else _SLIGHT_UNCOMMENTED):
         return False
     parts = [part for part in _HEADING.split(_COMMENT.sub("", text)) if part.strip()]
     if len(parts) != 1:
         return not parts
-    said = _ADDRESS.sub("a", parts[0])
-    return len(said.split()) <= SLIGHT_WORDS and len(said.strip()) <= SLIGHT_CHARS
+    prose = _ADDRESS.sub("a", parts[0])
+    return len(prose.split()) <= SLIGHT_WORDS and len(prose.strip()) <= SLIGHT_CHARS
 
 
 def _bridged(
@@ -216,7 +215,7 @@ def _bridged(
     path: tuple[str, ...],
     fits: Callable[[int, int, tuple[str, ...]], bool] | None,
 ) -> bool:
-    """Say whether a heading goes with the text [start, end) although a hole is between."""
+    """Return whether a heading joins the text [start, end) across a hole."""
     if start - lead[1] <= SHORT_HOLE:
         return True
     return fits is not None and is_slight(text[start:end]) and fits(lead[0], end, path)
@@ -238,7 +237,7 @@ def _islands(
 
 
 def _tree(regions: Sequence[Region]) -> Section:
-    """Nest the regions by level; those above stand open on a stack until one of their level comes."""
+    """Nest the regions by level; open sections are on a stack until a region of their level or above follows."""
     stack: list[tuple[int, list[Section]]] = [(-1, [])]
     for region in regions:
         while stack[-1][0] >= region.level:

@@ -18,9 +18,9 @@ from pinakes.chunking.scale import Scale, common
 from pinakes.core.records import Chunk, Int64
 
 TINY_SHARE = 4
-"""A section under one part in so many of a chunk may be joined with its neighbour."""
+"""A section smaller than this fraction (1/n) of a chunk may be joined with its neighbour."""
 TAIL = 1.5
-"""What is left of a section is cut evenly once it is less than so many chunks."""
+"""The rest of a section is cut evenly once it is less than this many chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class _Chunk:
 
 
 def assemble(scale: Scale, outline: Outline) -> list[Chunk]:
-    """Cut the document of ``scale`` along ``outline``: ordinals from 0, in order, never blank."""
+    """Cut the document of ``scale`` along ``outline``: chunks in order, with ordinals from 0, never blank."""
     packer = _Packer(scale, outline)
     spans: list[tuple[int, int, tuple[str, ...]]] = []
     for chunk in packer.document():
@@ -52,10 +52,10 @@ class _Packer:
         self.order = lines_first if outline.lines_first else (prose.SENTENCE, prose.LINE)
         self.contexts = Contexts(scale, outline.contexts)
         self._least = scale.limits * (scale.sizing.min_size - 1) // scale.sizing.size
-        """What a chunk that is to be joined to its neighbours has at most."""
+        """The maximum size of a chunk that is joined with its neighbours."""
 
     def room(self, start: int, path: tuple[str, ...]) -> Int64:
-        """Return what a chunk under ``path`` from ``start`` on has left for its text beside all that it repeats."""
+        """Return the room for text in a chunk under ``path`` from ``start`` on, after header and repeated context."""
         return self.scale.room(path) - self.contexts.reserve(start, path)
 
     def chunks(self, section: Section) -> list[_Chunk]:
@@ -66,7 +66,7 @@ class _Packer:
             return self._leaf(section)
         joined: list[_Chunk] = []
         for child in section.children:
-            for chunk in self._led(joined, self.chunks(child)):
+            for chunk in self._with_slight_before(joined, self.chunks(child)):
                 both = self._join(joined[-1], chunk) if joined else None
                 if both:
                     joined[-1] = both
@@ -76,25 +76,25 @@ class _Packer:
         return [_Chunk(each.start, each.end, each.path, whole) for each in joined]
 
     def document(self) -> list[_Chunk]:
-        """Cut the document; its end, where it says nothing by itself, goes with what stands before."""
+        """Cut the document; a meaningless last chunk joins the one before it."""
         chunks = self.chunks(self.outline.root)
         if len(chunks) > 1 and self._is_slight(chunks[-1]) and chunks[-2].end == chunks[-1].start:
             slight = chunks.pop()
             first = len(chunks) - 1
-            while first and _goes_on(chunks[first - 1], chunks[first]):
+            while first and _is_same_section(chunks[first - 1], chunks[first]):
                 first -= 1
             chunks[first:] = self._leaf(Section(chunks[first].start, slight.end, chunks[first].path), slight.start)
         return chunks
 
-    def _led(self, before: list[_Chunk], chunks: list[_Chunk]) -> list[_Chunk]:
-        """Put the last chunk of ``before`` before ``chunks`` if it says nothing and does not fit elsewhere."""
+    def _with_slight_before(self, before: list[_Chunk], chunks: list[_Chunk]) -> list[_Chunk]:
+        """Join the last chunk of ``before`` with ``chunks`` if it is meaningless and does not fit elsewhere."""
         adjacent = before and chunks and before[-1].end == chunks[0].start
         if not (adjacent and self._is_slight(before[-1])):
             return chunks
         if self._join(before[-1], chunks[0]):
             return chunks
         count = 1
-        while count < len(chunks) and _goes_on(chunks[count - 1], chunks[count]):
+        while count < len(chunks) and _is_same_section(chunks[count - 1], chunks[count]):
             count += 1
         slight = before.pop()
         if before and (both := self._join(before[-1], slight)):
@@ -109,7 +109,7 @@ class _Packer:
         return not self.outline.lines_first and is_slight(self.scale.text[chunk.start : chunk.end])
 
     def settle(self, chunk: _Chunk) -> Iterator[tuple[int, int]]:
-        """Yield the chunk, cut once more where text cut inside a word has more units than it had in place."""
+        """Yield the chunk, cut again if text cut inside a word has more units by itself than in place."""
         start, end, room = chunk.start, chunk.end, self.scale.room(chunk.path)
         while not self.scale.fits_exactly(start, end, room):
             point = prose.fitting_end(self.scale, start, end, room)
@@ -131,7 +131,7 @@ class _Packer:
         return None
 
     def _leaf(self, section: Section, joint: int = -1) -> list[_Chunk]:
-        """Cut a section that is too large along its structure; not at ``joint``, where the pieces fit together."""
+        """Cut an oversized section along its structure; not at ``joint`` if the pieces around it fit together."""
         found = self._joined(list(self._divide(section.start, section.end, section.path)), section, joint)
         points = np.array([section.start, *(point for point, _ in found), section.end], np.int64)
         strengths = np.array([0, *(level for _, level in found), 0], np.int64)
@@ -159,7 +159,7 @@ class _Packer:
         return [*found[:place], *prose.divide(self.scale, start, end, room, glue, self.order), *found[place + 1 :]]
 
     def _divide(self, start: int, end: int, path: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-        """Yield (offset, level): the strongest cuts, and inside of pieces that are still too large the next."""
+        """Yield (offset, level): the strongest cuts, and within pieces that are still too large the next ones."""
         low, high = np.searchsorted(self.cuts, [start + 1, end])
         if low == high:
             order = (prose.CELL, *self.order) if self.contexts.table_at(start + 1) else self.order
@@ -179,13 +179,13 @@ class _Packer:
                 yield from self._divide(left, right, path)
 
     def _fits_here(self, start: int, end: int, path: tuple[str, ...]) -> bool:
-        """Say whether a piece fits with what it repeats; a row with one column name, before it is cut."""
+        """Return whether a piece fits with its context; a table row counts with a single column name."""
         table = self.contexts.table_at(start)
         reserve = self.contexts.one_name(table, path) if table else self.contexts.reserve(start, path)
         return self.scale.fits(start, end, self.scale.room(path) - reserve)
 
     def _pack(self, points: Int64, strengths: Int64, path: tuple[str, ...]) -> list[int]:
-        """Return where the chunks end that are made of the pieces between ``points``."""
+        """Return the ends of the chunks that are made of the pieces between ``points``."""
         before, upto = self.scale.before(points), self.scale.upto(points)
         last = len(points) - 1
         ends: list[int] = []
@@ -210,7 +210,7 @@ class _Packer:
         return spent
 
     def _overlapped(self, previous: int, start: int, end: int, path: tuple[str, ...]) -> int:
-        """Return where the chunk [start, end) begins when it repeats the last sentences or lines before it."""
+        """Return the start of the chunk [start, end) when it repeats the last sentences or lines before it."""
         if not self.scale.sizing.overlap:
             return start
         low = max(self.scale.back(start, self.scale.sizing.overlap), previous + 1)
@@ -227,18 +227,18 @@ class _Packer:
         return index >= 0 and point < self.outline.solids[index][1]
 
 
-def _goes_on(left: _Chunk, right: _Chunk) -> bool:
-    """Say whether both are pieces of one section."""
+def _is_same_section(left: _Chunk, right: _Chunk) -> bool:
+    """Return whether both are pieces of one section."""
     return left.path == right.path and left.end >= right.start and not left.whole and not right.whole
 
 
 def _best(upto: Int64, strengths: Int64, window: tuple[int, int], base: int, limit: int, min_fill: float) -> int:
-    """Return the piece to end before: of those that leave a chunk full enough the strongest, then the fullest."""
+    """Return the piece to end before: the strongest cut of those that fill the chunk enough, then the fullest."""
     near, far = window
     left = int(upto[-1]) - base
     ending = left < limit * TAIL
     target = base + left // 2 if ending else base + limit
-    full_enough = left - limit if ending else ceil(limit * min_fill)  # numpy copies all of ``upto`` for a float
+    full_enough = left - limit if ending else ceil(limit * min_fill)  # an int: for a float, numpy copies ``upto``
     low = min(max(int(upto.searchsorted(base + full_enough)), near), far)
     choices = strengths[low : far + 1]
     strongest = low + np.flatnonzero(choices == choices.max())[::-1]
@@ -246,7 +246,7 @@ def _best(upto: Int64, strengths: Int64, window: tuple[int, int], base: int, lim
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    """Leave out blank lines around text[start:end]; the first line keeps its indentation."""
+    """Return the span without blank lines around text[start:end]; the first line keeps its indentation."""
     piece = text[start:end]
     blank = piece[: len(piece) - len(piece.lstrip())]
     in_line = start > 0 and text[start - 1] != "\n"

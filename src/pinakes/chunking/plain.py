@@ -1,4 +1,4 @@
-"""Lists, tables and sections in text without marks of its own, and in reStructuredText: found line by line."""
+"""Lists, tables and sections in plain text and reStructuredText, found line by line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROW = 30
 FIRST_ROW = ROW - 5
 MAX_NESTING = 20
 MAX_HEAD_LINES = 40
-"""A table whose column names take more lines has none."""
+"""A table with more header lines has no column names."""
 
 _ITEM = re.compile(r"[ \t]*(?P<sign>[-*+•‣]|\d{1,4}[.)]|#\.)[ \t]+(?=\S)")
 _ANY_ITEM = re.compile(r"^" + _ITEM.pattern, re.MULTILINE)
@@ -33,7 +33,7 @@ _ELEMENT = re.compile(r"[ \t]*\*[ \t]+-(?:[ \t]|$)")
 
 
 def lists(scale: Scale, cuts: Cuts) -> Iterator[Context]:
-    """Allow cuts between the items of lists; yield a context for each item of several lines."""
+    """Allow cuts between list items; yield a context for each item of several lines."""
     text, open_ = scale.text, list[tuple[int, int, int]]()
     first = _ANY_ITEM.search(text)
     if first is None:
@@ -70,7 +70,7 @@ def sectioned(
     tables: Tables,
     items: Sequence[Context],
 ) -> Outline:
-    """Return the outline of a text with ``titles`` (start, where its lines end, level, name), tables and lists."""
+    """Return the outline of a text with ``titles`` (start, end of its lines, level, name), tables and lists."""
     text = scale.text
     found = regions(titles, len(text))
     root, glue = sections(text, found, ())
@@ -85,7 +85,7 @@ def sectioned(
 
 
 class Tables:
-    """Finds the tables of reStructuredText: grids, simple ones, and those written as lists or comma separated."""
+    """Finds the tables of reStructuredText: grid, simple, list and CSV tables."""
 
     def __init__(self, scale: Scale, cuts: Cuts) -> None:
         self.scale = scale
@@ -95,7 +95,7 @@ class Tables:
         self.contexts: list[Context] = []
 
     def find(self) -> None:
-        """Walk all lines once."""
+        """Scan all lines once."""
         first = _ANY_TABLE.search(self.scale.text)
         if first is None:
             return
@@ -119,7 +119,7 @@ class Tables:
             number = max(after, number + 1)
 
     def outside(self, contexts: Sequence[Context]) -> Iterator[Context]:
-        """Yield those of ``contexts`` that do not begin in a table."""
+        """Yield the ``contexts`` that do not begin in a table."""
         for context in contexts:
             index = bisect_right(self.solids, context.start, key=itemgetter(0)) - 1
             if index < 0 or self.solids[index][1] <= context.start:
@@ -198,7 +198,7 @@ class Tables:
         return last
 
     def _cells(self, first: int, last: int) -> list[str]:
-        """Return the cells of a row that is written as a list."""
+        """Return the cells of a row of a list table."""
         cells: list[str] = []
         for number in range(first, min(last, first + MAX_HEAD_LINES)):
             line = self._line(number).strip()
@@ -231,7 +231,7 @@ class Tables:
             self.contexts.append(Context(self.lines[body] - 1, end, table=table))
 
     def _rows(self, first: int, last: int, rows: Sequence[int], body: int) -> None:
-        """Allow cuts where rows begin, and none between paragraphs of a table."""
+        """Allow cuts before rows, and none between paragraphs of a table."""
         self.solids.append((self.lines[first], self.lines[last]))
         for number in range(first + 1, last):
             self.cuts.found.pop(self.lines[number], None)
@@ -240,6 +240,6 @@ class Tables:
 
 
 def _merged(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return one row of the lines of several lines of cells."""
+    """Return one row that joins the lines of multi-line cells."""
     width = max(map(len, rows), default=0)
     return [" ".join(row[column] for row in rows if column < len(row) and row[column]) for column in range(width)]

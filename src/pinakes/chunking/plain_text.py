@@ -1,4 +1,4 @@
-"""Plain text: paragraphs; lines where the text is data rather than prose."""
+"""Plain text: cut between paragraphs; between lines if the text is data rather than prose."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PARAGRAPH = re.compile(r"\n(?:[^\S\n]*\n)++")
 
 
 def outline(document: Document, scale: Scale) -> Outline:
-    """Find the paragraphs. Code, and text with a language (yaml, csv, log …), is lines, other text sentences."""
+    """Find paragraphs. Code, and text with a language (yaml, csv, log …), is cut into lines, prose into sentences."""
     cuts = Cuts()
     paragraphs(document.text, cuts)
     lines_first = document.kind == "code" or document.language is not None
@@ -23,7 +23,7 @@ def outline(document: Document, scale: Scale) -> Outline:
 
 
 def paragraphs(text: str, cuts: Cuts) -> None:
-    """Allow cuts after blank lines; before an indented paragraph less gladly, since it belongs to the one above."""
+    """Allow cuts after blank lines; at a lower level before an indented paragraph, as it belongs to the one above."""
     for match in _PARAGRAPH.finditer(text):
         indented = text[match.end() : match.end() + 1].isspace()
         cuts.add(match.end(), INDENTED if indented else BLOCK)

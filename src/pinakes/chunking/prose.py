@@ -1,4 +1,4 @@
-"""Cutting text that has no structure: between sentences, lines, words, and in need inside a word."""
+"""Cuts text without structure: between sentences, lines, words, and if necessary inside a word."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pinakes.chunking.scale import Scale
 from pinakes.core.records import Int64
 
 WORD, LINE, SENTENCE, CELL = 0, 1, 2, 3
-"""Levels of cuts, all lower than those of structure."""
+"""Levels of cuts, all below those of structure."""
 
 _SENTENCE_END = re.compile(
     r"(?<=[.!?…])(?<!\be\.g\.)(?<!\bi\.e\.)[\"'”’)\]*_`]*\s++(?![a-z])|(?<=[。！？])(?![。！？」』”’）])"
@@ -44,13 +44,13 @@ def divide(
 
 
 def edges(text: str, start: int, end: int) -> list[int]:
-    """Return where sentences and lines start inside (start, end), ascending."""
+    """Return the starts of sentences and lines inside (start, end), ascending."""
     found = {match.end() for pattern in (_SENTENCE_END, _LINE_END) for match in pattern.finditer(text, start, end)}
     return sorted(edge for edge in found if start < edge < end)
 
 
 def word_start(text: str, start: int, end: int) -> int:
-    """Return where the first whole word at or after ``start`` begins, ``end`` when there is none before it."""
+    """Return the start of the first whole word at or after ``start``, ``end`` if there is none before it."""
     if start == 0 or text[start - 1].isspace():
         return start
     found = re.compile(r"\s+").search(text, start, end)
@@ -58,7 +58,7 @@ def word_start(text: str, start: int, end: int) -> int:
 
 
 def fitting_end(scale: Scale, start: int, end: int, room: Int64) -> int:
-    """Return where to cut [start, end) so that the first piece, tokenized alone, is within ``room``."""
+    """Return the offset at which to cut [start, end) so that the first piece, tokenized alone, is within ``room``."""
     point = _soft(scale, start, scale.reach(start, end, room))
     while point > start + 1:
         excess = float((scale.count(start, point) / np.maximum(room, 1)).max())
@@ -69,7 +69,7 @@ def fitting_end(scale: Scale, start: int, end: int, room: Int64) -> int:
 
 
 def _word_cuts(scale: Scale, start: int, end: int, room: Int64) -> Iterator[int]:
-    """Yield cuts into pieces of about the same length."""
+    """Yield cuts into pieces of about equal length."""
     total = scale.count(start, end)
     share = total / np.maximum(room, 1)
     tightest = int(share.argmax())
@@ -77,7 +77,7 @@ def _word_cuts(scale: Scale, start: int, end: int, room: Int64) -> Iterator[int]
     even[tightest] = -(-total[tightest] // int(np.ceil(share[tightest])))
     length = end - start
     while not scale.fits(start, end, room):
-        # What one piece took says how far to try for the next; each try is tokenized.
+        # The size of one piece predicts that of the next; each attempt costs a tokenization.
         point = fitting_end(scale, start, min(end, start + length + length // 4 + 1), even)
         if point >= end:
             return
@@ -86,7 +86,7 @@ def _word_cuts(scale: Scale, start: int, end: int, room: Int64) -> Iterator[int]
 
 
 def _soft(scale: Scale, start: int, end: int) -> int:
-    """Move ``end`` back behind white space, or a sign that ends something, where there is one not too far back."""
+    """Return ``end`` moved back to after white space or punctuation, if there is any nearby."""
     if scale.is_safe(end):
         return end
     text = scale.text

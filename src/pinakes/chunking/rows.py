@@ -1,4 +1,4 @@
-"""Tables in plain lines, one row a line with bars between its cells, the first row of names."""
+"""Tables in plain lines: one row per line, cells separated by bars, column names in the first row."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ ROW = 30
 COMMENTS = ("#", "//", ";")
 MOST_COMMENTS = 50
 PREAMBLE_SHARE = 2
-"""A line above a table has at most one part in so many of the cells that most rows have."""
+"""A line above a table has at most this fraction (1/n) of the cells of most rows."""
 MOST_LINE_CHARS = 10_000
 FIRST_ROW = ROW - 5
-"""Names are rather parted from the first row than a row is cut."""
+"""Level of a cut after the column names: preferred to cutting a row."""
 
 
 def outline(document: Document, scale: Scale) -> Outline:
-    """Find the rows, and the names of the columns where the first rows are such."""
+    """Find the rows, and the column names if the first rows are such."""
     text = document.text
     lines = scale.line_starts.tolist()
     rows = [start for start, end in pairwise(lines) if end - start > 1 and not text[start:end].isspace()]
@@ -55,14 +55,14 @@ def outline(document: Document, scale: Scale) -> Outline:
 
 
 def _comments(text: str, rows: Sequence[int]) -> int:
-    """Return how many lines above a table are comments: they begin with a sign, and have fewer cells than it has."""
+    """Return how many lines above a table are comments: they begin with a sign, and have fewer cells."""
     lines = [text[start : start + MOST_LINE_CHARS].partition("\n")[0] for start in rows[: MOST_COMMENTS + 1]]
     count = next((at for at, line in enumerate(lines) if not line.startswith(COMMENTS)), 0)
     return count if all(line.count(" | ") < lines[count].count(" | ") for line in lines[:count]) else 0
 
 
 def _preamble(text: str, rows: Sequence[int]) -> int:
-    """Return how many lines above a table say what it is: they have far fewer cells than most of the first rows."""
+    """Return how many lines above a table describe it: they have far fewer cells than most of the first rows."""
     some = [text[start : start + MOST_LINE_CHARS].partition("\n")[0] for start in rows[: 2 * MOST_COMMENTS]]
     cells = [len(line.rstrip(" |").split(" | ")) for line in some]
     usual = Counter(cells).most_common(1)[0][0] if cells else 0
@@ -74,5 +74,5 @@ def _preamble(text: str, rows: Sequence[int]) -> int:
 
 
 def _title(text: str, start: int) -> str:
-    """Return the words of the first line above a table."""
+    """Return the text of the first line above a table."""
     return " ".join(filter(None, cells_of(text[start : start + MOST_LINE_CHARS].partition("\n")[0], edged=False)))

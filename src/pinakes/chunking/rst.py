@@ -19,7 +19,7 @@ _MARKUP = re.compile(r"\*\*|``|`_?|(?<!\w)\*|\*(?!\w)")
 
 
 def outline(document: Document, scale: Scale) -> Outline:
-    """Find titles and paragraphs. A style's level is the order in which styles first appear in the text."""
+    """Find titles and paragraphs. The level of a style is the order in which styles first appear in the text."""
     text = document.text
     cuts = Cuts()
     paragraphs(text, cuts)
@@ -36,7 +36,7 @@ def outline(document: Document, scale: Scale) -> Outline:
 
 
 def _titles(text: str, starts: list[int]) -> Iterator[tuple[int, int, str, str]]:
-    """Yield (start, end, style, name) of each title; the style is the sign under it, twice if it is above too."""
+    """Yield (start, end, style, name) of each title; the style is its underline sign, doubled if it has an overline."""
     lines = [text[start:end].rstrip() for start, end in pairwise(starts)]
     row = 0
     while row + 1 < len(lines):
@@ -53,7 +53,7 @@ def _titles(text: str, starts: list[int]) -> Iterator[tuple[int, int, str, str]]
 
 
 def _labelled(lines: list[str], row: int) -> int:
-    """Return the row where the labels, or the licence line, above a title begin."""
+    """Return the first row of the labels, or of the licence line, above a title."""
     first = row
     while row and (not lines[row - 1] or _LABEL.match(lines[row - 1])):
         row -= 1

@@ -1,4 +1,4 @@
-"""Measuring one document: its units are counted once, everything after is binary search."""
+"""Measures one document: its units are counted once; all later measurements are binary searches."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pinakes.chunking.sizing import Sizing
 from pinakes.core.records import Document, Int64
 
 HEADER_SHARE = 5
-"""A header takes at most one part in so many of a chunk."""
+"""A header takes at most this fraction (1/n) of a chunk."""
 CHARS_PER_UNIT = 32
-"""More characters than this per unit are not one chunk: tokenizers read a blob of any length as one token."""
+"""Maximum characters per unit in a chunk: tokenizers may read a blob of any length as one token."""
 MIN_CHARS = 1024
 _REMEMBERED_NAMES = 50_000
 SEPARATOR = " > "
@@ -22,13 +22,13 @@ SEPARATOR = " > "
 _SPACES = frozenset(
     "\t\n\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
-"""White space to every tokenizer. Control characters are not in it: BERT's drop them and join what they part."""
+"""White space for every tokenizer. Control characters are excluded: BERT's drops them and joins the words around."""
 
 
 class Scale:
-    """Counts units of ``document`` and makes headers. A "room" is int64 (k,): the units left in each limit.
+    """Counts the units of ``document`` and builds headers. A "room" is int64 (k,): the units left for each limit.
 
-    The k limits are the size, the model's tokens where these are not the unit, and a ceiling in characters.
+    The k limits are the size, the model's tokens if these are not the unit, and a maximum in characters.
     """
 
     def __init__(self, document: Document, sizing: Sizing) -> None:
@@ -48,25 +48,25 @@ class Scale:
         self._counts_blank = any(self._name_units(" "))
 
     def header(self, path: tuple[str, ...]) -> str:
-        """Return the context line of a chunk under the headings ``path``, "" where there is nothing to say."""
+        """Return the context line of a chunk under the headings ``path``, "" if it is empty."""
         return self._header_and_room(path)[0]
 
     def room(self, path: tuple[str, ...]) -> Int64:
-        """Return what a chunk under ``path`` has left for its text."""
+        """Return the room for text in a chunk under ``path``."""
         return self._header_and_room(path)[1]
 
     def file_line(self, line: int) -> int:
-        """Return the number in the file of a line of the text, both from 1."""
+        """Return the line number in the file for a line of the text, both from 1."""
         return self._file_lines[min(line, len(self._file_lines)) - 1] if self._file_lines else line
 
     def with_labels(self, path: tuple[str, ...], labels: Sequence[str]) -> tuple[str, int]:
-        """Return the header of a chunk under ``path`` that repeats ``labels``, and its units of the first limit."""
+        """Return the header of a chunk under ``path`` with context ``labels``, and its units of the first limit."""
         header = SEPARATOR.join([*filter(None, [self.header(path)]), *labels])
         spent = self._header_units(header) if labels else (self.limits - self.room(path)).tolist()
         return header, int(spent[0])
 
     def pieces_units(self, pieces: Iterable[str], room: Int64 | None = None) -> Int64:
-        """Return int64 (k - 1,): the units of ``pieces`` with blanks between; no further than beyond ``room``."""
+        """Return int64 (k - 1,): the units of ``pieces`` joined by spaces; stops counting once above ``room``."""
         total = np.zeros(len(self._counters), np.int64)
         for piece in pieces:
             text = f"{piece} " if self._counts_blank else piece
@@ -80,13 +80,13 @@ class Scale:
         return np.stack([*(marks.searchsorted(points) for marks in self._marks), points])
 
     def upto(self, points: Int64) -> Int64:
-        """Like ``before`` for ends of chunks, whose trailing white space is going to be trimmed."""
+        """Like ``before``, for ends of chunks, whose trailing white space will be trimmed."""
         if self._counts_blank:
             points = np.array([self._trimmed(int(point)) for point in points], np.int64)
         return self.before(points)
 
     def fits(self, start: int, end: int, room: Int64) -> bool:
-        """Say whether text[start:end] is within ``room``, as far as the whole text's units tell."""
+        """Return whether text[start:end] is within ``room``, by the units of the whole text."""
         end = max(start, self._trimmed(end)) if self._counts_blank else end
         if end - start > room[-1]:
             return False
@@ -96,11 +96,11 @@ class Scale:
         )
 
     def fits_exactly(self, start: int, end: int, room: Int64) -> bool:
-        """Say whether text[start:end] is within ``room`` when tokenized alone."""
+        """Return whether text[start:end] is within ``room`` when tokenized alone."""
         return bool((self.count(start, end) <= room).all())
 
     def count(self, start: int, end: int) -> Int64:
-        """Return int64 (k,): the units of text[start:end] as a text of its own."""
+        """Return int64 (k,): the units of text[start:end] as a separate text."""
         planned = self._planned(start, end)
         if (self.is_safe(start) and self.is_safe(end)) or end - start > self.limits[-1]:
             return planned
@@ -111,12 +111,12 @@ class Scale:
         return self._recounts[start, end]
 
     def is_safe(self, point: int) -> bool:
-        """Say whether units on both sides stay the same when the text is cut at ``point``."""
+        """Return whether the units on both sides are unchanged if the text is cut at ``point``."""
         text = self.text
         return not 0 < point < len(text) or text[point - 1] in _SPACES or text[point] in _SPACES
 
     def reach(self, start: int, end: int, room: Int64) -> int:
-        """Return the largest offset up to ``end`` that ``room`` reaches from ``start``; at least one character."""
+        """Return the largest offset up to ``end`` within ``room`` of ``start``; at least one character."""
         far = min(end, start + int(room[-1]))
         for marks, units in zip(self._marks, room, strict=False):
             last = int(marks.searchsorted(start)) + int(units)
@@ -124,14 +124,14 @@ class Scale:
         return max(far, start + 1)
 
     def back(self, point: int, units: int) -> int:
-        """Return the offset that lies ``units`` of the first limit before ``point``, 0 at least."""
+        """Return the offset that is ``units`` of the first limit before ``point``, at least 0."""
         marks = self._marks[0]
         index = int(marks.searchsorted(point)) - units
         return int(marks[index]) if 0 <= index < len(marks) else 0
 
     @cached_property
     def line_starts(self) -> Int64:
-        """int64 (lines + 1,): where each line starts, and the end of the text."""
+        """int64 (lines + 1,): the start of each line, and the end of the text."""
         if self.text.isascii():
             codes = np.frombuffer(self.text.encode(), np.uint8)
         else:
@@ -179,7 +179,7 @@ class Scale:
         return all(spent <= limit // HEADER_SHARE for spent, limit in zip(units, self.limits, strict=False))
 
     def _header_units(self, header: str) -> list[int]:
-        """Count ``header`` and its newline in each limit. Its names recur, so those are counted once."""
+        """Return the units of ``header`` and its newline for each limit. Recurring names are counted once."""
         if not header:
             return [0] * len(self._counters)
         if self._counts_blank:
@@ -209,7 +209,7 @@ def clean(name: str) -> str:
 
 
 def common(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the headings that all ``paths`` begin with."""
+    """Return the longest common prefix of all ``paths``."""
     shared: list[str] = []
     for names in zip(*paths, strict=False):
         if any(name != names[0] for name in names):

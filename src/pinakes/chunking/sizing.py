@@ -1,4 +1,4 @@
-"""How large a chunk may be, and in which unit that is counted."""
+"""The size limits of chunks, and the unit in which they are counted."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pinakes.core.records import Int64
 from pinakes.settings import ChunkingSettings
 
 USUAL_MAX_TOKENS = 512
-"""Chunks are no larger unless they are asked for: one that is about many things answers none of them well."""
+"""Default maximum size: larger chunks cover too many subjects to match any of them well."""
 
 CHARS_PER_TOKEN = 4
-"""A usual English token with its space; only the default size in chars rests on it."""
+"""Characters of a typical English token with its space; used only for the default size in chars."""
 
 _log = logging.getLogger(__name__)
 
@@ -26,14 +26,13 @@ _log = logging.getLogger(__name__)
 class Sizing:
     """The limits of one collection's chunks.
 
-    ``size`` is the largest chunk in units, its header included; ``overlap`` the units repeated from the
-    chunk before, at most half of ``size``. ``starts`` returns int64 (n,), ascending: the character offset
-    at which each unit of a text starts. Counts must add up when a text is cut at white space.
-    ``token_starts`` and ``max_tokens`` are a second limit, for units other than the model's tokens. Chunks below
-    ``min_size`` are joined to their neighbours.
+    ``size``: maximum units of a chunk, including its header; ``overlap``: units repeated from the previous chunk, at
+    most half of ``size``. ``starts`` returns int64 (n,), ascending: the character offset of each unit of a text. Counts
+    must add up when a text is cut at white space. ``token_starts`` and ``max_tokens`` are a second limit, if the units
+    are not the model's tokens. Chunks below ``min_size`` are joined to their neighbours.
 
     Raises:
-        InvalidSetting: a size below 1, or an overlap or least size that is negative or over half of it.
+        InvalidSetting: the size is below 1, or overlap or minimum size is negative or over half of the size.
     """
 
     size: int
@@ -43,7 +42,7 @@ class Sizing:
     max_tokens: int = 0
     min_size: int = 0
     names: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
-    """Units of headings counted before, in each limit: they recur in every document."""
+    """Cached units of headings for each limit: they recur in every document."""
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -61,13 +60,13 @@ class Sizing:
 
 
 def sizing_for(settings: ChunkingSettings, embedder_starts: Callable[[str], Int64], embedder_max_tokens: int) -> Sizing:
-    """Return the limits that ``settings`` ask for, within what the embedder reads.
+    """Return the limits of ``settings``, within what the embedder reads.
 
-    A size of 0 is as much as the embedder reads, but no more than ``USUAL_MAX_TOKENS``. A size in tokens above what it
-    reads is lowered to that, and logged; sizes in words and chars keep the embedder's tokens as a second limit.
+    A size of 0 means the embedder's maximum, but at most ``USUAL_MAX_TOKENS``. A size in tokens above the embedder's
+    maximum is lowered to it, and logged; sizes in words and chars keep the embedder's tokens as a second limit.
 
     Raises:
-        InvalidSetting: an overlap, or a least size, over half of the size.
+        InvalidSetting: overlap or minimum size is over half of the size.
     """
     usual = min(embedder_max_tokens, USUAL_MAX_TOKENS)
     if settings.unit == "tokens":
@@ -83,12 +82,12 @@ def sizing_for(settings: ChunkingSettings, embedder_starts: Callable[[str], Int6
 
 
 def word_starts(text: str) -> Int64:
-    """Return int64 (n,): where each run of characters other than white space starts."""
+    """Return int64 (n,): the start of each run of characters other than white space."""
     return np.fromiter((match.start() for match in re.finditer(r"\S+", text)), np.int64)
 
 
 def char_starts(text: str) -> Int64:
-    """Return int64 (len(text),): every offset."""
+    """Return int64 (len(text),): all offsets."""
     return np.arange(len(text), dtype=np.int64)
 
 

@@ -1,4 +1,4 @@
-"""The names that a piece of source code defines, read from its syntax tree."""
+"""The names that a piece of source code defines, from its syntax tree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FUNCTIONS = frozenset(
         "preproc_function_def",
     }
 )
-"""Every piece of one of these bears its name; what is defined inside of it is its own affair."""
+"""Nodes whose name is on all of their pieces; definitions inside of them are separate."""
 
 TYPES = frozenset(
     {
@@ -53,7 +53,7 @@ TYPES = frozenset(
         "union_specifier",
     }
 )
-"""The pieces of one of these stand under its name."""
+"""Nodes whose pieces are under their name."""
 
 _VALUES = frozenset(
     {
@@ -112,10 +112,10 @@ _INSIDE = frozenset(
     }
 )
 CONTAINERS = TYPES | DECLARATIONS | _INSIDE | {"type_spec"}
-"""Nodes in which further definitions may stand."""
+"""Nodes that may contain further definitions."""
 
 NOT_IN_C = frozenset({"expression_statement", "field_declaration", "field_declaration_list"})
-"""Containers that in C hold no definitions."""
+"""Containers that have no definitions in C."""
 
 _SYSTEM_CALL = re.compile(rb"(?:COMPAT_)?SYSCALL_DEFINE\d\s*\(\s*(\w+)")
 _MACRO = re.compile(rb"(?:static\s+)?(?:(?:DEFINE|DECLARE)_\w+|LIST_HEAD|TRACE_EVENT)\s*\(\s*(?:struct\s+)?(\w+)")
@@ -124,7 +124,7 @@ _MACRO_NODES = frozenset({"expression_statement", "declaration", "function_defin
 
 
 def names(node: Node, *, top_level: bool) -> list[str]:
-    """Return the names ``node`` itself defines; those of the definitions inside of it not included."""
+    """Return the names that ``node`` itself defines, without those of definitions inside of it."""
     kind = node.type
     if kind in _MACRO_NODES and (found := _macro(node)):
         return found
@@ -144,7 +144,7 @@ def names(node: Node, *, top_level: bool) -> list[str]:
 
 
 def is_defining(node: Node) -> bool:
-    """Say whether ``node`` stands for a type with a body, rather than for a mention of it."""
+    """Return whether ``node`` is a type with a body, rather than a mention of it."""
     return node.type in TYPES and node.child_by_field_name("body") is not None
 
 
@@ -158,7 +158,7 @@ def _type_name(node: Node) -> list[str]:
 
 
 def _declared(node: Node, *, top_level: bool) -> list[str]:
-    """Return the variables or types of a C declaration; a prototype or an extern declares but defines nothing."""
+    """Return the variables or types of a C declaration; a prototype or an extern defines nothing."""
     if not top_level or any(child.type == "ERROR" or child.text == b"extern" for child in node.children):
         return []
     found = []
@@ -184,7 +184,7 @@ def _is_prototype(declarator: Node) -> bool:
 
 
 def _innermost(node: Node) -> Node:
-    """Follow a C declarator, or a qualified name, down to the name itself."""
+    """Return the name inside of a C declarator or a qualified name."""
     for _ in range(32):
         inner = node.child_by_field_name("declarator")
         if inner is None and node.type in ("qualified_identifier", "template_function", "template_type"):

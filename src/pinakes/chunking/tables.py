@@ -1,4 +1,4 @@
-"""Column names of a table: one or several rows of them, and which columns stand in a part of the table."""
+"""Column names of tables: header rows, and which columns a part of a table has."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pinakes.core.records import Int64
 MAX_NAME_CHARS = 100
 _MAX_HEAD_CHARS = 100_000
 MAX_HEAD_ROWS = 3
-"""More rows of column names are not looked for."""
+"""The maximum number of header rows."""
 
 _BAR = re.compile(r"(?<!\\)\|")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,200})\]\([^()\s]{0,500}\)")
@@ -29,10 +29,10 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 class Table:
-    """The columns of a table whose rows are the lines of ``scale.text`` in [body, end), cells parted by bars.
+    """The columns of a table whose rows are the lines of ``scale.text`` in [body, end), with cells separated by bars.
 
-    ``names`` are those of its columns from the left, "" where one has none. ``edged``: a row may begin with a bar. Not
-    ``barred``: cells are parted otherwise, and nothing is known of them.
+    ``names``: of its columns from the left, "" if a column has none. ``edged``: a row may begin with a bar. Not
+    ``barred``: cells are separated differently, and their columns are unknown.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Table:
         self._end = end
 
     def names_in(self, start: int, end: int) -> list[str]:
-        """Return the names of the columns that have text in [start, end), from the left."""
+        """Return the names of the columns with text in [start, end), from the left."""
         if not self._barred:
             return list(self.names)
         text = self._scale.text
@@ -60,7 +60,7 @@ class Table:
         return [self.names[column] for column in sorted(found) if 0 <= column < len(self.names)]
 
     def key_at(self, point: int) -> str:
-        """Return the first cell of the row that ``point`` cuts, "" where it cuts none or the cell itself."""
+        """Return the first cell of the row that ``point`` is in, "" if it is in no row, or in that cell."""
         if not self._barred:
             return ""
         row = self._row(point)
@@ -75,7 +75,7 @@ class Table:
         return max(self.body, int(lines[int(lines.searchsorted(point, "right")) - 1]))
 
     def _column(self, point: int) -> int:
-        """Return the column of the cell that begins at, or holds, ``point``."""
+        """Return the column of the cell that begins at, or contains, ``point``."""
         row = self._row(point)
         bars = int(self._bars.searchsorted(point)) - int(self._bars.searchsorted(row))
         return bars - 1 if self._has_edge(row) else bars
@@ -90,7 +90,7 @@ class Table:
 
 
 def cells_of(line: str, *, edged: bool = True) -> list[str]:
-    """Return the cells of a row that is parted by bars, as names; with ``edged`` it may begin and end with one."""
+    """Return the cells of a row separated by bars, as names; with ``edged``, bars at both ends are ignored."""
     if edged:
         line = line.strip()
         line = line[1:] if line.startswith("|") else line
@@ -99,8 +99,8 @@ def cells_of(line: str, *, edged: bool = True) -> list[str]:
 
 
 def separated_names(lines: Iterable[str], delimiter: str = ",") -> list[list[str]]:
-    """Return the cells of lines with a ``delimiter``, as names; of the longest lines those of the beginning."""
-    # ``csv`` refuses stray carriage returns and longer cells.
+    """Return the cells of lines with a ``delimiter``, as names; very long lines are cut."""
+    # ``csv`` rejects carriage returns and longer cells.
     looked_at = [line[:_MAX_HEAD_CHARS].replace("\r", " ") for line in lines]
     return [
         [name_of(cell) for cell in row] for row in csv.reader(looked_at, delimiter=delimiter, skipinitialspace=True)
@@ -108,7 +108,7 @@ def separated_names(lines: Iterable[str], delimiter: str = ",") -> list[list[str
 
 
 def name_of(cell: str) -> str:
-    """Return the words of a cell without marks, shortened where they are many."""
+    """Return the text of a cell without markup, shortened if it is long."""
     cell = cell[: 10 * MAX_NAME_CHARS]
     if _MARKED.search(cell):
         cell = _MARKS.sub(" ", _LINK.sub(r"\1", cell)).replace("\\|", "|")
@@ -117,19 +117,19 @@ def name_of(cell: str) -> str:
 
 
 def caption_in(paragraph: str) -> str:
-    """Return the caption of a table that ``paragraph`` stands right before, "" where it is only prose."""
-    said = name_of(paragraph) if len(paragraph) <= 2 * MAX_NAME_CHARS else ""
-    if not said:
+    """Return the caption of the table that follows ``paragraph``, "" if the paragraph is prose."""
+    words = name_of(paragraph) if len(paragraph) <= 2 * MAX_NAME_CHARS else ""
+    if not words:
         last = clean(paragraph[-2 * MAX_NAME_CHARS :])
         return _SENTENCE_END.split(last)[-1].strip("*_: ") if last.endswith(":") else ""
-    return said.strip("*_: ") if _CAPTION.match(said) or not said.endswith((".", "!", "?")) else ""
+    return words.strip("*_: ") if _CAPTION.match(words) or not words.endswith((".", "!", "?")) else ""
 
 
 def head_rows(rows: Sequence[Sequence[str]]) -> int:
-    """Return how many of the first ``rows`` are column names, the first of them for certain.
+    """Return how many of the first ``rows`` are header rows; the first one must be.
 
-    A further row is, where the one above says less than a name for each column (a name over several columns, in cells
-    that are empty or the same; or none at all), and it says the rest: other words, no figures.
+    A further row is one if the row above has no name for each column (a name over several columns, in cells that are
+    empty or equal; or none at all), and it has the rest: other words, no figures.
     """
     count = 1
     while count < min(len(rows), MAX_HEAD_ROWS + 1) and _continues(rows[count - 1], rows[count]):
@@ -138,7 +138,7 @@ def head_rows(rows: Sequence[Sequence[str]]) -> int:
 
 
 def is_lacking(names: Sequence[str]) -> bool:
-    """Say whether a row of column names has not a name of its own for each column."""
+    """Return whether a header row lacks a separate name for some column."""
     return not all(names) or any(left == right for left, right in pairwise(names))
 
 
@@ -159,7 +159,7 @@ def combined(rows: Sequence[Sequence[str]]) -> tuple[str, list[str]]:
 
 
 def is_head(first: Sequence[str], second: Sequence[str] | None) -> bool:
-    """Say whether the ``first`` row of a table without marks is column names: not where it is figures like others."""
+    """Return whether the ``first`` row of a table without markup has column names, rather than figures like others."""
     figures = [bool(_NUMBER.fullmatch(cell)) for cell in first]
     if not any(figures) or second is None:
         return bool(any(first)) and not all(figures)
@@ -182,13 +182,13 @@ def _continues(above: Sequence[str], row: Sequence[str]) -> bool:
     grouped = _grouped(above)
     if not any(grouped):
         return False
-    said = [cell for cell, shared in zip(row, grouped, strict=False) if shared]
+    words = [cell for cell, shared in zip(row, grouped, strict=False) if shared]
     rest = [(cell, name) for cell, name, shared in zip(row, above, grouped, strict=False) if not shared]
-    return all(said) and len(set(said)) > 1 and all(not cell or cell == name for cell, name in rest)
+    return all(words) and len(set(words)) > 1 and all(not cell or cell == name for cell, name in rest)
 
 
 def _grouped(row: Sequence[str]) -> list[bool]:
-    """Say for each cell whether it is one of several under one name: the same as its neighbour, or followed by none."""
+    """Return for each cell whether it shares a name with others: it equals its neighbour, or an empty cell follows."""
     same = [bool(left) and (right in (left, "")) for left, right in pairwise(row)]
     grouped = [False] * len(row)
     open_ = False
@@ -200,7 +200,7 @@ def _grouped(row: Sequence[str]) -> list[bool]:
 
 
 def _filled(row: Sequence[str], below: Sequence[str]) -> list[str]:
-    """Write a name over several columns into each of them, where the row ``below`` has one."""
+    """Return ``row`` with names over several columns repeated in each, if the row ``below`` has a name there."""
     filled: list[str] = []
     for place, cell in enumerate(row):
         spanned = not cell and place > 0 and place < len(below) and bool(below[place])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from pinakes.cli.progress import progress
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
 from pinakes.core.errors import InvalidInput
@@ -89,6 +90,19 @@ def rename(session: Session, name: _Name, new: _NewName) -> None:
     _tell(session, record, f"{name}: called {record.name} now")
 
 
+def move(
+    session: Session,
+    name: _Name,
+    engine: Annotated[str, typer.Option("--engine", metavar="ENGINE", help="Where to: as `index.engine`.")],
+) -> None:
+    """Move the index of a collection to another engine while it answers; nothing is embedded again."""
+    with session.library() as library, progress(session.screen) as show:
+        for event in library.collecting.move(name, engine):
+            show(printable(f"{name}: building the index"), event.done, event.total)
+        record = library.collection(name)
+    _tell(session, record, f"{record.name}: its index is in {engine} now")
+
+
 def copy(session: Session, name: _Name, new: _NewName) -> None:
     """Make a collection that holds the same; nothing is embedded again."""
     with session.library() as library:
@@ -147,6 +161,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "configure": configure,
     "rename": rename,
     "copy": copy,
+    "move": move,
     "delete": delete,
     "remove-source": remove_source,
     "stats": stats,

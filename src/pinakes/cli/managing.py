@@ -110,7 +110,8 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
     stored = sum(int(value) for name, value in index.items() if name.endswith("_bytes"))
     search = f", {index['vector_search']}" if "vector_search" in index else ""
     if "problem" in index:
-        screen.show(printable(f"  index    {index['engine']}: not usable. {index['problem']}"))
+        usable = "usable in part" if {"keyword_chunks", "vectors"}.intersection(index) else "not usable"
+        screen.show(printable(f"  index    {index['engine']}: {usable}. {index['problem']}"))
     else:
         screen.show(
             f"  index    {index.get('engine')}: {index.get('keyword_chunks', 0):,} by words, "

@@ -1,1 +1,1 @@
-"""Records, errors, ports and filters that all else is made of. No input or output, nothing heavy."""
+"""Records, errors, ports and filters on which every other package depends. No I/O, no heavy imports."""

@@ -1,4 +1,4 @@
-"""Who is asking: known to everything that one call does, so that it can be allowed, recorded and named in histories."""
+"""The caller of an operation, known to everything that runs for it: for access control, the audit log and histories."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Final, Literal, TypeAlias
 from pinakes.core.errors import InvalidInput, Refused
 
 Scope: TypeAlias = Literal["read", "write", "admin"]
-"""What a caller may do. Who may write may read, who may administer may do both."""
+"""The rights of a caller. "admin" implies "write", and "write" implies "read"."""
 
 Interface: TypeAlias = Literal["python", "cli", "http", "mcp", "websocket", "watch", "schedule"]
 
 SESSION_HEADER: Final = "X-Session-Id"
-"""Where a client of the HTTP interfaces says which of its requests belong together."""
+"""Header in which a client of the HTTP interfaces names its session, so that its requests can be grouped."""
 
 KEY_VARIABLE: Final = "PINAKES_KEY"
-"""The variable of the environment that holds the key for servers elsewhere. It is no setting: files never hold keys."""
+"""Environment variable with the key for remote servers. It is not a setting, because files never contain keys."""
 
 _IMPLIED: dict[Scope, frozenset[Scope]] = {
     "read": frozenset({"read"}),
@@ -31,9 +31,9 @@ _IMPLIED: dict[Scope, frozenset[Scope]] = {
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One who calls: ``name`` is that of a key, or "local" where none is needed; ``session`` is what the client says.
+    """A caller: ``name`` is that of its key, or "local" if no key is needed; ``session`` is sent by the client.
 
-    ``collections`` are those it may use, None = all.
+    ``collections``: those that the caller may use; None = all.
     """
 
     name: str = "local"
@@ -44,24 +44,24 @@ class Caller:
 
     @property
     def label(self) -> str:
-        """What histories call it: "local (cli)"."""
+        """The name in histories, such as "local (cli)"."""
         return f"{self.name} ({self.interface})"
 
     def check(self, scope: Scope) -> None:
-        """Let only those pass who have ``scope``.
+        """Check that this caller has ``scope``.
 
         Raises:
-            Refused: this caller has not.
+            Refused: the caller does not have ``scope``.
         """
         if not self.may(scope):
             raise Refused(f"{self.name!r} may not {scope}: its key is for {self.scope!r}.", hint="Use another key.")
 
     def may(self, scope: Scope) -> bool:
-        """Say whether this caller has ``scope``."""
+        """Return whether this caller has ``scope``."""
         return scope in _IMPLIED[self.scope]
 
     def sees(self, collection: str) -> bool:
-        """Say whether this caller may use a collection; names are composed (NFC)."""
+        """Return whether this caller may use a collection; names are composed (NFC)."""
         return self.collections is None or collection in self.collections
 
 
@@ -76,7 +76,7 @@ def current() -> Caller:
 
 @contextmanager
 def calling(caller: Caller) -> Iterator[Caller]:
-    """Let ``caller`` be who asks within the block; threads it starts do not know unless they are given the context."""
+    """Make ``caller`` the current one within the block; new threads do not inherit it unless given the context."""
     token = _current.set(caller)
     try:
         yield caller
@@ -85,10 +85,10 @@ def calling(caller: Caller) -> Iterator[Caller]:
 
 
 def shown_key() -> dict[str, str]:
-    """Return the header by which this process shows its key to a server elsewhere; none where it has no key.
+    """Return the HTTP header with this process's key for remote servers; empty if it has no key.
 
     Raises:
-        InvalidInput: the variable of the environment holds what is no key.
+        InvalidInput: the value of the environment variable is not a key.
     """
     key = os.environ.get(KEY_VARIABLE, "").strip()
     if not key:

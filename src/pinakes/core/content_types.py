@@ -1,4 +1,4 @@
-"""What a file is there for: source code, documentation or configuration, told from its kind and name."""
+"""The content type of a file: source code, documentation or configuration, derived from its kind and name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ContentType: TypeAlias = Literal["source_file", "documentation", "config"]
 CONTENT_TYPES: Final[tuple[ContentType, ...]] = ("source_file", "documentation", "config")
 
 FIELD: Final = "content_type"
-"""The metadata field by which documents are filtered; metadata of its own may state it, too."""
+"""The metadata field used in filters; a document's own metadata may set it."""
 
 _CONFIG_EXTENSIONS = (
     "bazel|bzl|cfg|cmake|conf|config|csproj|gradle|hcl|ini|json|kconfig|mak|mk|pom|properties|tf|tfvars|toml|ya?ml"
@@ -26,7 +26,7 @@ _CONFIG = re.compile(
 
 
 def content_type(kind: DocumentKind | str, path: str, stated: JSON = None) -> ContentType:
-    """Return what a document of this ``kind`` at ``path`` is; ``stated``, where it is one of them, wins."""
+    """Return the content type of a document of this ``kind`` at ``path``; a valid ``stated`` type takes precedence."""
     if stated in CONTENT_TYPES:
         return CONTENT_TYPES[CONTENT_TYPES.index(stated)]
     if _CONFIG.fullmatch(path):

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, as one tree.
+"""All errors of Pinakes, as one class hierarchy.
 
 ::
 
@@ -8,37 +8,38 @@
     │   ├── InvalidFilter       … as a filter
     │   ├── QueryTooLong        … as a query
     │   ├── InvalidSetting      … as a setting
-    │   └── WouldRemove         … unless it is said that documents are to be removed
+    │   └── WouldRemove         … because it would remove documents without confirmation
     ├── NotFound                the named thing does not exist
-    ├── Conflict                it is not as the caller takes it to be: somebody else changed it
-    ├── Refused                 exists, but is outside what is allowed
-    │   └── Unauthorized        … and nobody knows who asks: no valid key was shown
+    ├── Conflict                the object is not in the expected state: somebody else changed it
+    ├── Refused                 the object exists, but access is not allowed
+    │   └── Unauthorized        … because the caller gave no valid key
     ├── Unreadable              a file or document that cannot be read as what it claims to be
     │   ├── Empty               … because there is nothing in it
     │   ├── Locked              … because no known password opens it
     │   ├── NoText              … because no text can be found on its pages
-    │   │   └── NeedsOcr        … which are pictures that nobody was asked to recognise
+    │   │   └── NeedsOcr        … because they are pictures, and OCR is off
     │   ├── Binary              … because it is not text in any format we read
     │   └── TooLarge            … because it exceeds a limit
-    ├── SourceError             a folder or repository that cannot be reached
-    ├── ModelUnavailable        a model's files are not there, or its endpoint does not answer
-    │   ├── ModelCorrupt        … or are not what they should be
-    │   ├── NotConfigured       … or the settings name none
-    │   └── TooCostly           … or asking it costs more than is spent unasked
+    ├── SourceError             a folder or repository cannot be reached
+    ├── ModelUnavailable        a model's files are missing, or its endpoint does not answer
+    │   ├── ModelCorrupt        … or the files are corrupt
+    │   ├── NotConfigured       … or the settings name no model
+    │   └── TooCostly           … or its use costs more than is allowed without confirmation
     ├── ModelMismatch           the collection was embedded by another model
     ├── IndexCorrupt            a derived index cannot be used; it can be rebuilt
     ├── IndexTooNew             a newer Pinakes built the index; it is left alone
+    ├── IndexUnavailable        the server that keeps an index does not answer, or refuses to
     ├── CatalogueCorrupt        the catalogue itself is damaged
-    ├── Busy                    another process holds what this one needs, or its time was up before it was done
-    │   └── RateLimited         … or so much was asked that the rest has to wait
+    ├── Busy                    another process holds what this one needs, or the time limit was exceeded
+    │   └── RateLimited         … or there were too many requests
     ├── StorageFull             the disk is full
     ├── ServerUnreachable       a remote Pinakes does not answer
-    ├── BelowBaseline           figures of an evaluation fell below what was agreed
+    ├── BelowBaseline           metrics of an evaluation fell below the agreed baseline
     ├── MissingExtra            an optional dependency is not installed
-    └── PluginBroken            a part from another package cannot be used
+    └── PluginBroken            a plug-in cannot be used
 
 Every error says what happened and with which value (``message``), and what to do next (``hint``).
-``STATUS`` maps each to its HTTP status and process exit code; no other place does.
+``STATUS`` maps each to its HTTP status and process exit code; nothing else does.
 """
 
 from __future__ import annotations
@@ -51,14 +52,14 @@ from typing import Any, ClassVar
 from pinakes.core.installation import install_command
 
 NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
-"""What the system answers when a disk, a quota or the largest file size is used up."""
+"""The ``errno`` values for a full disk, an exhausted quota and the maximum file size."""
 
 NO_DESCRIPTORS = frozenset((errno.EMFILE, errno.ENFILE))
-"""What the system answers when a process, or the machine, has as many files open as it may."""
+"""The ``errno`` values for too many open files, of the process or the system."""
 
 
 _MOST_CHARS, _MOST_ID_CHARS = 2000, 500
-"""Of a longer message, hint or id so much is told: it quotes what somebody sent."""
+"""Maximum characters of messages, hints and ids; longer ones are cut, because they quote input."""
 
 
 def _told(text: str, most: int = _MOST_CHARS) -> str:
@@ -81,12 +82,12 @@ class PinakesError(Exception):
 
     @property
     def details(self) -> dict[str, Any]:
-        """What interfaces tell beside the code and the message."""
+        """Fields that interfaces add to the code and the message."""
         return {"hint": self.hint, "retryable": self.retryable, **self.not_found}
 
     @property
     def not_found(self) -> dict[str, Any]:
-        """Ids of documents that there are not, as a field of answers."""
+        """Ids of documents that do not exist, as a field of answers."""
         return {}
 
 
@@ -109,7 +110,7 @@ class InvalidFilter(InvalidInput):
 
 
 class QueryTooLong(InvalidInput):
-    """A query with more characters than are searched for."""
+    """A query over the maximum number of characters."""
 
     code = "QUERY_TOO_LONG"
 
@@ -121,13 +122,13 @@ class InvalidSetting(InvalidInput):
 
 
 class WouldRemove(InvalidInput):
-    """What was asked for removes documents, and nobody said that it is to."""
+    """The operation would remove documents, and the caller did not confirm that."""
 
     code = "WOULD_REMOVE"
 
 
 class NotFound(PinakesError):
-    """The named thing does not exist. ``ids`` are those of documents that do not, where it is about such."""
+    """The named thing does not exist. ``ids``: the document ids that do not exist, if the error is about documents."""
 
     code = "NOT_FOUND"
 
@@ -137,24 +138,24 @@ class NotFound(PinakesError):
 
     @property
     def not_found(self) -> dict[str, Any]:
-        """``ids`` as a field of answers, none where there are none."""
+        """``ids`` as a field of answers; empty if there are none."""
         return {"not_found": list(self.ids)} if self.ids else {}
 
 
 class Conflict(PinakesError):
-    """The thing is not as the caller takes it to be: somebody else changed it."""
+    """The object is not in the state that the caller expects: somebody else changed it."""
 
     code = "CONFLICT"
 
 
 class Refused(PinakesError):
-    """The thing exists but is outside what is allowed."""
+    """The object exists, but access is not allowed."""
 
     code = "REFUSED"
 
 
 class Unauthorized(Refused):
-    """Nobody knows who asks: no valid key was shown."""
+    """The caller is unknown: it gave no valid key."""
 
     code = "UNAUTHORIZED"
 
@@ -184,7 +185,7 @@ class NoText(Unreadable):
 
 
 class NeedsOcr(NoText):
-    """A file whose pages are pictures, which nobody was asked to recognise."""
+    """A file whose pages are pictures, while OCR is off."""
 
     code = "NEEDS_OCR"
 
@@ -202,23 +203,23 @@ class TooLarge(Unreadable):
 
 
 class SourceError(PinakesError):
-    """A folder or repository that cannot be reached."""
+    """A folder or repository cannot be reached."""
 
     code = "SOURCE_ERROR"
     retryable = True
 
 
 class ModelUnavailable(PinakesError):
-    """A model's files are not there, or its endpoint does not answer."""
+    """A model's files are missing, or its endpoint does not answer."""
 
     code = "MODEL_UNAVAILABLE"
     retryable = True
 
     def __init__(self, message: str, *, hint: str = "", status: int | None = None, wait_s: float | None = None) -> None:
-        """Keep what a server said.
+        """Store the server's answer.
 
-        ``status``: what it answered, 0 where none could be reached, None where none was asked or the answer was of no
-        use. ``wait_s``: when it wants to be asked again, in seconds from then; None where it did not say.
+        ``status``: HTTP status of the answer; 0 if no server could be reached, None if none was asked or the answer was
+        unusable. ``wait_s``: delay in seconds after which the server wants to be asked again; None if it gave none.
         """
         super().__init__(message, hint=hint)
         self.status = status
@@ -226,20 +227,20 @@ class ModelUnavailable(PinakesError):
 
 
 class ModelCorrupt(ModelUnavailable):
-    """A model's files are not what they should be."""
+    """A model's files are corrupt."""
 
     code = "MODEL_CORRUPT"
 
 
 class NotConfigured(ModelUnavailable):
-    """A model that the settings do not name, or whose key is not there."""
+    """The settings name no model, or its key is missing."""
 
     code = "NOT_CONFIGURED"
     retryable = False
 
 
 class TooCostly(ModelUnavailable):
-    """Asking a model costs more than is spent unasked."""
+    """The use of a model costs more than is allowed without confirmation."""
 
     code = "TOO_COSTLY"
     retryable = False
@@ -258,9 +259,16 @@ class IndexCorrupt(PinakesError):
 
 
 class IndexTooNew(PinakesError):
-    """A newer Pinakes built the index. It is not rebuilt: that would take it from the newer one."""
+    """A newer Pinakes built the index. It is not rebuilt, since the newer version could not use it any more."""
 
     code = "INDEX_TOO_NEW"
+
+
+class IndexUnavailable(PinakesError):
+    """The server that keeps an index does not answer, or refuses to."""
+
+    code = "INDEX_UNAVAILABLE"
+    retryable = True
 
 
 class CatalogueCorrupt(PinakesError):
@@ -270,14 +278,14 @@ class CatalogueCorrupt(PinakesError):
 
 
 class Busy(PinakesError):
-    """Another process holds what this one needs, or the time of a call was up before it was done."""
+    """Another process holds what this one needs, or a call exceeded its time limit."""
 
     code = "BUSY"
     retryable = True
 
 
 class RateLimited(Busy):
-    """Too much was asked in a short time. ``wait_s``: when to ask again, in seconds from now."""
+    """Too many requests in a short time. ``wait_s``: delay in seconds before the next request."""
 
     code = "RATE_LIMITED"
 
@@ -301,7 +309,7 @@ class ServerUnreachable(PinakesError):
 
 
 class BelowBaseline(PinakesError):
-    """Figures of an evaluation fell below what was agreed."""
+    """Metrics of an evaluation fell below the agreed baseline."""
 
     code = "BELOW_BASELINE"
 
@@ -316,7 +324,7 @@ class MissingExtra(PinakesError):
 
 
 class PluginBroken(PinakesError):
-    """A part that another package offers cannot be loaded, fails, or has the name of another."""
+    """A plug-in cannot be loaded, fails, or has a name that is taken."""
 
     code = "PLUGIN_BROKEN"
 
@@ -336,6 +344,7 @@ STATUS: dict[type[PinakesError], tuple[int, int]] = {
     ModelMismatch: (409, 7),
     IndexCorrupt: (503, 8),
     IndexTooNew: (503, 8),
+    IndexUnavailable: (503, 8),
     CatalogueCorrupt: (500, 8),
     Busy: (503, 9),
     RateLimited: (429, 9),
@@ -347,39 +356,39 @@ STATUS: dict[type[PinakesError], tuple[int, int]] = {
 
 
 def http_status(error: PinakesError) -> int:
-    """Return the HTTP status for ``error``: that of the nearest class in ``STATUS``."""
+    """Return the HTTP status of ``error``: that of its nearest class in ``STATUS``."""
     return _nearest(error)[0]
 
 
 def worded(error: BaseException) -> str:
-    """Return ``error`` as "Type: message"; of a database's error what its driver says, without statement and values."""
+    """Return ``error`` as "Type: message"; for a database error the driver's message, without statement and values."""
     said = getattr(error, "orig", None)
     return f"{type(error).__name__}: {error if said is None else said}"
 
 
 def exit_code(error: PinakesError | type[PinakesError]) -> int:
-    """Return the process exit code for ``error`` or its kind: that of the nearest class in ``STATUS``."""
+    """Return the process exit code of ``error`` or its class: that of the nearest class in ``STATUS``."""
     return _nearest(error)[1]
 
 
 def codes() -> list[str]:
-    """Return the codes that errors have."""
+    """Return the codes of all error classes, sorted."""
     kinds: list[type[PinakesError]] = [PinakesError]
-    for kind in kinds:  # which grows by what is below
+    for kind in kinds:  # the list grows in the loop
         kinds += (one for one in kind.__subclasses__() if one.__module__ == __name__)
     return sorted({kind.code for kind in kinds})
 
 
 def kind_of(code: object) -> type[PinakesError]:
-    """Return the kind of error that has this ``code``; ``PinakesError`` where there is none."""
+    """Return the error class with this ``code``; ``PinakesError`` if there is none."""
     kinds: list[type[PinakesError]] = [PinakesError]
-    for kind in kinds:  # which grows by what is below
+    for kind in kinds:  # the list grows in the loop
         kinds += kind.__subclasses__()
     return next((kind for kind in kinds if kind.code == code), PinakesError)
 
 
 def no_descriptors() -> Busy:
-    """Return the error that tells of too many open files."""
+    """Return the error for too many open files."""
     return Busy(
         "No further file can be opened: this process has as many files and connections open as it may.",
         hint="Try again in a moment. `ulimit -n` raises the limit.",
@@ -388,7 +397,7 @@ def no_descriptors() -> Busy:
 
 @contextmanager
 def storing(what: str) -> Iterator[None]:
-    """Turn the system's refusal to write ``what`` into ``StorageFull``, keeping the cause."""
+    """Turn an ``OSError`` while writing ``what`` into ``StorageFull``, or into ``Busy`` for too many open files."""
     try:
         yield
     except OSError as error:

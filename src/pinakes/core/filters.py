@@ -1,14 +1,14 @@
-"""The filter language: parse what a caller wrote, check it, match it against metadata.
+"""The filter language: parse a caller's filter, check it, and match it against metadata.
 
 ============================================  =====================================================
 ``{"sig_name": "sig-auth"}``                  equals (text without regard to case)
-``{"status": ["alpha", "beta"]}``             equals any of these; ``in`` and ``any`` say the same
-``{"status": {"ne": ["draft", "old"]}}``      equals none of these; also where the field is missing
-``{"created": {"gte": "2020", "lt": 2024}}``  lies between: ``gte`` or ``gt``, ``lte`` or ``lt``, one end suffices
+``{"status": ["alpha", "beta"]}``             equals any of these; same as ``in`` and ``any``
+``{"status": {"ne": ["draft", "old"]}}``      equals none of these; also if the field is missing
+``{"created": {"gte": "2020", "lt": 2024}}``  is in the range: ``gte`` or ``gt``, ``lte`` or ``lt``, one end suffices
 ``{"path": {"glob": "mm/**/*.c"}}``           matches the pattern, as in .gitignore
-``{"path": "mm/*.c"}``                        the same, unless there is a path called so (``*``, ``?``, ``[``)
-``{"path": "docs/"}``                         what is in this folder
-``{"file_type": ".md"}``                      what ``md`` means: with and without its dot
+``{"path": "mm/*.c"}``                        the same, unless a path has that literal name (``*``, ``?``, ``[``)
+``{"path": "docs/"}``                         is in this folder
+``{"file_type": ".md"}``                      same as ``md``: with and without the dot
 ``{"tags": ["draft", "howto"]}``              has any of these tags
 ============================================  =====================================================
 
@@ -43,7 +43,7 @@ COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "<": operator.lt,
 }
 FILE_TYPES: Final = frozenset(("file_type", "file_extension", "extension"))
-"""Fields that hold the extension of a file, some with its dot and some without: either is meant by both."""
+"""Fields that hold a file extension, some with the dot and some without: a value matches both forms."""
 
 _EXAMPLE = 'Write for example {"status": "beta"}, {"number": {"gte": 100}} or {"path": {"glob": "docs/**"}}.'
 _WORD = re.compile(r"\s*([^=<>]*?[^=<>!\s])\s*(!=|>=|<=|==?|>|<)(?![=<>])(.*)", re.DOTALL)
@@ -57,14 +57,14 @@ MAX_CONDITIONS = 50
 MAX_VALUES = 1000
 MAX_PATTERNS = 100
 MAX_VALUE_CHARS = 4096
-"""Longer values of metadata, descriptions for instance, are not there for filters."""
+"""Maximum characters of a metadata value for filters; longer ones, such as descriptions, cannot be filtered."""
 
 
 def parse(filters: Mapping[str, JSON] | None) -> Filter:
-    """Return the conditions that ``filters`` states.
+    """Return the conditions in ``filters``.
 
     Raises:
-        InvalidFilter: a field name or value that cannot be used.
+        InvalidFilter: a field name or value is not usable.
     """
     if not filters:
         return ()
@@ -75,12 +75,12 @@ def parse(filters: Mapping[str, JSON] | None) -> Filter:
 
 
 def parse_words(words: Iterable[str]) -> Filter:
-    """Return the conditions of command line words.
+    """Return the conditions in command line words.
 
     ``name=value``, ``name=a,b``, ``name!=value``, ``name>=1``, ``name>1``, ``name<=9``, ``name<9``.
 
     Raises:
-        InvalidFilter: a word of another form, or values that cannot be used.
+        InvalidFilter: a word has another form, or values are not usable.
     """
     merged: dict[str, dict[str, JSON]] = {}
     for word in words:
@@ -96,7 +96,7 @@ def parse_words(words: Iterable[str]) -> Filter:
 
 
 def match(filter_: Filter, metadata: Mapping[str, JSON]) -> bool:
-    """Say whether ``metadata`` meets every condition. The reference for all engines."""
+    """Return whether ``metadata`` meets every condition. The reference for all engines."""
     fields: dict[str, list[JSON]] = {}
     for name, value in flatten(metadata):
         fields.setdefault(name, []).append(value)
@@ -110,17 +110,17 @@ def flatten(metadata: Mapping[str, JSON]) -> Iterator[tuple[str, JSON]]:
 
 
 def normal_name(name: str) -> str:
-    """Return a field name as it is compared."""
+    """Return the normal form of a field name, used for comparison."""
     return name.strip().casefold().replace("-", "_").replace(" ", "_")
 
 
 def normal_text(value: JSON) -> str:
-    """Return a plain value as it is compared for equality."""
+    """Return the normal form of a scalar value, used for tests of equality."""
     return _plain_text(value).casefold()
 
 
 def number(value: JSON) -> float | None:
-    """Return ``value`` as a number where it is one or spells one, else None."""
+    """Return ``value`` as a float if it is a number or the text of one, else None."""
     if isinstance(value, bool):
         return None
     try:
@@ -131,7 +131,7 @@ def number(value: JSON) -> float | None:
 
 
 def limits(condition: Condition) -> Iterator[tuple[str, float | str]]:
-    """Yield sign (a key of ``COMPARE``) and bound of each end of a range."""
+    """Yield the operator (a key of ``COMPARE``) and the bound of each end of a range."""
     if condition.low is not None:
         yield (">" if condition.low_open else ">="), condition.low
     if condition.high is not None:
@@ -139,14 +139,14 @@ def limits(condition: Condition) -> Iterator[tuple[str, float | str]]:
 
 
 def nearest(word: str, known: Collection[str], most: int = 3) -> list[str]:
-    """Return up to ``most`` of ``known`` that ``word`` may be a misspelling of, the likeliest first."""
+    """Return up to ``most`` of ``known`` for which ``word`` may be a misspelling, the most similar first."""
     from rapidfuzz import fuzz, process
 
     return [found for found, _, _ in process.extract(word, known, scorer=fuzz.ratio, limit=most, score_cutoff=_ALIKE)]
 
 
 def in_words(condition: Condition) -> str:
-    """Return ``condition`` as it would be written on the command line, long values cut."""
+    """Return ``condition`` as written on the command line, with long values cut."""
     if condition.none_of:
         return f"{condition.field} != {listed(_shown(condition, condition.none_of))}"
     if condition.any_of or condition.glob:
@@ -162,7 +162,7 @@ def _shown(condition: Condition, values: Collection[JSON]) -> Collection[JSON]:
 
 
 def listed(values: Collection[JSON], most: int = 5) -> str:
-    """Return some of ``values`` in one line, each quoted and cut: they may come from a document."""
+    """Return up to ``most`` of ``values`` in one line, each quoted and cut, since they may come from a document."""
     few = [_quoted(value) for value in list(values)[:most]]
     return ", ".join([*few, "…"] if len(values) > most else few)
 
@@ -181,15 +181,15 @@ def _quoted(value: JSON) -> str:
 
 
 def glob_matches(patterns: Sequence[str], value: str) -> bool:
-    """Say whether one of the .gitignore style ``patterns`` matches or is ``value``, without regard to case."""
+    """Return whether ``value`` matches or equals one of the .gitignore style ``patterns``, case-insensitively."""
     folded, value = tuple(map(_folded, patterns)), _folded(value)
     return value in folded or _spec(tuple(("", one) for one in folded)).match_file(value)
 
 
 def paths_meant(patterns: Sequence[str], paths: Sequence[str]) -> list[str]:
-    """Return those of ``paths`` that ``patterns`` mean: a file or folder of that very name before what matches.
+    """Return those of ``paths`` that ``patterns`` select; a file or folder with the literal name precedes matches.
 
-    Folders at the beginning of a pattern that are there are those folders: in ``app/[id]/*.tsx`` ``[id]`` is no class.
+    Existing folders at the beginning of a pattern are taken literally: in ``app/[id]/*.tsx`` ``[id]`` is not a class.
     """
     folded = [_folded(path) for path in paths]
     places, meant, others = _Places(folded), set[str](), list[tuple[str, str]]()
@@ -203,14 +203,14 @@ def paths_meant(patterns: Sequence[str], paths: Sequence[str]) -> list[str]:
 
 
 class _Places:
-    """The files among ``paths``, by what they are called and by the folders that they lie in."""
+    """Looks up files among ``paths`` by name and by folder."""
 
     def __init__(self, paths: Collection[str]) -> None:
         self._sorted = sorted(paths)
         self._called: dict[str, list[str]] | None = None
 
     def at(self, place: str) -> list[str]:
-        """Return the file at ``place`` or called so, and what lies in a folder there."""
+        """Return the file at path ``place`` or with that name, and all files in a folder of that path."""
         if not place:
             return []
         found = self._below(place)
@@ -219,7 +219,7 @@ class _Places:
         return found if "/" in place else [*found, *self._names().get(place, ())]
 
     def parted(self, pattern: str) -> tuple[str, str]:
-        """Return the longest folder at the beginning of ``pattern`` that is there, if it has signs, and the rest."""
+        """Return the longest existing folder at the beginning of ``pattern``, if it has wildcards, and the rest."""
         longest = ""
         for end in (end for end, char in enumerate(pattern) if char == "/" and end):
             folder = pattern[:end].lstrip("/")
@@ -234,7 +234,7 @@ class _Places:
 
     def _below(self, folder: str) -> list[str]:
         first = bisect_left(self._sorted, f"{folder}/")
-        return self._sorted[first : bisect_left(self._sorted, f"{folder}0")]  # "0" is the next sign behind "/"
+        return self._sorted[first : bisect_left(self._sorted, f"{folder}0")]  # "0" is the next character after "/"
 
     def _names(self) -> dict[str, list[str]]:
         if self._called is None:
@@ -245,20 +245,20 @@ class _Places:
 
 
 def _folded(text: str) -> str:
-    """Return a path as it is compared: without regard to case, and to how accents are encoded."""
+    """Return the normal form of a path for comparison: case-folded, and composed (NFC)."""
     return text.casefold() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
 
 
 @lru_cache(maxsize=256)
 def _spec(patterns: tuple[tuple[str, str], ...]) -> PathSpec[GitIgnoreSpecPattern]:
-    """Return what matches any of these patterns, each with the folder it holds in."""
+    """Return a matcher for any of these patterns, each with the folder to which it applies."""
     from pathspec import PathSpec
 
     return PathSpec([_compiled(pattern, inside) for inside, pattern in patterns], backend="simple")
 
 
 def _compiled(pattern: str, inside: str = "") -> GitIgnoreSpecPattern:
-    """Return a pattern as it is matched; where a ``[`` lacks its ``]``, all are these signs: people copy paths."""
+    """Return a compiled pattern; if a ``[`` lacks its ``]``, take each ``[`` literally, since people copy paths."""
     try:
         return compiled(pattern, inside)
     except Unclosed:
@@ -317,7 +317,7 @@ def _either(field: str, texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _places(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return paths as documents may have them: without ``./``, and with accents encoded either way."""
+    """Return the forms that paths may have in documents: without ``./``, in NFC and NFD."""
     paths = [text.removeprefix("./") for text in texts]
     forms = [path if path.isascii() else unicodedata.normalize(form, path) for path in paths for form in ("NFC", "NFD")]
     return tuple(dict.fromkeys(forms))
@@ -388,7 +388,7 @@ def _holds(condition: Condition, value: JSON) -> bool:
 
 
 def _lies(value: JSON, sign: str, bound: float | str) -> bool:
-    """Compare numbers as numbers and the rest as text; a year as a bound stands for all the dates in it."""
+    """Compare numbers as numbers and other values as text; a year as a bound stands for all dates in that year."""
     as_number = number(value)
     if as_number is not None and not isinstance(bound, str):
         return bool(COMPARE[sign](as_number, bound))

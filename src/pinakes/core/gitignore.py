@@ -1,13 +1,14 @@
-"""Patterns of ``.gitignore``, matched in a time that grows with pattern times path, whatever they are.
+"""Patterns of ``.gitignore``, matched in time that is at most proportional to pattern length times path length.
 
-``*`` is any run of characters of one name, ``?`` one of them, ``[a-z]`` and ``[!a-z]`` one of a class, ``**`` any
-number of folders; a backslash takes the sign behind it literally. A pattern without a slash inside fits names at any
-depth, others from the top; what fits a folder fits all in it, with a slash at its end nothing else. ``!`` takes back.
+``*`` is any run of characters of one name, ``?`` a single one, ``[a-z]`` and ``[!a-z]`` one of a class, ``**`` any
+number of folders; a backslash escapes the next character. A pattern without a slash matches names at any depth, others
+match from the root; a pattern that matches a folder matches everything in it; with a slash at its end it matches only
+folders. ``!`` negates.
 
-Such patterns stand in queries, settings and repositories that somebody else wrote. What a plain translation makes of
-``*a*a*a*b`` tries all ways to share out a name among the stars, which takes years. Here every part between two stars
-takes the leftmost place it fits, which leaves most room for those behind it, and never another one (an atomic group);
-so do names between two ``**``.
+Such patterns come from queries, settings and repositories of other people. A plain translation of ``*a*a*a*b`` to a
+regular expression backtracks exponentially. Here every part between two stars matches at the leftmost position, which
+leaves most room for the parts after it, without backtracking (an atomic group); the same holds for names between two
+``**``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 MOST_CHARS, MOST_WILDCARDS = 1000, 32
-"""Longer patterns, and those with more of ``*``, ``?``, ``**`` and classes, are refused."""
+"""Limits on the characters of a pattern, and on its ``*``, ``?``, ``**`` and classes; above, a pattern is refused."""
 
 _ATOM = re.compile(
     r"(?P<star>\*+)|(?P<one>\?)|\[(?P<sign>[!^]?+)(?P<class>\][^\]]*|[^\]]+)\]|\\?(?P<char>.)", re.DOTALL
@@ -29,18 +30,18 @@ _ATOM = re.compile(
 _FOLDERS, _STAR, _ONE = "**", "*", "[^/]"
 _SKIPPED = f"(?:{_ONE}+/)*?"
 _BELOW = "(?P<ps_d>/)"
-"""The end of a folder that fits, by which pathspec tells what lies in it from what fits itself."""
+"""The end of a matching folder; pathspec uses the group to tell files in the folder from the folder itself."""
 
 
 class Unclosed(ValueError):
-    """A class begins and does not end."""
+    """A character class has no closing bracket."""
 
 
 def compiled(line: str, inside: str = "") -> GitIgnoreSpecPattern:
-    """Return one pattern as pathspec matches it; ``inside`` is the folder it holds in, "" the top.
+    """Return a pattern compiled for pathspec; ``inside`` is the folder to which it applies, "" the root.
 
     Raises:
-        ValueError: it matches nothing, or is refused; the words say why.
+        ValueError: the pattern matches nothing or is refused; the message gives the reason.
     """
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
@@ -60,7 +61,7 @@ def compiled(line: str, inside: str = "") -> GitIgnoreSpecPattern:
 
 
 def _expression(text: str) -> str:
-    """Return the regular expression of a pattern without its ``!``, seen from its folder."""
+    """Return the regular expression of a pattern without its ``!``, relative to its folder."""
     names = [[name] if name == _FOLDERS else _atoms(name) for name in text.split("/")]
     wildcards = sum(atom in (_STAR, _FOLDERS) or len(atom) > 2 for name in names for atom in name)
     if wildcards > MOST_WILDCARDS:
@@ -79,7 +80,7 @@ def _expression(text: str) -> str:
 
 
 def _from_top(names: Sequence[list[str]]) -> list[list[str]]:
-    """Return the names of a pattern from the top, ``**`` for any folders, also behind the slash at its end."""
+    """Return the names of a pattern from the root, with ``**`` for any folders, also after a slash at the end."""
     if not names[0]:
         names = names[1:]
     elif len(names) == 1 or names[1:] == [[]]:
@@ -88,7 +89,7 @@ def _from_top(names: Sequence[list[str]]) -> list[list[str]]:
 
 
 def _atoms(name: str) -> list[str]:
-    """Return what fits each character of a name, ``*`` for any run of them."""
+    """Return a regular expression for each character of a name; ``*`` for any run of characters."""
     found = []
     for match in _ATOM.finditer(name):
         if match["star"]:
@@ -110,7 +111,7 @@ def _in_row(names: Sequence[Sequence[str]]) -> str:
 
 
 def _name(atoms: Sequence[str]) -> str:
-    """Return what fits a name: its parts between stars one after the other, the last one at its end."""
+    """Return the regular expression of a name: its parts between stars in order, the last one at the end."""
     if list(atoms) == [_STAR]:
         return f"{_ONE}++"
     parts: list[list[str]] = [[]]

@@ -1,4 +1,4 @@
-"""How this Pinakes was installed: the command that adds the libraries of an extra to the same environment."""
+"""The command that installs the dependencies of an extra into the environment of this Pinakes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ NAME = "pinakes"
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs what ``extra`` needs, where this Pinakes runs.
+    """Return the command that installs the dependencies of ``extra`` into the current environment.
 
-    It names the libraries, not Pinakes: on a registry that name may be somebody else's.
+    It names the dependencies, not Pinakes, since on a registry that name may belong to somebody else.
     """
     needed = shlex.join(_libraries(extra) or [f"{NAME}[{extra}]"])
     environment = Path(sys.prefix)
@@ -26,11 +26,11 @@ def install_command(extra: str) -> str:
 
 
 def _libraries(extra: str) -> list[str]:
-    """Return what has to be installed for ``extra``, as in ``rapidocr>=3.4``."""
+    """Return the requirements of ``extra``, such as ``rapidocr>=3.4``."""
     from importlib.metadata import PackageNotFoundError, requires  # slow to import, and everything imports errors
 
     try:
         marked = [line.partition(";") for line in requires(NAME) or ()]
-    except PackageNotFoundError:  # it runs without having been installed
+    except PackageNotFoundError:  # it is not installed as a package
         return []
     return [needed.strip() for needed, _, marker in marked if f'extra == "{extra}"' in marker.replace("'", '"')]

@@ -1,7 +1,7 @@
-"""Work that is to end before it is done: its time is up, or its server ends.
+"""Interruption of work before it is done, after a time limit or at the shutdown of a server.
 
-A thread cannot be stopped from outside. So work looks here between its steps, and the catalogue does within long
-statements. What is not written yet is not written any more then.
+A thread cannot be stopped from outside, so work checks for an interrupt between its steps, and the catalogue does so
+within long statements. Nothing more is written after an interrupt.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ LOOK: Final = "Look whether it is there before you send it again."
 
 
 class Interrupt:
-    """How one call is told to end. Thread-safe.
+    """Interrupts one call. Thread-safe.
 
     ``wrote``: something was committed for the call.
     """
 
     def __init__(self, *, writes: bool = False) -> None:
-        """``writes``: the caller is told what became of what was to be written."""
+        """``writes``: the error tells the caller whether something was written."""
         self.wrote = False
         self._writes = writes
         self._reason: Busy | None = None
         self._stops: list[Callable[[], object]] = []
 
     def end(self, reason: Busy) -> None:
-        """Have the work end at its next step, for a ``reason`` that its caller is told; the first one counts."""
+        """End the work at its next step with the error ``reason``; only the first call counts."""
         self._reason = self._reason or reason
         for stop in [*self._stops]:
             stop()
@@ -46,11 +46,11 @@ class Interrupt:
         return self._reason is not None
 
     def error(self) -> Busy:
-        """Return what the caller is told: the reason, and what became of what was to be written."""
+        """Return the error for the caller: the reason, and whether something was written."""
         return self._told(_IN_PART if self.wrote else _NOT_WRITTEN)
 
     def unknown(self) -> Busy:
-        """Return what the caller is told where the work does not end: it may still be written."""
+        """Return the error for the caller if the work does not end, so that it may still write."""
         return self._told(_UNKNOWN)
 
     def _told(self, became: str) -> Busy:
@@ -70,7 +70,7 @@ class Interrupt:
             self._stops.remove(stop)
 
     def run(self, work: Callable[[], Result]) -> Result:
-        """Return what ``work`` returns; it ends when this is told to end."""
+        """Return the result of ``work``, which can be interrupted by ``end``."""
         token = _current.set(self)
         try:
             check()
@@ -83,16 +83,16 @@ _current: ContextVar[Interrupt | None] = ContextVar("interrupt", default=None)
 
 
 def is_set() -> bool:
-    """Say whether the call under way is to end."""
+    """Return whether the current call is interrupted."""
     current = _current.get()
     return current is not None and current.is_set
 
 
 def check() -> None:
-    """Go on, unless the call under way is to end.
+    """Raise an error if the current call is interrupted.
 
     Raises:
-        Busy: it is.
+        Busy: the call is interrupted.
     """
     current = _current.get()
     if current is not None and current.is_set:
@@ -107,7 +107,7 @@ def stopping(stop: Callable[[], object]) -> AbstractContextManager[None]:
 
 @contextmanager
 def ignored() -> Iterator[None]:
-    """Let what is in the block be done all the same: little is left, and it would be lost."""
+    """Ignore interrupts within the block: little work is left, and it would be lost."""
     token = _current.set(None)
     try:
         yield
@@ -116,7 +116,7 @@ def ignored() -> Iterator[None]:
 
 
 def wrote() -> None:
-    """Note that something was committed for the call under way."""
+    """Record that something was committed for the current call."""
     current = _current.get()
     if current is not None:
         current.wrote = True

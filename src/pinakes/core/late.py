@@ -1,4 +1,4 @@
-"""Records of which some fields are found when one of them is first asked for, since most never are."""
+"""Records with lazy fields, which are computed at the first access to one of them, since most never are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 
 class Late:
-    """What a frozen dataclass with slots inherits to have such fields: ``find_open`` gives those in ``left_open``."""
+    """Base class of a frozen dataclass with slots and lazy fields: ``find_open`` computes those in ``left_open``."""
 
     __slots__ = ("find_open", "left_open")
     find_open: Callable[[], Mapping[str, object]]
@@ -18,14 +18,14 @@ class Late:
     if not TYPE_CHECKING:
 
         def __new__(cls, *_args: object, **_fields: object) -> Self:
-            """Make a record that has all of its fields."""
+            """Create a record with all fields set."""
             made = object.__new__(cls)
             object.__setattr__(made, "find_open", dict)
             object.__setattr__(made, "left_open", ())
             return made
 
         def __getattr__(self, name: str) -> Any:
-            """Find all that is left open; reached only where ``name`` is not set."""
+            """Compute all lazy fields; Python calls this only if ``name`` is not set."""
             for field, value in self.find_open().items():
                 object.__setattr__(self, field, value)
             object.__setattr__(self, "left_open", ())
@@ -36,7 +36,7 @@ Record = TypeVar("Record", bound=Late)
 
 
 def leave_open(record: Record, names: tuple[str, ...], find: Callable[[], Mapping[str, object]]) -> Record:
-    """Return a record that nobody else has yet, whose fields of these ``names`` are what ``find`` returns."""
+    """Return ``record``, not yet shared, with the fields ``names`` made lazy: ``find`` returns their values."""
     for name in names:
         object.__delattr__(record, name)
     object.__setattr__(record, "left_open", names)
@@ -45,7 +45,7 @@ def leave_open(record: Record, names: tuple[str, ...], find: Callable[[], Mappin
 
 
 def changed(record: Record, **changes: object) -> Record:
-    """Return what ``dataclasses.replace`` does, in half the time, without asking for what is left open."""
+    """Return the same as ``dataclasses.replace``, in half the time, without computing lazy fields."""
     kind = type(record)
     names, values_of = _set(kind.__slots__, record.left_open)
     other = object.__new__(kind)
@@ -56,6 +56,6 @@ def changed(record: Record, **changes: object) -> Record:
 
 @cache
 def _set(names: tuple[str, ...], left_open: tuple[str, ...]) -> tuple[tuple[str, ...], attrgetter[tuple[Any, ...]]]:
-    """Return what is set in a record with these ``names``, and what gives the values of that."""
+    """Return the names of the fields that are set in a record with these ``names``, and a getter of their values."""
     there = tuple(name for name in (*Late.__slots__, *names) if name not in left_open)
     return there, attrgetter(*there)

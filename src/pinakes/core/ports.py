@@ -1,4 +1,4 @@
-"""What each exchangeable part must do. Implementations live in the shelf of the same name."""
+"""The interface of each exchangeable part. Implementations are in the packages of the same names."""
 
 from __future__ import annotations
 
@@ -26,89 +26,89 @@ from pinakes.core.records import (
 
 
 class Source(Protocol):
-    """A place documents come from. Never runs what it finds."""
+    """A place that documents come from. It never executes its content."""
 
     def scan(self, state: str | None) -> Scan:
-        """Say what there is; ``state`` is what an earlier scan returned, None the first time.
+        """Return what the source contains; ``state`` is that of an earlier scan, None for the first one.
 
         Raises:
-            SourceError: the place cannot be reached.
+            SourceError: the source cannot be reached.
         """
         ...
 
     def read(self, item: Item) -> bytes:
-        """Return the content of ``item`` as it is now.
+        """Return the current content of ``item``.
 
         Raises:
-            Unreadable: it vanished, cannot be opened, or grew over the size limit.
+            Unreadable: the item was removed, cannot be opened, or exceeds the size limit.
         """
         ...
 
     def close(self) -> None:
-        """Release what the source holds."""
+        """Release the resources of the source."""
         ...
 
 
 @runtime_checkable
 class Lookable(Source, Protocol):
-    """What a source can also do when it need not look through everything to tell what changed."""
+    """A source that can also scan single paths without scanning everything."""
 
     def look(self, paths: Collection[str], state: str | None) -> Scan:
-        """Say what there is at ``paths`` and below them; ``state`` is what an earlier scan returned.
+        """Return what there is at ``paths`` and below them; ``state`` is that of an earlier scan.
 
-        The scan is complete where these paths alone do not tell what is to be read.
+        The scan is complete if these paths alone do not determine what must be read.
 
         Raises:
-            SourceError: the place cannot be reached.
+            SourceError: the source cannot be reached.
         """
         ...
 
 
 @runtime_checkable
 class Gradual(Source, Protocol):
-    """What a source can also do when looking takes long: say how far it is."""
+    """A source that can also report the progress of a long scan."""
 
     def scanning(self, state: str | None) -> Generator[tuple[int, int], None, Scan]:
-        """Do what ``scan`` does; yield now and then how many were looked at, and how many there are as far as is known.
+        """Do the same as ``scan``, and yield the progress: items scanned so far, and the total as far as known.
 
         Raises:
-            SourceError: the place cannot be reached.
+            SourceError: the source cannot be reached.
         """
         ...
 
 
 class Reader(Protocol):
-    """Turns the bytes of one format into a document."""
+    """Converts the bytes of one format to a document."""
 
     def read(self, data: bytes, path: str) -> Document:
-        """Read ``data``; ``path`` helps with the format and is the last resort for a title.
+        """Read ``data``; ``path`` helps to detect the format and is the last fallback for a title.
 
         Raises:
-            Unreadable: with the reason in words; ``Empty`` and ``Binary`` for those cases.
+            Unreadable: the data cannot be read; the message gives the reason. ``Empty`` and ``Binary`` in these cases.
         """
         ...
 
 
 class Embedder(Protocol):
-    """Turns text into vectors. Thread-safe after construction."""
+    """Embeds texts. Thread-safe after construction."""
 
     @property
     def fingerprint(self) -> str:
-        """Name provider, model, revision, precision and dimension: equal fingerprints, equal vectors."""
+        """Return provider, model, revision, precision and dimension as text: equal fingerprints mean equal vectors."""
         ...
 
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
+        """The dimension of the vectors."""
         ...
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of text that ``embed`` reads of one text, special tokens not counted."""
+        """Maximum tokens of a text that ``embed`` uses, without special tokens."""
         ...
 
     def embed(self, texts: Sequence[str]) -> Float32:
-        """Return float32 (n, dim), unit length, in the order given.
+        """Return the vectors of ``texts``, float32 (n, dim), unit length, in the order of ``texts``.
 
         Raises:
             ModelUnavailable: the model cannot be loaded or the provider does not answer.
@@ -116,7 +116,7 @@ class Embedder(Protocol):
         ...
 
     def embed_query(self, text: str) -> Float32:
-        """Return float32 (dim,), unit length. A query longer than the model reads is cut."""
+        """Return the vector of a query, float32 (dim,), unit length. A query over the maximum length is cut."""
         ...
 
     def token_starts(self, text: str) -> Int64:
@@ -126,131 +126,130 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class Vocabulary(Protocol):
-    """What an embedder can also do when its model runs here: tell what it makes of single tokens."""
+    """An embedder with a local model, which can also embed single tokens."""
 
     def vocabulary_size(self) -> int:
-        """How many tokens there are."""
+        """Return the size of the vocabulary."""
         ...
 
     def token_ids(self, texts: Sequence[str]) -> tuple[Int32, Int64]:
-        """Return the tokens of all texts as numbers below the size of the vocabulary, special ones left out.
+        """Return the token ids of all texts, without special tokens.
 
-        ids int32 (m,), and offsets int64 (n + 1,): text i has ``ids[offsets[i]:offsets[i + 1]]``, in no order.
+        ids int32 (m,), and offsets int64 (n + 1,): text i has ``ids[offsets[i]:offsets[i + 1]]``, in any order.
         """
         ...
 
     def prior(self) -> Float32:
-        """Return float32 (vocabulary, dim): the vector of each token by itself, unit length. Slow once, then kept."""
+        """Return the vector of each token, float32 (vocabulary, dim), unit length. Slow at first, then cached."""
         ...
 
 
 @runtime_checkable
 class Loadable(Protocol):
-    """An embedder whose model can be loaded before it is needed."""
+    """An embedder whose model can be loaded in advance."""
 
     def load(self) -> None:
-        """Load the model if its files are on this machine; what is to be fetched is fetched when it is needed.
+        """Load the model if its files are on this machine; a missing model is downloaded only at its first use.
 
         Raises:
-            ModelUnavailable: it cannot be loaded.
+            ModelUnavailable: the model cannot be loaded.
         """
         ...
 
 
 @runtime_checkable
 class Remote(Protocol):
-    """What an embedder can also do when its model runs elsewhere, where each text may have to be paid for."""
+    """An embedder whose model runs elsewhere, possibly at a price per token."""
 
     @property
     def price_per_million(self) -> float | None:
-        """US dollars for a million tokens; 0 = nothing, None = not known."""
+        """Price of a million tokens in US dollars; 0 = free, None = unknown."""
         ...
 
     @property
     def hosted(self) -> bool:
-        """Whether somebody else runs it, and may want money for it."""
+        """Whether a third party runs the model, and may charge for it."""
         ...
 
     def batches(self, texts: Sequence[str]) -> Generator[tuple[Sequence[int], Float32 | InvalidInput], None, None]:
-        """Yield answers as they come: the positions of some of ``texts``, and their vectors as of ``embed``.
+        """Yield answers as they arrive: the indexes of some of ``texts``, and their vectors as from ``embed``.
 
-        In place of vectors there is an error where these texts are refused, whichever others stand beside them.
+        If the provider rejects these texts as such, there is an error in place of the vectors.
 
         Raises:
-            ModelUnavailable: the provider does not answer; what was yielded before that stays good.
+            ModelUnavailable: the provider does not answer; vectors yielded before remain valid.
         """
         ...
 
     def spent(self) -> Spent:
-        """Return what the calls of this thread took so far."""
+        """Return what the calls of this thread have used so far."""
         ...
 
     def close(self) -> None:
-        """Close its connections; it opens others when it is asked again."""
+        """Close the connections; a later call opens new ones."""
         ...
 
 
 class Reranker(Protocol):
-    """Scores chunks by reading each together with the question. Thread-safe after construction."""
+    """Scores pairs of query and chunk with a cross-encoder. Thread-safe after construction."""
 
     @property
     def fingerprint(self) -> str:
-        """Name provider, model, revision and precision: equal fingerprints, equal scores.
+        """Return provider, model, revision and precision as text: equal fingerprints mean equal scores.
 
         Raises:
-            ModelUnavailable: that cannot be told, the model's files not being there.
+            ModelUnavailable: the fingerprint is unknown because the model's files are missing.
         """
         ...
 
     @property
     def at_once(self) -> int:
-        """How many chunks a call should have so that time is used well; 0 = all there are."""
+        """Number of chunks per call for the best throughput; 0 = all."""
         ...
 
     @property
     def logits(self) -> bool:
-        """Whether scores may be any number, 0 being as likely as not; else they are 0 to 1. Asked after scoring."""
+        """Whether scores are logits, else they are from 0 to 1. Valid after a call of ``score``."""
         ...
 
     def load(self) -> None:
-        """Make ready what the first call would otherwise wait for. Cheap when it is.
+        """Load what the first call would otherwise load. Cheap if already loaded.
 
         Raises:
-            ModelUnavailable: the model's files are not there; none are fetched.
+            ModelUnavailable: the model's files are missing; they are not downloaded.
         """
         ...
 
     def score(self, query: str, chunks: Sequence[str], *, within_s: float | None = None) -> Float32:
-        """Return float32 (n,), higher is better, in the order given; each whatever chunks are beside it.
+        """Return the score of each chunk, float32 (n,), higher is better; no score depends on other chunks.
 
-        ``within_s``: a reranker that runs elsewhere gives up after so many seconds. One that runs here is asked for
-        few chunks at a time instead.
+        ``within_s``: time limit of a remote reranker, in seconds. A local one is given few chunks per call instead.
 
         Raises:
-            TimeoutError: it gave up.
-            ModelUnavailable: the model cannot be loaded, or the endpoint does not answer as it should.
+            TimeoutError: the time limit was exceeded.
+            ModelUnavailable: the model cannot be loaded, or the answer of the endpoint is invalid or missing.
         """
         ...
 
     def close(self) -> None:
-        """Release what it holds."""
+        """Release the resources of the reranker."""
         ...
 
 
 class Summarizer(Protocol):
-    """Says in a few sentences what a document is about. Thread-safe."""
+    """Summarizes documents in a few sentences. Thread-safe."""
 
     def summarize(self, document: Document, symbols: Sequence[str] = ()) -> Summary:
-        """Return a summary, and who wrote it; ``symbols`` are the names that code defines.
+        """Return a summary and its writer; ``symbols`` are the names that the code defines.
 
-        One that asks a model falls back to sentences of the text when that fails: ``by`` says so.
+        If a chat model fails, the summary is made of sentences of the text; ``by`` gives the writer.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordQuery:
-    """One question to the keyword engine of an index: see ``Index.keyword``."""
+    """A query to the keyword engine of an index: see ``KeywordEngine.keyword``."""
 
     text: str
     limit: int
@@ -261,7 +260,7 @@ class KeywordQuery:
 
 @dataclass(frozen=True, slots=True)
 class VectorQuery:
-    """One question to the vector engine of an index: what is nearest to ``vector`` float32 (dim,), of unit length."""
+    """A query to the vector engine of an index: the nearest neighbours of ``vector``, float32 (dim,), unit length."""
 
     vector: Float32
     limit: int
@@ -271,10 +270,10 @@ class VectorQuery:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """What an index scores by: ``own`` float32 (n, dim) are the vectors of chunks, NaN where one has none.
+    """The vectors for scoring: ``own`` float32 (n, dim) of the chunks, NaN for a chunk without a vector.
 
-    ``exact`` bool (n,): which are not approximate; None = all. ``sums`` float32 (m, dim): of the vectors of documents'
-    chunks.
+    ``exact`` bool (n,): False for approximate vectors; None = all are exact. ``sums`` float32 (m, dim): the sum of the
+    chunk vectors of each document.
     """
 
     own: Float32
@@ -283,14 +282,15 @@ class Vectors:
 
 
 class Engine(Protocol):
-    """What a keyword and a vector engine have in common: both follow the chunks of one collection generation.
+    """The common part of keyword and vector engines: both index the chunks of one collection generation.
 
     Opened by ``indexes.open_index`` with a folder of its own, and a function from filters to the documents that pass,
-    for engines that cannot filter by themselves. Thread-safe.
+    for engines that cannot filter by themselves. Thread-safe. What one keeps elsewhere may be away: then any method but
+    ``close`` raises ``IndexUnavailable``, which is no damage; an answer is never empty for that.
     """
 
     def position(self) -> int:
-        """Return the change number up to which every change has been applied."""
+        """Return the number of the last applied change."""
         ...
 
     def apply(
@@ -300,57 +300,57 @@ class Engine(Protocol):
         position: int,
         vectors: Iterable[VectorEntry] = (),
     ) -> None:
-        """Drop all chunks of the ``removed`` documents, add ``added``, then stand at ``position``.
+        """Remove all chunks of the ``removed`` documents, add ``added``, then set the position to ``position``.
 
-        ``vectors`` are those that chunks already there get, in place of what they had or of none; cheap, since the
-        keywords stay. Doing it twice is harmless; a crash in the middle leaves an older position.
+        ``vectors``: new vectors of existing chunks; cheap, since the keywords are unchanged. Repeating a call is
+        harmless; a crash in the middle leaves an older position.
         """
         ...
 
     def contents(self) -> Mapping[str, Int64]:
-        """Return the sorted ids each part of the index holds, for ``verify``.
+        """Return the sorted ids in each part of the index, int64, for ``verify``.
 
-        Of chunks "keyword", "vector", and "exact": those whose vector is the model's own. "documents": of those that
-        it ranks as a whole. Each engine returns its own parts.
+        Parts with chunk ids: "keyword", "vector", and "exact" (chunks with exact vectors). "documents" has the ids of
+        documents that are ranked as a whole. Each engine returns its own parts.
         """
         ...
 
     def describe(self) -> Mapping[str, str | int]:
-        """Say what the index is made of and how large it is, for ``status``."""
+        """Return the composition and size of the index, for ``status``."""
         ...
 
     def close(self) -> None:
-        """Write what is unwritten and release files."""
+        """Write pending data and close files."""
         ...
 
 
 class KeywordEngine(Engine, Protocol):
     """Finds chunks and documents by their words.
 
-    Of a query, ``where`` is applied before the best ``limit`` are taken; with ``among``, only these ids are ranked. All
-    scores: higher is better. A search asks each engine at most twice: for candidates, then for what is known of them.
+    A query's ``where`` is applied before the best ``limit`` are selected; with ``among``, only these ids are ranked.
+    For all scores, higher is better. A search calls each engine at most twice: for candidates, then for their scores.
     """
 
     def keyword(self, *queries: KeywordQuery) -> list[Ranking]:
-        """Answer each of ``queries``, all in one call of the engine: rank chunks by BM25.
+        """Return a ranking for each of ``queries``, in one call of the engine, by BM25.
 
-        With the evidence "documents" whole documents are ranked, and all ids are those of documents. With "definitions"
-        ``text`` is names separated by blanks, which compare as they are written; a chunk's score is how many of them it
-        defines, and ``records.HELD`` for each of several words (RFC-0011, max_retries) that its text has as a whole,
-        whatever its case. With "phrases" every chunk with the words of ``text`` in a row scores 1.
+        With the evidence "documents", whole documents are ranked, and all ids are document ids. With "definitions",
+        ``text`` is names separated by blanks, compared case-sensitively; a chunk's score is the number of these names
+        that it defines, plus ``records.HELD`` for each compound name (RFC-0011, max_retries) that its text contains as
+        a whole, in any case. With "phrases", every chunk that contains the words of ``text`` as a phrase scores 1.
         """
         ...
 
 
 class VectorEngine(Engine, Protocol):
-    """Finds chunks by their vectors; ``where``, ``limit`` and ``among`` as for a keyword engine."""
+    """Finds chunks by their vectors; ``where``, ``limit`` and ``among`` as in a keyword engine."""
 
     def vector(self, *queries: VectorQuery) -> list[Ranking]:
-        """Answer each of ``queries``, all in one call of the engine: rank chunks by cosine."""
+        """Return a ranking for each of ``queries``, in one call of the engine, by cosine."""
         ...
 
     def vectors(self, chunks: Int64, documents: Int64 | None = None) -> Vectors:
-        """Return the vectors of these chunks and those of these documents, in one call of the engine."""
+        """Return the vectors of these chunks and documents, in one call of the engine."""
         ...
 
 
@@ -360,28 +360,28 @@ class Index(KeywordEngine, VectorEngine, Protocol):
 
 @runtime_checkable
 class Checkable(Protocol):
-    """What an engine can also do when it can tell whether what it keeps is as it was written."""
+    """An engine that can verify its files."""
 
     def damaged(self) -> Mapping[str, Sequence[tuple[str, str]]]:
-        """Return by the part of the index (name, what is wrong) of the files that are not as they were written."""
+        """Return the damaged files by part of the index, as (name, problem)."""
         ...
 
     def lacking(self, entries: Iterable[IndexEntry]) -> list[int]:
-        """Return the ids of those chunks, all of some documents, that a search for their own words would not find."""
+        """Return the ids of chunks that a search for their words misses; ``entries``: all chunks of some documents."""
         ...
 
 
 @runtime_checkable
 class Lexical(Protocol):
-    """What a keyword engine can also do when it keeps the words of its documents as they are written."""
+    """A keyword engine that also has the written words of its documents."""
 
     def lexicon(self) -> Lexicon | None:
-        """Return the words as they stand now, for one search; None where it has none after all."""
+        """Return the current words, for one search; None if the index has none."""
         ...
 
 
 def lexicon_of(engine: object) -> Lexicon | None:
-    """Return the words of an engine's documents as they are written, None where it does not keep them."""
+    """Return the lexicon of an engine, None if it has none."""
     return engine.lexicon() if isinstance(engine, Lexical) else None
 
 
@@ -389,29 +389,29 @@ class Lexicon(Protocol):
     """The words of all documents of a collection. Thread-safe."""
 
     def holds_any(self) -> bool:
-        """Say whether there is any document."""
+        """Return whether there are any documents."""
         ...
 
     def has(self, word: str) -> bool:
-        """Say whether some chunk, or its title or path, has ``word`` in any of its forms."""
+        """Return whether a chunk, title or path contains ``word`` in any of its inflected forms."""
         ...
 
     def documents(self) -> int:
-        """Return how many documents there are; those that were replaced may count until the index is tidied."""
+        """Return the number of documents; replaced ones may count until the index is compacted."""
         ...
 
     def frequency(self, term: str) -> int:
-        """Return in how many of them a term of the analyzer stands, or in their titles or paths."""
+        """Return the document frequency of an analyzed term, in texts, titles and paths."""
         ...
 
     def beginning(self, prefix: str) -> Sequence[tuple[str, int]]:
-        """Return the words that begin with ``prefix``, lower-cased, each with the number of documents it stands in.
+        """Return the words that begin with ``prefix``, lower-cased, each with its document frequency.
 
-        Compounds and identifiers are there as a whole and by their parts. ``prefix`` has two letters or more. The
-        numbers may include documents that were replaced; those of ``count`` do not.
+        Compounds and identifiers are included as a whole and by their parts. ``prefix`` must have at least two letters.
+        The frequencies may include replaced documents; those of ``count`` do not.
         """
         ...
 
     def count(self, word: str) -> int:
-        """Return in how many documents ``word`` stands as it is written, lower-cased."""
+        """Return the number of documents that contain ``word`` as written, lower-cased."""
         ...

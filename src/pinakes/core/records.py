@@ -1,4 +1,4 @@
-"""The records that pass between stages: small, frozen, free of behaviour that needs anything else."""
+"""The records that pass between stages: small, frozen, without behaviour that depends on other modules."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ Int64: TypeAlias = "NDArray[np.int64]"
 Bool: TypeAlias = "NDArray[np.bool_]"
 
 Span: TypeAlias = tuple[int, int]
-"""Where something stands in a text: the offsets of its first character and of the one after its last."""
+"""A range of a text: the offsets of its first character and of the character after its last."""
 
 Evidence = Literal["chunks", "documents", "definitions", "phrases"]
-"""What a keyword search looks at: the words of chunks or of whole documents, defined names, words in a row."""
+"""The evidence of a keyword search: words of chunks, words of whole documents, defined names, or phrases."""
 
 SearchMode = Literal["hybrid", "vector", "keyword", "auto"]
 MatchKind = Literal["hybrid", "semantic", "keyword"]
 ConfidenceWord = Literal["excellent", "good", "moderate", "weak"]
 SourceState = Literal["current", "changed", "missing", "unknown"]
-"""How what a document was read from is now: as it was read, another, gone; or that cannot be known."""
+"""The state of a document's origin since it was read: unchanged, changed, removed; or unknown."""
 
 DocumentKind = Literal["markdown", "code", "text"]
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing a source offers, before it is read.
+    """An item of a source, before it is read.
 
-    ``path`` is relative to the source's root, POSIX separators. ``uri`` names the item in the world.
+    ``path`` is relative to the root of the source, with POSIX separators. ``uri`` identifies the item globally.
     ``fingerprint`` changes whenever the content may have changed (size and mtime, or a git blob id).
     """
 
@@ -53,10 +53,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that was deliberately not read, and why, in words for the user.
+    """Something that was deliberately not read, and the reason as text for users.
 
-    A ``path`` that ends with ``/`` stands for everything below it; ``"."`` for what rules left out, counted.
-    ``code`` is that of the error for which it was left out, "" where there was none.
+    A ``path`` that ends with ``/`` stands for everything below it; ``"."`` for the total that rules excluded. ``code``
+    is that of the error that caused it, "" if there was none.
     """
 
     path: str
@@ -66,14 +66,13 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a source holds now.
+    """The content of a source.
 
-    ``items`` are those that may have changed since the state given to ``Source.scan`` (all of them when
-    ``complete``); ``removed`` are paths that vanished since then, with a trailing slash everything below one, but for
-    what is in ``items`` and below folders in ``skipped``, which could not be looked into; ``state`` is what to give
-    next time.
-    When ``complete`` is true, a known path that is neither in ``items`` nor ``skipped`` is gone.
-    ``replaced``: what stands there now is not what ``state`` was of, as an empty folder where a disk is not mounted.
+    ``items``: those that may have changed since the state passed to ``Source.scan``; all of them if ``complete``.
+    ``removed``: paths that were removed since then; with a trailing slash everything below it, except ``items`` and
+    everything below folders in ``skipped``, which could not be read. ``state``: the argument of the next scan. If
+    ``complete``, a known path that is neither in ``items`` nor in ``skipped`` was removed. ``replaced``: the place
+    holds other content than at ``state``, such as an empty folder where a disk is not mounted.
     """
 
     items: tuple[Item, ...]
@@ -86,10 +85,10 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class ReadingNote:
-    """Something that a reader dropped, doubted or masked, in words for the user.
+    """Something that a reader dropped, doubted or masked, as text for users.
 
-    ``code`` names the kind, such as "doubtful-encoding" or "secret". ``line`` is that of the file, from 1, where the
-    first one stands; ``count`` says how many there are.
+    ``code`` is the kind, such as "doubtful-encoding" or "secret". ``line``: line number in the file of the first
+    occurrence, from 1. ``count``: number of occurrences.
     """
 
     code: str
@@ -98,19 +97,18 @@ class ReadingNote:
     count: int = 1
 
     def __str__(self) -> str:
-        """Return the words, with the line where there is one."""
+        """Return the message, with the line number if known."""
         return self.message if self.line is None else f"{self.message} (line {self.line:,})"
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text as a reader made it: ``\\n`` newlines, no NUL, metadata from inside the file.
+    """A text produced by a reader: ``\\n`` newlines, no NUL, metadata from inside the file.
 
-    ``title`` is what the content calls itself, ``""`` where it has no title of its own.
-    ``kind`` chooses the chunker; ``language`` is the programming language of ``code`` ("python", "c").
-    ``pages`` are the offsets at which its pages, slides or sheets begin, () where the file has none.
-    ``notes`` say what was dropped, doubted or masked. ``lines`` are the numbers in the file of the lines of ``text``,
-    () where they are the file's own. ``reader`` is the reader with its version, "pdf:2"; "" where nothing was read.
+    ``title`` comes from the content, ``""`` if it has none. ``kind`` selects the chunker; ``language`` is the
+    programming language of ``code`` ("python", "c"). ``pages``: offsets of the beginnings of pages, slides or sheets,
+    () if the file has none. ``notes``: what was dropped, doubted or masked. ``lines``: line numbers in the file of the
+    lines of ``text``, () if they are equal. ``reader``: name and version, "pdf:2"; "" if nothing was read.
     """
 
     text: str
@@ -128,9 +126,9 @@ class Document:
 class Chunk:
     """A chunk of one document: ``document.text[start:end] == text``.
 
-    ``start``/``end`` are character offsets, lines count from 1 and are inclusive. ``header`` is the
-    context put before the text when it is embedded; ``token_count`` counts what is embedded, in the
-    unit of the collection. ``symbols`` are the names that code in this chunk defines.
+    ``start``/``end`` are character offsets; lines count from 1 and are inclusive. ``header`` is the context that
+    precedes the text when it is embedded; ``token_count`` is the size of the embedded text in the unit of the
+    collection. ``symbols``: names that the code of this chunk defines.
     """
 
     ordinal: int
@@ -146,17 +144,17 @@ class Chunk:
 
     @property
     def embedded_text(self) -> str:
-        """What the embedder reads: the header line, then the text."""
+        """The text for the embedder: the header line, then the text."""
         return f"{self.header}\n{self.text}" if self.header else self.text
 
 
 SummaryWriter = Literal["given", "extractive", "chat", "none"]
-"""Who wrote a summary: whoever put the document; nobody, it is sentences of the text; a language model; none is."""
+"""The writer of a summary: given = the caller, extractive = sentences of the text, chat = a chat model; or none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a document is about, in a few sentences, and who says so."""
+    """A summary of a document in a few sentences, and its writer."""
 
     text: str
     by: SummaryWriter
@@ -164,9 +162,9 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading or definition of a document, with the part of the text under it: ``text[start:end]``.
+    """A heading or definition of a document with its section ``text[start:end]``.
 
-    ``level`` counts from 1; a section holds the following ones of higher levels. Lines count from 1, ends included.
+    ``level`` counts from 1; a section includes the following ones of higher levels. Lines count from 1, inclusive.
     """
 
     level: int
@@ -179,9 +177,9 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """A file that was read and cut into chunks by ``chunker`` ("markdown:2"), and how long either took, in seconds.
+    """A file that was read and then cut by ``chunker`` ("markdown:2"), with the duration of both in seconds.
 
-    ``tokens``: of the whole text, as budgets count them.
+    ``tokens``: of the whole text, as counted for budgets.
     """
 
     document: Document
@@ -196,9 +194,9 @@ class ParsedDocument:
 class Condition:
     """One test on a document's metadata; text is compared without regard to case.
 
-    ``any_of``: some value of the field equals one of these. ``none_of``: no value does, or there is none.
-    ``glob``: some value matches one of these patterns. ``low``/``high``: some value lies between, ends included
-    unless ``low_open``/``high_open``. Exactly one of the four is used.
+    ``any_of``: a value of the field equals one of these. ``none_of``: no value equals any of these, or there is no
+    value. ``glob``: a value matches one of these patterns. ``low``/``high``: a value is in this range, inclusive unless
+    ``low_open``/``high_open``. Exactly one of the four is used.
     """
 
     field: str
@@ -212,15 +210,15 @@ class Condition:
 
 
 Filter: TypeAlias = tuple[Condition, ...]
-"""All conditions must hold. The empty tuple lets everything pass."""
+"""All conditions must hold. The empty tuple matches everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Chunk ids with their scores, best first: ``ids`` int64 (n,), ``scores`` float32 (n,).
+    """Chunk ids with scores, best first: ``ids`` int64 (n,), ``scores`` float32 (n,).
 
-    ``documents`` int64 (n,) are those the chunks belong to; where ``ids`` are documents, they are the same.
-    ``exact`` bool (n,): which scores come from the model's own vectors, not from approximate ones; None = all do.
+    ``documents`` int64 (n,): the documents of the chunks; equal to ``ids`` if these are documents. ``exact`` bool (n,):
+    False for scores from approximate vectors; None = all are exact.
     """
 
     ids: Int64
@@ -233,16 +231,16 @@ class Ranking:
 
 
 HELD = 2.0**-10
-"""What a name of several words counts that a chunk has as a whole, where a name that it defines counts 1."""
+"""The score for a compound name that a chunk contains as a whole; a name that it defines scores 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One chunk as an index stores it. ``vector`` is float32 (dim,), unit length, or None while pending.
+    """A chunk as stored in an index. ``vector`` is float32 (dim,), unit length, or None while pending.
 
     ``exact``: the vector is the model's own, not an approximate one. ``summary``: what was said of the document in
     other words than its own; ``metadata``: the values of its metadata. The first of its chunks has them, and is found
-    by their words. ``is_code``: the document is source code.
+    by their words. ``is_code``: the document is source code. ``uri`` and ``fields``: of the document, and its metadata.
     """
 
     chunk_id: int
@@ -257,16 +255,18 @@ class IndexEntry:
     summary: str = ""
     is_code: bool = False
     metadata: str = ""
+    uri: str = ""
+    fields: Metadata = field(default_factory=dict)
 
     @property
     def embedded_text(self) -> str:
-        """What the embedder reads: the header line, then the text."""
+        """The text for the embedder: the header line, then the text."""
         return f"{self.header}\n{self.text}" if self.header else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class VectorEntry:
-    """The vector a chunk gets, float32 (dim,), unit length; ``exact`` as in ``IndexEntry``."""
+    """A new vector of a chunk, float32 (dim,), unit length; ``exact`` as in ``IndexEntry``."""
 
     chunk_id: int
     document_id: int
@@ -276,11 +276,11 @@ class VectorEntry:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The raw score of each component; None where that component did not look at the chunk.
+    """The raw score of each component; None if the component did not score the chunk.
 
-    ``fused``: the score before a reranker and preferred phrases changed it. ``document_cosine`` and ``document_bm25``
-    are of the whole document. ``bm25_share`` and ``document_bm25_share``: BM25 divided by the best, as it counts.
-    ``likeness``: to the best chunks.
+    ``fused``: the score before reranking and boosts of preferred phrases. ``document_cosine`` and ``document_bm25`` are
+    of the whole document. ``bm25_share`` and ``document_bm25_share``: effective BM25 divided by the best one.
+    ``likeness``: similarity to the best chunks.
     """
 
     cosine: float | None = None
@@ -296,10 +296,9 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class ContextLine:
-    """A line of a chunk that shows why it was found. ``number`` is that in the file, from 1.
+    """A line of a chunk that shows why the chunk was found. ``number``: line number in the file, from 1.
 
-    Of a long line ``text`` is a part, with "…" where something is left out. ``marks`` are the words of the query in
-    ``text``.
+    For a long line ``text`` is a part, with "…" for omissions. ``marks``: ranges of the query's words in ``text``.
     """
 
     number: int
@@ -309,9 +308,9 @@ class ContextLine:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A chunk that stands before or after a hit in its document.
+    """A chunk before or after a hit in its document.
 
-    ``numbers`` are those of its lines in the file, () where they count up from ``start_line``.
+    ``numbers``: line numbers in the file, () if they are consecutive from ``start_line``.
     """
 
     chunk_index: int
@@ -324,9 +323,9 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """Where a chunk stands that says no more than the hit it comes with; ``score`` is what it had itself.
+    """The place of a chunk with the same content as a hit; ``score`` is the duplicate's own score.
 
-    ``collection`` is "" where it is that of the hit.
+    ``collection`` is "" if it is that of the hit.
     """
 
     chunk_id: str
@@ -340,15 +339,15 @@ class Duplicate:
 
     @property
     def place(self) -> str:
-        """Where it stands, as people are told: ``path:3-7``, in another collection ``name › path:3-7``."""
+        """The place as text for users: ``path:3-7``, in another collection ``name › path:3-7``."""
         return f"{f'{self.collection} › ' if self.collection else ''}{self.path}:{self.start_line}-{self.end_line}"
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Lines in a row, counted in the document from 1, ends included, and the commit that wrote them last.
+    """Consecutive lines of a document, from 1, inclusive, and the commit that last changed them.
 
-    ``date`` is when that was, ISO 8601 in UTC. Without a ``commit`` it is not known, and ``subject`` says why.
+    ``date``: of the commit, ISO 8601 in UTC. An empty ``commit`` means unknown; ``subject`` then gives the reason.
     """
 
     start_line: int
@@ -361,22 +360,20 @@ class Blame:
 
 @dataclass(frozen=True, slots=True)
 class Hit(Late):
-    """One chunk that answers a query, with where it stands and why it ranks there.
+    """A chunk that matches a query, with its place and the reasons for its rank.
 
-    ``approximate``: its cosine is that of an approximate vector; it is still to be embedded.
-    ``context``: the lines to show where ``text`` is too much. ``highlights``: the words of the query in ``text``.
-    ``match`` is ``matched_by`` in a word. ``confidence`` (0 to 1) does not depend on the other hits, as ``score`` does;
-    ``explanation`` is one sentence. ``neighbours``: what was asked for of its surroundings, in order; chunks that
-    the answer has elsewhere are left out. ``duplicates``: chunks that were left out because this one says the same.
-    ``score_parts``: what its score is made of, by name; they add up to it. Bare hits have none.
-    ``boosts``: what else changed its score, by name, as shares of it: ``{"vendor": 0.15}``.
-    ``source_state``: how what its document was read from is now; ``changed``: whether its file is another now, or
-    gone; None where it has none, or that cannot be known.
-    ``link`` leads to its lines on the forge of its repository, at the commit that was read; "" where none is known.
-    ``blame``: who wrote its lines, None where nobody asked, or that is not known.
-    ``suspicious``: its text, or what stands around it, has instructions aimed at a model (``suspicion``).
-    ``page`` and ``page_end``: its first and last page, slide or sheet, from 1; None where its file has none.
-    ``phrases``: those of the query that it has. ``words``: those of the query that stand in its text or above it.
+    ``approximate``: the cosine is that of an approximate vector, since the chunk is not yet embedded. ``context``: the
+    lines to show if ``text`` is too long. ``highlights``: ranges of the query's words in ``text``. ``match``:
+    ``matched_by`` as one word. ``confidence`` (0 to 1), unlike ``score``, does not depend on other hits;
+    ``explanation`` is one sentence. ``neighbours``: the requested surrounding chunks, in order, without chunks that the
+    answer has elsewhere. ``duplicates``: chunks that were dropped as duplicates of this one. ``score_parts``: the
+    summands of the score by name; empty for bare hits. ``boosts``: other changes of the score by name, as shares of it:
+    ``{"vendor": 0.15}``. ``source_state``: state of the document's origin; ``changed``: whether its file was changed or
+    removed; None if it has none, or if that is unknown. ``link``: URL of the lines on the forge of the repository, at
+    the commit that was read; "" if unknown. ``blame``: commits of the lines; None if not requested or unknown.
+    ``suspicious``: the text or its surroundings contain instructions aimed at a model (``suspicion``). ``page`` and
+    ``page_end``: first and last page, slide or sheet, from 1; None if the file has none. ``phrases``: the query's
+    phrases that the chunk contains. ``words``: the query's words in its text or headings.
     """
 
     chunk_id: str
@@ -418,13 +415,13 @@ class Hit(Late):
 
     @property
     def section(self) -> str:
-        """What its text is to be understood by besides the title: headings, column names, keys of a record."""
+        """The context of the text besides the title: headings, column names, keys of a record."""
         return " > ".join(part for part in self.heading_path if part != self.title)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One step of a search: what it did, and how long it took."""
+    """One step of a search, with its duration."""
 
     name: str
     milliseconds: float
@@ -433,27 +430,26 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What a search did, step by step."""
+    """The steps of a search."""
 
     stages: tuple[Stage, ...]
     milliseconds: float
 
 
 ANSWERABLE = 0.5
-"""Where an answer is less probable than this, it counts as "there is none", and people and agents are told so."""
+"""If an answer is less probable than this, it counts as "there is none", and answers say so."""
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The answer to a query. ``collection``: "a, b" where several were asked.
+    """The answer to a query. ``collection``: "a, b" if several were searched.
 
-    ``notes`` say what was done to the query. ``mode`` is what was asked for; ``degraded`` says in words why it
-    could not be done in full (a retriever that did not contribute), None when everything contributed.
-    ``total_candidates`` counts the chunks that passed the filters. ``answerable``: how probable it is, 0 to 1, that
-    the hits hold an answer; None where that is not known: one retriever alone answered, or it was not measured with
-    the embedding model. ``required``: the quoted phrases that each hit has, since they were required.
-    ``total_found`` counts what was found, as far as it was looked at, before ``top_k`` cut it: chunks that repeat a
-    hit left out. ``query_id``: by which the audit log has the question, "" where it is not recorded.
+    ``notes``: changes made to the query. ``mode`` is the requested one; ``degraded`` gives the reason if a retriever
+    did not contribute, else it is None. ``total_candidates``: number of chunks that match the filters. ``answerable``:
+    probability (0 to 1) that the hits contain an answer; None if unknown: only one retriever answered, or there is no
+    calibration for the embedding model. ``required``: the quoted phrases that every hit contains because they were
+    required. ``total_found``: number of results before the cut at ``top_k``, as far as examined, without duplicates.
+    ``query_id``: id of the query in the audit log, "" if it is not recorded.
     """
 
     query: str
@@ -472,22 +468,22 @@ class Results:
 
     @property
     def several(self) -> bool:
-        """Whether more than one collection was asked; then each hit names its own."""
+        """Whether more than one collection was searched; then each hit names its own."""
         return "," in self.collection
 
     @property
     def doubtful(self) -> bool:
-        """Whether nothing was found, or what was found is less probable than ``ANSWERABLE`` to hold an answer."""
+        """Whether nothing was found, or the probability of an answer is below ``ANSWERABLE``."""
         return not self.hits or (self.answerable is not None and self.answerable < ANSWERABLE)
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a model that runs elsewhere was asked: requests that it answered, and tokens as it counts them."""
+    """The use of a remote model: answered requests, and tokens as counted by the provider."""
 
     requests: int = 0
     tokens: int = 0
 
     def since(self, before: Spent) -> Spent:
-        """Return what was spent after ``before``."""
+        """Return the use since ``before``."""
         return Spent(self.requests - before.requests, self.tokens - before.tokens)

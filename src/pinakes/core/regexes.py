@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled when they are first used: a command uses few of all those that it loads."""
+"""Regular expressions that are compiled at their first use: most commands use few of those that they import."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, cast
 
 
 def lazy(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """Return ``pattern`` compiled, as ``re.compile`` does, but at its first use; one that is wrong fails only then."""
+    """Return ``pattern`` as a compiled pattern that is compiled at its first use; errors are raised only then."""
     return cast("re.Pattern[str]", _Lazy(pattern, flags))
 
 
 class _Lazy:
-    """Becomes the compiled pattern in all that is asked of it; what was asked for once costs nothing more."""
+    """Delegates to the compiled pattern; attributes are cached after their first use."""
 
     def __init__(self, pattern: str, flags: int) -> None:
         self._of = pattern, flags

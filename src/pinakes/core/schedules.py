@@ -1,4 +1,4 @@
-"""When something is to happen again: cron lines and fixed distances, in the time of a zone; pauses after failures."""
+"""Schedules: cron lines and fixed intervals, in a time zone; delays of retries after failures."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _SPREAD = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Times that repeat: ``every_s`` apart, or those of a ``cron`` line; the other one is 0 or ""."""
+    """Repeating times: an interval of ``every_s`` seconds, or a ``cron`` line; the other one is 0 or ""."""
 
     every_s: float = 0.0
     cron: str = ""
 
     def after(self, moment: datetime, zone: tzinfo) -> datetime:
-        """Return the first time later than ``moment``, in UTC; ``zone`` is that of the cron line.
+        """Return the first time after ``moment``, in UTC; ``zone`` is the time zone of the cron line.
 
-        Where clocks are put forward, a time that is left out comes right after the gap. Where they are put back, a time
-        that there is twice comes once. A line that fits every hour comes every real hour instead.
+        When clocks go forward, a skipped time is replaced by the end of the gap. When they go back, a repeated time
+        counts once. A line that matches every hour matches every elapsed hour instead.
         """
         if self.every_s:
             return moment.astimezone(UTC) + timedelta(seconds=self.every_s)
@@ -50,10 +50,10 @@ class Schedule:
 
 
 def parse(text: str) -> Schedule:
-    """Read a schedule: five fields of cron, ``@every`` with a length of time, or a word such as ``@daily``.
+    """Parse a schedule: five cron fields, ``@every`` with a duration, or a word such as ``@daily``.
 
     Raises:
-        ValueError: it is none, or never comes; the message says why.
+        ValueError: the text is not a schedule, or has no time at all; the message gives the reason.
     """
     words = " ".join(text.split())
     if found := _EVERY.fullmatch(words):
@@ -73,7 +73,7 @@ def parse(text: str) -> Schedule:
 
 
 def length_s(text: str) -> float | None:
-    """Return a length of time as ``1h30m`` or ``45s`` in seconds, None where it is none."""
+    """Return a duration such as ``1h30m`` or ``45s`` in seconds, None if it is invalid."""
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None
@@ -81,10 +81,10 @@ def length_s(text: str) -> float | None:
 
 
 def zone_of(name: str) -> tzinfo:
-    """Return the time zone called so; "" is that of this machine (``TZ``, else its local time), UTC where it says none.
+    """Return the time zone ``name``; "" is that of this machine (``TZ``, else its local time), or UTC if unknown.
 
     Raises:
-        ValueError: there is no such zone.
+        ValueError: the time zone does not exist.
     """
     wanted = name or os.environ.get("TZ", "").removeprefix(":")
     if wanted.upper() == "UTC":
@@ -104,23 +104,23 @@ def zone_of(name: str) -> tzinfo:
 
 
 def pause_s(failures: int, first_s: float, longest_s: float, what: str) -> float:
-    """Return after how many seconds something is tried again that failed so often in a row.
+    """Return the delay in seconds before a retry after ``failures`` failures in a row.
 
-    ``first_s``, then twice as long each time up to ``longest_s``; a quarter more or less, which depends on ``what`` it
-    is, so that not all that failed together is tried together.
+    The delay starts with ``first_s`` and doubles up to ``longest_s``; it varies by a quarter, depending on ``what``
+    failed, so that simultaneous failures are not retried simultaneously.
     """
     pause = min(first_s * 2.0 ** min(max(failures, 1) - 1, 60), longest_s)
     return pause * (1 - _SPREAD + 2 * _SPREAD * _share(f"{what} {failures}"))
 
 
 def jitter_s(schedule: Schedule, at: datetime, zone: tzinfo, most_s: float, what: str) -> float:
-    """Return how many seconds after its time ``what`` begins: below ``most_s``, and a tenth of the time to the next."""
+    """Return the delay of ``what`` after its time, in seconds: below ``most_s``, and a tenth of the interval."""
     distance_s = (schedule.after(at, zone) - at).total_seconds()
     return min(most_s, distance_s / 10) * _share(f"{what} {at.timestamp():.0f}")
 
 
 def _by_clock(line: str) -> str:
-    """Return a cron line so that cronsim treats it as ``Schedule.after`` says: it goes by what fields begin with."""
+    """Return a cron line with fields rewritten so that cronsim handles clock changes as in ``Schedule.after``."""
     from cronsim.cronsim import Field
 
     minute, hour, days = line.split(" ", 2)
@@ -139,5 +139,5 @@ def _length(text: str, words: str) -> float:
 
 
 def _share(text: str) -> float:
-    """Return a number from 0 to below 1 that is always the same for ``text``."""
+    """Return a pseudo-random number in [0, 1) that depends only on ``text``."""
     return zlib.crc32(text.encode(errors="surrogatepass")) / 2**32

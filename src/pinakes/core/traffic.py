@@ -16,7 +16,7 @@ class Traffic:
 
     @contextmanager
     def search(self) -> Iterator[None]:
-        """Be a running search."""
+        """Count as a running search within the block."""
         with self._changed:
             self._running += 1
         try:
@@ -28,6 +28,6 @@ class Traffic:
                     self._changed.notify_all()
 
     def wait_for_none(self, timeout_s: float) -> bool:
-        """Return once no search is running, or after ``timeout_s`` seconds; say which."""
+        """Wait until no search is running, at most ``timeout_s`` seconds; return whether none is."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._running, timeout_s)

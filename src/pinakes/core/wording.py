@@ -1,4 +1,4 @@
-"""Numbers of things, shares, sizes and scores, in words and as programs are told them; texts that are too long."""
+"""Counts, shares, sizes and scores as text and as rounded numbers; truncation of long texts."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ _DECIMALS = 4
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """Return how many there are of a thing called ``one``, else ``many``: "1 file", "1,200 files"."""
+    """Return a count with its noun, singular ``one`` or plural ``many``: "1 file", "1,200 files"."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def percent(share: float) -> str:
-    """Return a share of 0 to 1 as such as "3.0 %", rounded down: 100 only when it is all."""
+    """Return a share from 0 to 1 as text such as "3.0 %", rounded down, so that only 1 gives 100."""
     return f"{int(share * 1000 + 1e-9) / 10:.1f} %"
 
 
 def megabytes(size: float) -> str:
-    """Return a size in bytes as such as "3.0 MB"."""
+    """Return a size in bytes as text such as "3.0 MB"."""
     return f"{size / MEGABYTE:,.1f} MB"
 
 
 def cut(text: str, most: int) -> str:
-    """Return ``text``, with "…" at its end where it has more than ``most`` characters."""
+    """Return ``text``, cut to ``most`` characters with "…" at its end if it is longer."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def rounded_score(score: float | None) -> float | None:
-    """Return a score as answers have it: four decimals."""
+    """Return a score as it is in answers, rounded to four decimals."""
     return None if score is None else round(score, _DECIMALS)
 
 
 def rounded(parts: Mapping[str, float]) -> dict[str, float]:
-    """Return the parts of a score as answers have them: four decimals, less those that are nothing then."""
+    """Return the parts of a score as they are in answers, rounded to four decimals, without zeros."""
     told = {name: round(part, _DECIMALS) for name, part in parts.items()}
     return {name: part for name, part in told.items() if part}

@@ -1,1 +1,1 @@
-"""How good the answers are: golden questions, metrics, and a run that puts them together."""
+"""Evaluation of retrieval: golden questions, metrics, and runs that measure them."""

@@ -1,4 +1,4 @@
-"""How much two rankings agree: small pure functions. A ranking is document names, best first, each once."""
+"""Agreement of two rankings, as pure functions. A ranking is a list of distinct document names, best first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import combinations
 from math import sqrt
 
 PERSISTENCE = 0.9
-"""p of rank-biased overlap: the first ten documents have 86 % of the weight."""
+"""p of rank-biased overlap: the first ten documents get 86 % of the weight."""
 
 
 def overlap(a: Sequence[str], b: Sequence[str], k: int) -> float:
@@ -76,7 +76,7 @@ def places(ranking: Sequence[str], scores: Sequence[float]) -> dict[str, float]:
 
 
 def unique(a: Sequence[str], b: Sequence[str], k: int) -> tuple[str, ...]:
-    """Return those of the first k documents of ``a`` that are not among the first k of ``b``."""
+    """Return the documents among the first k of ``a`` that are not among the first k of ``b``."""
     others = set(b[:k])
     return tuple(document for document in a[:k] if document not in others)
 

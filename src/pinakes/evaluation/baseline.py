@@ -1,4 +1,4 @@
-"""The gate: figures that are checked in, and whether those of today fall below them.
+"""The quality gate: a checked-in baseline of metrics, and its comparison with a run.
 
 A file of baselines holds, for each golden set by name: what the figures were measured on, and mode → metric → mean.
 """
@@ -16,10 +16,10 @@ from pinakes.evaluation.questions import GoldenSet
 from pinakes.evaluation.runs import Run
 
 TOLERANCE = 0.05
-"""The share by which a metric may fall."""
+"""The tolerated relative decrease of a metric."""
 
 SLOWER = 0.10
-"""The share by which the 95th percentile of the latency may rise before that is said."""
+"""The relative increase of the 95th percentile of the latency above which there is a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the gate says: ``fallen`` and ``warnings`` in words; ``checked`` metrics were compared."""
+    """The result of the gate: ``fallen`` and ``warnings`` as text; ``checked``: number of compared metrics."""
 
     passed: bool
     checked: int
@@ -69,7 +69,7 @@ def of_run(run: Run) -> Baseline:
 
 
 def save(path: Path, run: Run) -> None:
-    """Write the figures of a run into a file of baselines, beside those of other golden sets.
+    """Write the metrics of a run into a file of baselines, keeping those of other golden sets.
 
     Raises:
         InvalidInput: there is a file that holds something else.
@@ -177,7 +177,7 @@ def _warnings(kept: Baseline, run: Run) -> list[str]:
 
 
 def _skipped(kept: Baseline, run: Run) -> list[str]:
-    """Return the metrics of the baseline that ``run`` has not, of the modes that both have, each once."""
+    """Return the metrics of the baseline that are missing in ``run``, in the common modes, without repetition."""
     both = (mode for mode in kept.figures if mode in run.modes)
     lacking = (name for mode in both for name in kept.figures[mode] if name not in run.modes[mode].overall.metrics)
     return list(dict.fromkeys(lacking))

@@ -1,4 +1,4 @@
-"""The corpus of a BEIR folder as a folder of Markdown files, which a collection can be filled from."""
+"""Conversion of the corpus of a BEIR folder to a folder of Markdown files, from which a collection can be filled."""
 
 from __future__ import annotations
 

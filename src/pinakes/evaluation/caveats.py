@@ -1,4 +1,4 @@
-"""What a reader of a comparison has to know, in words: what the two sides do not have in common, what is lacking."""
+"""Caveats of a comparison, as text: differences between the two sides, and missing data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HOUR_S, _DAY_S = 3600, 86_400
 
 
 def settings(a: SystemInfo, b: SystemInfo) -> list[str]:
-    """Return in words which model and settings decide for one side only; none where one of them is not known."""
+    """Return the models and settings that only one side has, as text; none if those of a side are unknown."""
     found = []
     if a.corpus and b.corpus and a.corpus.model != b.corpus.model:
         found.append(f"model: {a.corpus.model or 'none'} in A, {b.corpus.model or 'none'} in B")
@@ -35,7 +35,7 @@ def settings(a: SystemInfo, b: SystemInfo) -> list[str]:
 def cautions(
     a: SystemInfo, b: SystemInfo, sides: Sequence[SystemReport], links: DocumentMatches, golden: GoldenSet, judged: int
 ) -> Iterator[str]:
-    """Yield what makes the figures mean less, or other things, than they seem to."""
+    """Yield the reasons why the metrics mean less than they seem to."""
     yield from golden.notes
     if different := differences(a, b):
         yield f"A and B hold different documents: {'; '.join(different)}"
@@ -50,7 +50,7 @@ def cautions(
 
 
 def _cut_otherwise(a: SystemInfo, b: SystemInfo) -> bool:
-    """Say whether settings for chunks differ, though both are the same collection."""
+    """Return whether chunking settings differ although both sides are the same collection."""
     if not (a.corpus and b.corpus and a.corpus.fingerprint == b.corpus.fingerprint):
         return False
     if a.corpus.chunks != b.corpus.chunks:
@@ -60,7 +60,7 @@ def _cut_otherwise(a: SystemInfo, b: SystemInfo) -> bool:
 
 
 def age(since: str, until: datetime) -> str:
-    """Return in words how long ago a moment in ISO form was."""
+    """Return the time since a moment in ISO format, as text."""
     seconds = max(0.0, (until - datetime.fromisoformat(since)).total_seconds())
     if seconds < 90:
         return f"{seconds:.0f} seconds"
@@ -85,7 +85,7 @@ def _of_side(about: SystemInfo, side: SystemReport) -> Iterator[str]:
 
 
 def _strangers(a: SystemInfo, b: SystemInfo, links: DocumentMatches) -> Iterator[str]:
-    """Yield how many documents of the answers of one side are not among all those of the other."""
+    """Yield how many documents in the answers of one side are missing on the other side."""
     for letter, unknown, other in (("A", links.unknown[0], b), ("B", links.unknown[1], a)):
         if unknown and other.documents is not None:
             names = listed(unknown, 3)

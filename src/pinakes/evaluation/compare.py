@@ -1,4 +1,4 @@
-"""Two sides asked the same questions: how far their rankings agree, which is faster, which is better."""
+"""Comparison of two sides on the same questions: agreement of rankings, latency, and quality."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OnQuestion: TypeAlias = Callable[[int], object]
 METRICS = ("ndcg@10", "mrr@10", "precision@5", "recall@20", "hit@5")
 HEAD, DEEP = 5, 20
 FLAGGED_BELOW = 0.8
-"""Questions whose overlap@5 is lower are listed."""
+"""Questions with an overlap@5 below this are listed."""
 
 MEASURES = ("overlap_5", "overlap_20", "tau", "rbo")
 _ROUNDING = 1e-9
@@ -32,7 +32,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class AskedSystem:
-    """A side, asked: one answer a question, the documents it has, and what golden questions call them."""
+    """A side after the questions: one answer per question, its documents, and their golden names."""
 
     asker: SystemQuerier
     answers: Sequence[SystemAnswer]
@@ -41,7 +41,7 @@ class AskedSystem:
 
 
 def check_corpora(a: SystemInfo, b: SystemInfo, *, anyway: bool) -> None:
-    """Refuse to compare collections that hold different documents.
+    """Check that two collections hold the same documents.
 
     Raises:
         InvalidInput: they do, and not ``anyway``.
@@ -64,7 +64,7 @@ def compare(
     anyway: bool = False,
     on_question: OnQuestion | None = None,
 ) -> ComparisonReport:
-    """Ask both sides every question, in turn the one first and the other, and say how far they agree.
+    """Ask both sides every question, alternating which is first, and report their agreement.
 
     ``by_field``: the keys of documents are values of a field, by which they are compared.
 
@@ -88,7 +88,7 @@ def compare(
 
 
 def trouble(asker: SystemQuerier, side: SystemReport) -> PinakesError | None:
-    """Return the error of a side that left questions without any answer, None when it left none."""
+    """Return the error of a side that answered no question, None if it answered any."""
     if asker.error is None or not side.unanswered:
         return None
     total = side.asked + side.kept + side.unanswered
@@ -163,7 +163,7 @@ def _report(
 
 
 def _view(reply: SystemReply, names: Mapping[Named, str]) -> dict[str, float]:
-    """Return the documents of a reply by the names that both sides share → place, in their order."""
+    """Return document → place for a reply, by the common names of both sides, in order."""
     best: dict[str, float] = {}
     scores = reply.scores or [-float(place) for place in range(len(reply.documents))]
     for document, score in zip(reply.documents, scores, strict=True):

@@ -1,4 +1,4 @@
-"""The report of a comparison as one HTML page that needs nothing else."""
+"""The report of a comparison as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def write(path: Path, report: ComparisonReport) -> None:
 
 
 def render(report: ComparisonReport) -> str:
-    """Return the page as text; whatever comes from questions and documents is escaped."""
+    """Return the page as text; text from questions and documents is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -64,7 +64,7 @@ def render(report: ComparisonReport) -> str:
 
 
 def dots(pairs: Sequence[Pair]) -> list[PlotPoint]:
-    """Return a dot for each question that both sides answered: overlap@5 upwards, the best first."""
+    """Return a dot for each question that both sides answered; y is overlap@5, the best first."""
     ordered = sorted(((pair.overlap_5, pair) for pair in pairs if pair.overlap_5 is not None), key=lambda one: -one[0])
     step = WIDTH / max(1, len(ordered))
     return [
@@ -79,7 +79,7 @@ def dots(pairs: Sequence[Pair]) -> list[PlotPoint]:
 
 
 def curve(times: Sequence[float], longest_ms: float) -> str:
-    """Return the points (``x,y x,y …``, in pixels) of the share of questions answered within so many milliseconds."""
+    """Return points (``x,y x,y …``, in pixels) of the share of questions answered within a time in milliseconds."""
     if not times:
         return ""
     ordered = sorted(min(time, longest_ms) for time in times)

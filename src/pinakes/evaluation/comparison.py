@@ -1,4 +1,4 @@
-"""Two runs side by side: what differs between them, metric by metric and question by question."""
+"""Comparison of two runs, by metric and by question."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_CHANGED = 10
 
 @dataclass(frozen=True, slots=True)
 class MetricDifference:
-    """A metric in both runs, over the questions they share; ``p``: that of a difference this large by chance."""
+    """A metric in both runs, over their common questions; ``p``: probability of such a difference by chance."""
 
     before: float
     after: float
@@ -51,7 +51,7 @@ class ModeComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A run against an earlier one. ``differences`` say in words what is not the same in what they measured."""
+    """A run compared with an earlier one. ``differences``: differences in what they measured, as text."""
 
     against: str
     differences: tuple[str, ...]
@@ -59,7 +59,7 @@ class Comparison:
 
 
 def differences(before: Run, after: Run) -> list[str]:
-    """Return in words how questions, corpus and configuration of two runs differ; none: they may be compared."""
+    """Return the differences of two runs in questions, corpus and configuration, as text; empty if comparable."""
     found = []
     if before.golden.digest != after.golden.digest:
         found.append(
@@ -80,7 +80,7 @@ def differences(before: Run, after: Run) -> list[str]:
 
 
 def compare(before: Run, after: Run, *, anyway: bool = False) -> Comparison:
-    """Return how ``after`` differs from ``before``, over the questions, modes and metrics that both have.
+    """Return the changes from one run to ``after``, over the common questions, modes and metrics.
 
     Raises:
         InvalidInput: they measured different things, and not ``anyway``; or they share no mode or question.

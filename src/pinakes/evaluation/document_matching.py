@@ -1,4 +1,4 @@
-"""Which documents of two sides are the same: by path, uri, key or id, whichever tells of the most."""
+"""Matching of the documents of two sides: by path, uri, key or id, whichever matches most."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pinakes.evaluation.names import DocumentNames, among
 from pinakes.evaluation.systems import Named
 
 NAMINGS = ("path", "uri", "key", "id")
-"""What documents may have in common, in the order of preference."""
+"""Names by which documents may match, in order of preference."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDocuments:
-    """The documents of a side: those ``answered`` with, and ``every`` one it is known to have, these included."""
+    """The documents of a side: those in answers (``answered``), and all known ones (``every``)."""
 
     answered: Sequence[Named]
     every: Sequence[Named]
@@ -25,7 +25,7 @@ class KnownDocuments:
 
 @dataclass(frozen=True, slots=True)
 class DocumentMatches:
-    """One name for each document of both sides, the same where the documents are.
+    """A common name for each document of both sides; equal documents have equal names.
 
     ``by``: what they have in common. ``share``: how many of the documents that one side answered with were found in
     the other: of B, or of A where it is more. ``unknown``: those that A and B answered with and the other has not, as
@@ -56,7 +56,7 @@ def link(a: KnownDocuments, b: KnownDocuments, *, grouped: bool = False) -> Docu
 
 
 def listed(every: Sequence[Named]) -> list[ListedDocument]:
-    """Return documents in the form in which names are looked up; the place in the list is the id."""
+    """Return documents in the form for the lookup of names; the id is the index in the list."""
     seen: set[str] = set()
     found = []
     for number, one in enumerate(every):
@@ -88,7 +88,7 @@ def _by_key(a: KnownDocuments, b: KnownDocuments) -> Iterator[DocumentMatches]:
 
 
 def _looked_up(wanting: KnownDocuments, having: KnownDocuments, naming: str, *, turned: bool) -> DocumentMatches | None:
-    """Return the links by the names that ``wanting`` has, looked up in ``having``; None where it has no such names."""
+    """Return the links from names in ``wanting`` to ``having``; None if ``having`` has no such names."""
     own = {one: str(getattr(one, naming)) for one in wanting.every}
     counted = Counter(own.values())
     wanted = [name for name in own.values() if name and counted[name] == 1]
@@ -115,7 +115,7 @@ def _looked_up(wanting: KnownDocuments, having: KnownDocuments, naming: str, *, 
 def _links(
     by: str, share: float, a: tuple[KnownDocuments, Mapping[Named, str]], b: tuple[KnownDocuments, Mapping[Named, str]]
 ) -> DocumentMatches:
-    """Fill in names of their own for documents without a common one."""
+    """Add a unique name for each document without a common one."""
     shown: dict[str, str] = {}
     filled: list[dict[Named, str]] = []
     unknown: list[tuple[str, ...]] = []
@@ -133,24 +133,24 @@ def _links(
 
 
 def _named_alone(a: KnownDocuments, b: KnownDocuments) -> DocumentMatches:
-    """Return names where nothing is common."""
+    """Return names for two sides without common documents."""
     return _links("", 0.0, (a, {}), (b, {}))
 
 
 @dataclass(frozen=True, slots=True)
 class GoldenNames:
-    """What golden questions call the documents of a side."""
+    """The golden names of the documents of a side."""
 
     names: DocumentNames
     uids: Mapping[Named, str]
 
     def ranking(self, documents: Sequence[Named], relevant: Mapping[str, float]) -> list[str]:
-        """Return what a question with these ``relevant`` names calls ``documents``, each name once."""
+        """Return the distinct names by which a question with these ``relevant`` names refers to ``documents``."""
         return list(dict.fromkeys(self.names.name_of(self.uids[one], relevant) for one in documents))
 
 
 def called(names: Sequence[str], met: KnownDocuments, *, by_field: bool) -> GoldenNames | None:
-    """Return what golden ``names`` stand for among the documents of a side, None where they stand for nothing."""
+    """Return the documents of a side for golden ``names``, None for a name without a document."""
     every = listed(met.every)
     values = {number: [one.key] for number, one in enumerate(met.every) if one.key} if by_field else None
     try:

@@ -1,4 +1,4 @@
-"""The records of an evaluation: one row a question, figures over many, and how they are put together."""
+"""The records of an evaluation: one row per question, and the metrics aggregated over questions."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Literal, TypeAlias
 from pinakes.evaluation.resampling import Latency, intervals, latency
 
 Reason: TypeAlias = Literal["not in the collection", "lost by filter", "not retrieved", "ranked low", "answered"]
-"""Why a question was missed; "answered": although no answer exists."""
+"""The reason for a miss; "answered": the question has no answer, but one was given."""
 
 HEAD = 10
-"""A question without a relevant document among so many is a miss."""
+"""A question without a relevant document up to this rank is a miss."""
 
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """Why a question went wrong.
+    """The reason for a miss.
 
     ``document`` is the relevant document that came nearest, ``rank`` its place in the ranking, ``keyword`` and
     ``vector`` those in each retriever by itself, from 1; None where it is not there as deep as was looked.
@@ -33,7 +33,7 @@ class Miss:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One question, asked. ``scores``: metric → value, empty where no answer exists; ``rank``: of the first relevant.
+    """The result of a question. ``scores``: metric → value, empty if it has no answer; ``rank``: of the first relevant.
 
     ``ranking``: the first documents. ``refused``: the answer was that there is none. ``answerable``: how probable an
     answer is, 0 to 1, as the search said; None where it did not. ``degraded``: what did not contribute.
@@ -55,7 +55,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Means over ``questions`` that have an answer, each with its 95 % interval (low, high)."""
+    """Mean metrics over ``questions`` that have an answer, each with its 95 % interval (low, high)."""
 
     questions: int
     metrics: Mapping[str, float]
@@ -64,7 +64,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """How well it is told that there is no answer: counts.
+    """Counts for the detection of questions without an answer.
 
     ``recognised`` of the ``no_answer`` questions were refused, and ``false_alarms`` of those that have an answer.
     """
@@ -77,7 +77,7 @@ class Refusals:
 
 @dataclass(frozen=True, slots=True)
 class ModeFigures:
-    """Everything about one way to search: ``overall`` and by kind of question, latency, refusals, every question."""
+    """The result of one mode: metrics ``overall`` and by kind of question, latency, refusals, all questions."""
 
     mode: str
     overall: Figures
@@ -88,7 +88,7 @@ class ModeFigures:
 
 
 def summarise(mode: str, rows: Sequence[Row]) -> ModeFigures:
-    """Put the rows of all questions together."""
+    """Aggregate the rows of all questions."""
     answerable = [row for row in rows if row.answer_exists]
     others = [row for row in rows if not row.answer_exists]
     kinds = sorted({row.kind for row in answerable if row.kind})

@@ -1,4 +1,4 @@
-"""Whatever holds questions, as one golden set: a file of ours, a BEIR folder, or TREC's queries and judgements."""
+"""Loading of golden sets: our own format, a BEIR folder, or TREC queries and judgements."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def read(
 
 
 def digest(questions: Sequence[Question]) -> str:
-    """Return 16 hex digits that tell one set of questions from another, whatever the form they are kept in."""
+    """Return a fingerprint of a set of questions, 16 hex digits, independent of its file format."""
     told = sorted(
         [question.id, question.text, sorted(question.relevant.items()), question.kind, repr(question.where)]
         for question in questions
@@ -73,7 +73,7 @@ def _from_trec(qrels: Path, queries: Path | None) -> tuple[list[Question], tuple
 
 
 def _name(place: Path) -> str:
-    """Return what a set is called: its folder, or its file; a file that is just called "golden" by its folder, too."""
+    """Return the name of a set: that of its folder or file; for a file named "golden", that of its folder too."""
     if place.is_dir():
         return place.resolve().name
     stem = place.name.removesuffix(".gz").partition(".")[0]

@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else: tables, plots drawn here, every miss with its reason."""
+"""The report of an evaluation as one self-contained HTML page: tables, plots, and all misses with reasons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pinakes.evaluation.messages import cautions, miss_words
 from pinakes.evaluation.runs import Run
 
 WIDTH, LABELS, STRIP = 720, 150, 110
-"""Pixels: a plot's width, what the names beside bars take, the height of a strip of questions."""
+"""Sizes in pixels: width of a plot, width of the labels beside bars, height of a strip of questions."""
 
 _BAR, _GAP = 12, 10
 _CURVE = 180
@@ -22,7 +22,7 @@ _CURVE = 180
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A horizontal bar in pixels, with the ends of its interval."""
+    """A horizontal bar with its interval, in pixels."""
 
     mode: int
     y: float
@@ -35,7 +35,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The bars of one kind of question, one a mode."""
+    """The bars of one kind of question, one per mode."""
 
     label: str
     y: float
@@ -62,7 +62,7 @@ class Curve:
 
 
 def write(path: Path, run: Run, comparison: Comparison | None = None, verdict: Verdict | None = None) -> None:
-    """Write the page of a run, with what it was compared with and what the gate said.
+    """Write the page of a run, with its comparison and the result of the gate.
 
     Raises:
         StorageFull: it cannot be written.
@@ -72,7 +72,7 @@ def write(path: Path, run: Run, comparison: Comparison | None = None, verdict: V
 
 
 def render(run: Run, comparison: Comparison | None = None, verdict: Verdict | None = None) -> str:
-    """Return the page as text; whatever comes from questions and documents is escaped."""
+    """Return the page as text; text from questions and documents is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -136,7 +136,7 @@ def strip(rows: Sequence[Row], headline: str) -> list[StripPoint]:
 
 
 def curves(modes: Sequence[ModeFigures]) -> list[Curve]:
-    """Return, for each mode that was timed, the share of questions answered within so many milliseconds."""
+    """Return, for each mode with latencies, the share of questions answered within a time in milliseconds."""
     timed = [mode for mode in modes if mode.latency.p99_ms > 0]
     most = longest(timed)
     found = []
@@ -160,7 +160,7 @@ def curves(modes: Sequence[ModeFigures]) -> list[Curve]:
 
 
 def longest(modes: Sequence[ModeFigures]) -> float:
-    """Return where the axis of the latency ends, in ms: a little beyond the largest 99th percentile."""
+    """Return the maximum of the latency axis in ms: slightly above the largest 99th percentile."""
     return max((mode.latency.p99_ms for mode in modes), default=0.0) * 1.05 or 1.0
 
 

@@ -1,4 +1,4 @@
-"""What a run says in words, for the terminal and the page alike."""
+"""Messages about a run, for the terminal and the HTML page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_REASONS = 3
 
 
 def miss_words(miss: Miss) -> str:
-    """Return why a question went wrong, with the places of the document that came nearest."""
+    """Return the reason for a miss, with the ranks of the nearest document."""
     if miss.reason == "answered":
         return "answered although no answer exists"
     if miss.reason in ("not in the collection", "lost by filter"):
@@ -28,14 +28,14 @@ def miss_words(miss: Miss) -> str:
 
 
 def misses_counted(mode: ModeFigures) -> str:
-    """Return how many questions went wrong and why: "4 of 60 missed: 3 ranked low, 1 lost by filter"."""
+    """Return the number of misses by reason: "4 of 60 missed: 3 ranked low, 1 lost by filter"."""
     counted = Counter(row.miss.reason for row in mode.rows if row.miss and row.answer_exists)
     reasons = ", ".join(f"{count} {reason}" for reason, count in counted.most_common())
     return f"{counted.total()} of {mode.refusals.answerable} missed" + (f": {reasons}" if reasons else "")
 
 
 def refusals_words(mode: ModeFigures) -> str:
-    """Return how well it was told that there is no answer, "" where no question asks for that."""
+    """Return the result for questions without an answer, "" if the set has none."""
     told = mode.refusals
     if not told.no_answer:
         return ""
@@ -46,7 +46,7 @@ def refusals_words(mode: ModeFigures) -> str:
 
 
 def cautions(run: Run) -> list[str]:
-    """Return what a reader of the figures has to know: names that fit nothing or too much, missing retrievers."""
+    """Return warnings about the metrics: names without or with several documents, missing retrievers."""
     found = []
     golden = run.golden
     if golden.unknown:

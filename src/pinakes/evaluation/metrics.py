@@ -1,4 +1,4 @@
-"""Metrics of ranked retrieval, as small pure functions, and their names: ``ndcg@10`` prints and parses.
+"""Metrics of ranked retrieval as pure functions, and their names, such as ``ndcg@10``.
 
 ``ranking`` is document names, best first, each once; ``relevant`` is document name → grade, 0, less or absent = not
 relevant. Every function returns a number in 0–1, 0 where nothing is relevant; ``k`` may exceed the ranking.
@@ -22,7 +22,7 @@ _NAME = re.compile(r"([a-z]+)(?:@([1-9]\d{0,5}))?")
 
 
 def ndcg(ranking: Sequence[str], relevant: Grades, k: int) -> float:
-    """Return nDCG@k with linear gain: Σ grade / log2(rank + 1), over that of the best order.
+    """Return nDCG@k with linear gain: Σ grade / log2(rank + 1), divided by that of the ideal order.
 
     Järvelin and Kekäläinen, TOIS 20(4), 2002; the gain and discount of trec_eval.
     """
@@ -93,7 +93,7 @@ DEFAULT = (
     "hit@3",
     "hit@5",
 )
-"""What is measured when nothing is asked for; the first is the headline."""
+"""The default metrics; the first is the headline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Metric:
 
 
 def metric(name: str) -> Metric:
-    """Return the metric that ``name`` spells.
+    """Return the metric with this name.
 
     Raises:
         InvalidInput: there is none of that name.

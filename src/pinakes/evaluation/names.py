@@ -1,4 +1,4 @@
-"""What golden questions call a document, and which documents that is: settled once, before searching."""
+"""Mapping of golden names to documents, done once before the searches."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pinakes.core.filters import listed, nearest, normal_name, normal_text
 _KeysOf: TypeAlias = Callable[[ListedDocument], Iterable[str]]
 
 _NAMED, _SHOWN = 5, 60
-"""Of names that fit nothing: how many a message has, and how many characters of each."""
+"""Limits of a message about unknown names: number of names, and characters of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentNames:
-    """Which documents the golden names stand for.
+    """The documents for the golden names.
 
     ``members``: name → documents. ``called``: document uid → its golden names. ``units``: uid → what a document
     without a golden name is called, where the unit of the ranking is a group or the value of a field. ``paths``: uid →
@@ -37,7 +37,7 @@ class DocumentNames:
     ambiguous: Mapping[str, tuple[str, ...]]
 
     def name_of(self, uid: str, relevant: Mapping[str, float]) -> str:
-        """Return what a question with these ``relevant`` names calls a document: its path where nothing names it."""
+        """Return a document's name in a question with these ``relevant`` names: its path if it has no such name."""
         names = self.called.get(uid, ())
         if names:
             return next((name for name in names if name in relevant), names[0])
@@ -45,7 +45,7 @@ class DocumentNames:
 
 
 def resolve(connection: Connection, collection_id: int, names: Iterable[str], by: str | None = None) -> DocumentNames:
-    """Find the documents of a collection that ``names`` stand for.
+    """Find the documents of a collection for ``names``.
 
     With ``by`` they are values of that metadata field. Else the first of these that fits any document: id, uri or path;
     group key; end of a path; end of a path without its extension (in corpora made of BEIR folders: the id); end of a
@@ -71,7 +71,7 @@ def resolve(connection: Connection, collection_id: int, names: Iterable[str], by
 def among(
     names: Iterable[str], every: Sequence[ListedDocument], values: Mapping[int, Sequence[str]] | None = None
 ) -> DocumentNames:
-    """Find those of the documents ``every`` that ``names`` stand for, as ``resolve`` does in a collection.
+    """Find the documents among ``every`` for ``names``, as ``resolve`` does in a collection.
 
     ``values``: id → values of a field, as filters compare them, where names are those of a field.
 
@@ -144,7 +144,7 @@ def _matches(wanted: set[str], every: Sequence[ListedDocument], keys_of: _KeysOf
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return the first names; of a long one the end, which tells it from others."""
+    """Return the first names; a long one is cut to its end, which distinguishes it from others."""
     few = [repr(name if len(name) <= _SHOWN else f"…{name[1 - _SHOWN :]}") for name in names[:_NAMED]]
     return ", ".join([*few, "…"] if len(names) > _NAMED else few)
 
@@ -169,4 +169,4 @@ _LEVELS: Sequence[tuple[_KeysOf, bool]] = (
     (_ends_without_extension, False),
     (lambda one: _ends(unquote(one.uri)), False),
 )
-"""Ways to name a document, the surest first; whether such a name may stand for several."""
+"""Ways to name a document, the most reliable first; whether such a name may be that of several documents."""

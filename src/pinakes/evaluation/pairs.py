@@ -1,4 +1,4 @@
-"""The records of a comparison: one pair a question, both sides, and what is said over all questions."""
+"""The records of a comparison: one pair per question, the two sides, and the aggregates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """A metric of both sides over the judged questions; ``p``: that of a difference this large by chance."""
+    """A metric of both sides over the judged questions; ``p``: probability of such a difference by chance."""
 
     a: float
     b: float
@@ -58,7 +58,7 @@ class SystemReport:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One question on both sides; what is compared is None where a side has no answer.
+    """One question on both sides; compared values are None if a side has no answer.
 
     ``a`` and ``b``: the first 20 documents; ``only_a``, ``only_b``: those that the other has not among its own.
     ``why``: why a side did not answer now.
@@ -87,7 +87,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonReport:
-    """Everything about a comparison.
+    """The result of a comparison.
 
     ``agreement``: measure → mean. ``metrics``: metric → both sides, over ``judged`` questions. ``compared``: questions
     that both sides answered. ``linked_by``: what documents of both sides have in common. ``differences``: settings

@@ -1,4 +1,4 @@
-"""Questions to compare two sides by: with judgements where there are some, else as plain text, one a line."""
+"""Loading of questions for a comparison: with judgements, or as plain text with one question per line."""
 
 from __future__ import annotations
 

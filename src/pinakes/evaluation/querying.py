@@ -1,4 +1,4 @@
-"""Asking a side of a comparison: what it says is kept, and what was kept is used when it says nothing."""
+"""Queries to a side of a comparison: answers are stored, and stored answers replace missing ones."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pinakes.evaluation.replies import Replies
 from pinakes.evaluation.systems import System, SystemReply
 
 Origin: TypeAlias = Literal["asked", "kept", "none"]
-"""Where an answer comes from: this moment, the file of kept ones, nowhere."""
+"""The origin of an answer: live, the file of stored answers, or none."""
 
 GIVEN_UP_AFTER = 3
-"""Failures in a row after which a side is not asked any more."""
+"""Consecutive failures after which a side is not asked any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemAnswer:
-    """What came of a question on one side.
+    """The result of a question on one side.
 
     ``why``: why there is no answer of this moment. ``at``: when a kept one was given.
     """
@@ -33,7 +33,7 @@ class SystemAnswer:
 
 
 class SystemQuerier:
-    """Asks a side, keeps what it says, and falls back on what was kept; a side that is down is not asked again."""
+    """Asks a side, stores its answers, and falls back to stored ones; a side that is down is not asked again."""
 
     def __init__(self, side: System, way: Mapping[str, Any], replies: Replies | None = None) -> None:
         self.about = side.about
@@ -42,7 +42,7 @@ class SystemQuerier:
         self._failures = 0
 
     def ask(self, question: Question) -> SystemAnswer:
-        """Return what the side says, else what was kept of it, else nothing, and why."""
+        """Return the live answer, else the stored one, else none with the reason."""
         if self._failures >= GIVEN_UP_AFTER:
             return self._kept(question, f"not asked: {GIVEN_UP_AFTER} questions before had no answer")
         try:

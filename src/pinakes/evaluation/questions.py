@@ -32,7 +32,7 @@ class Question:
 
     @property
     def answerable(self) -> bool:
-        """Say whether some document answers it."""
+        """Whether any document answers it."""
         return any(grade > 0 for grade in self.relevant.values())
 
 
@@ -219,7 +219,7 @@ def _beir_qrels(folder: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class GoldenSet:
-    """Questions with where they come from. ``notes`` say in words what was left out."""
+    """Questions with their origin. ``notes``: what was skipped, as text."""
 
     name: str
     place: Path

@@ -1,4 +1,4 @@
-"""Answers that are kept in a file of JSON lines, for when whoever gave them does not answer."""
+"""Storage of answers in a file of JSON lines, for times when their origin does not answer."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _BEGIN = b'{"asked": ['
 
 @dataclass(frozen=True, slots=True)
 class StoredReply:
-    """A reply, and when it was given."""
+    """A reply with its time."""
 
     reply: SystemReply
     at: datetime
 
 
 class Replies:
-    """The answers in a file: each new one is appended at once, the last of each question counts.
+    """The answers in a file: each new one is appended at once, and the last one of a question counts.
 
     A line that was cut short at the end, by a crash, is passed over. When more lines are outdated than not, the file is
     written anew.
@@ -52,15 +52,15 @@ class Replies:
                 self._write_anew()
 
     def knows(self, side: str) -> bool:
-        """Say whether any answer of ``side`` is kept."""
+        """Return whether there is any stored answer of ``side``."""
         return any(json.loads(key)[0] == side for key in self._kept)
 
     def find(self, side: str, way: Mapping[str, Any], question: Question) -> StoredReply | None:
-        """Return what ``side``, asked in the same ``way``, last answered to a question; None where nothing is kept."""
+        """Return the last answer of ``side``, asked in the same ``way``, to a question; None if there is none."""
         return self._kept.get(_key(side, way, question))
 
     def keep(self, side: str, way: Mapping[str, Any], question: Question, reply: SystemReply) -> None:
-        """Keep a reply of this moment.
+        """Store a reply with the current time.
 
         Raises:
             StorageFull: it cannot be written.
@@ -88,7 +88,7 @@ class Replies:
         self.close()
 
     def _read(self, data: bytes) -> tuple[int, bool]:
-        """Take in what is kept; return how many lines there are, and whether the last one was cut short."""
+        """Load the stored answers; return the number of lines, and whether the last one was truncated."""
         *whole, rest = data.split(b"\n")
         for number, line in enumerate(whole, start=1):
             if line.strip():

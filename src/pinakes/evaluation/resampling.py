@@ -1,4 +1,4 @@
-"""How sure a figure is, and whether two differ: resampling over the questions, seeded, so that it can be repeated."""
+"""Confidence intervals and significance tests by resampling of questions, with a seed for reproducibility."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CELLS_AT_ONCE = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Percentiles of the time an answer took, in milliseconds."""
+    """Percentiles of the latency, in milliseconds."""
 
     p50_ms: float
     p95_ms: float
@@ -73,7 +73,7 @@ def paired_p(differences: Sequence[float]) -> float:
 
 
 def _blocks(total: int, width: int) -> Iterator[int]:
-    """Yield numbers of rows that make ``total``, few enough to be in memory at once."""
+    """Yield numbers of rows that sum up to ``total``, each small enough for memory."""
     most = max(1, _CELLS_AT_ONCE // max(1, width))
     while total > 0:
         yield min(most, total)

@@ -1,4 +1,4 @@
-"""Ask every question, compare the rankings with what is relevant, and say why each miss is one."""
+"""An evaluation run: ask every question, compare the rankings with the judgements, and explain each miss."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pinakes.evaluation.names import DocumentNames
 from pinakes.evaluation.questions import Question
 
 Ask: TypeAlias = Callable[[Question], Sequence[str]]
-"""Takes a question, returns document names, best first, each once."""
+"""Takes a question and returns distinct document names, best first."""
 
 OnQuestion: TypeAlias = Callable[[int], object]
-"""Told after each question how many were asked."""
+"""Called after each question with the number of questions asked."""
 
 DEPTH = 300
-"""Chunks asked for, so that some hundred documents are ranked."""
+"""Number of requested chunks, so that some hundred documents are ranked."""
 
 RETRIEVERS: tuple[SearchMode, SearchMode] = ("keyword", "vector")
 _NOWHERE = 1_000_000
@@ -46,13 +46,13 @@ class Rank(Protocol):
     def __call__(
         self, query: str, collection: str | None = None, *, mode: SearchMode, depth: int, filters: Filter
     ) -> Results:
-        """Rank chunks as deep as is asked."""
+        """Rank chunks up to the requested depth."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RankedAnswer:
-    """What came of a question: document names with the score of the best chunk, best first."""
+    """The result of a question: document names with the score of the best chunk, best first."""
 
     ranking: tuple[str, ...]
     scores: tuple[float, ...]
@@ -64,7 +64,7 @@ class RankedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A collection that is to be measured: how to search it, what the questions call its documents.
+    """A collection to measure: how to search it, and the golden names of its documents.
 
     ``search`` is asked for ``top_k`` chunks, as a user does, and timed; ``rank`` for ``depth``, to be measured.
     """
@@ -79,7 +79,7 @@ class Subject:
 
 
 def evaluate(ask: Ask, questions: Sequence[Question], metrics: Sequence[str] = DEFAULT) -> Figures:
-    """Return the figures of ``ask`` over the questions that have an answer."""
+    """Return the metrics of ``ask`` over the questions that have an answer."""
     answerable = [question for question in questions if question.answerable]
     return figures([scored(ask(question), question.relevant, metrics) for question in answerable])
 
@@ -91,7 +91,7 @@ def measure(
     metrics: Sequence[str] = DEFAULT,
     on_question: OnQuestion | None = None,
 ) -> tuple[ModeFigures, list[RankedAnswer]]:
-    """Ask every question in one mode; return all that was found out, and the answers in the order of the questions.
+    """Ask every question in one mode; return the metrics, and the answers in the order of the questions.
 
     Raises:
         ModelUnavailable: mode "vector" without a model.
@@ -110,7 +110,7 @@ def measure(
 def measure_run(
     rankings: Mapping[str, Sequence[str]], questions: Sequence[Question], tag: str, metrics: Sequence[str] = DEFAULT
 ) -> ModeFigures:
-    """Return the figures of rankings that exist: query id → document names, best first."""
+    """Return the metrics of existing rankings: query id → document names, best first."""
     rows = []
     for question in questions:
         ranking = tuple(rankings.get(question.id, ()))
@@ -120,7 +120,7 @@ def measure_run(
 
 
 def ask(subject: Subject, question: Question, mode: SearchMode) -> RankedAnswer:
-    """Ask as a user does, which is timed, then as deep as is ranked."""
+    """Ask as a user does, with the time measured, then at the full ranking depth."""
     start = time.perf_counter()
     results = subject.search(
         question.text, subject.collection.name, mode=mode, top_k=subject.top_k, filters=question.where
@@ -138,7 +138,7 @@ def ask(subject: Subject, question: Question, mode: SearchMode) -> RankedAnswer:
 
 
 def missing_retriever(results: Results) -> str | None:
-    """Return in words what did not contribute to an answer though it was wanted, None where nothing is lacking."""
+    """Return the retrievers that did not contribute to an answer as requested, as text; None if all did."""
     reranks = (stage.detail.get("note") for stage in results.trace.stages if stage.name == "rerank")
     return results.degraded or next((str(note) for note in reranks if note), None)
 
@@ -149,7 +149,7 @@ def scored(ranking: Sequence[str], relevant: Grades, metrics: Sequence[str] = DE
 
 
 def row_of(question: Question, answer: RankedAnswer, metrics: Sequence[str], why: Callable[[], Miss]) -> Row:
-    """Return the row of a question; ``why`` is called where it went wrong."""
+    """Return the row of a question; ``why`` is called for a miss."""
     rank = first_relevant(answer.ranking, question.relevant)
     missed = rank is None or rank > HEAD if question.answerable else not answer.refused
     return Row(
@@ -169,7 +169,7 @@ def row_of(question: Question, answer: RankedAnswer, metrics: Sequence[str], why
 
 
 def explain(subject: Subject, question: Question, answer: RankedAnswer, mode: SearchMode) -> Miss:
-    """Say why no relevant document is among the first, asking each retriever by itself."""
+    """Return why no relevant document is among the first, by asking each retriever separately."""
     if not question.answerable:
         return Miss("answered", document=answer.ranking[0] if answer.ranking else "")
     there = [name for name in _wanted(question) if name in subject.names.members]
@@ -201,7 +201,7 @@ def _wanted(question: Question) -> list[str]:
 
 
 def _passing(subject: Subject, where: Filter, names: Sequence[str]) -> list[str]:
-    """Return those of ``names`` that have a document which passes the filter."""
+    """Return the ``names`` with a document that matches the filter."""
     if not where:
         return list(names)
     with subject.catalog.read() as connection:
@@ -212,7 +212,7 @@ def _passing(subject: Subject, where: Filter, names: Sequence[str]) -> list[str]
 def _of_retriever(
     subject: Subject, question: Question, retriever: SearchMode, answer: RankedAnswer, mode: SearchMode
 ) -> tuple[str, ...]:
-    """Return what one retriever ranks by itself; nothing where it cannot."""
+    """Return the ranking of one retriever alone; empty if it is unavailable."""
     if retriever == mode:
         return answer.ranking
     try:

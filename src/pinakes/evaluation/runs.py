@@ -1,4 +1,4 @@
-"""Runs as they are kept: one JSON file each, with all that was measured and on what."""
+"""Storage of runs: one JSON file each, with all measurements and their conditions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _UNSAFE = re.compile(r"[^\w.-]+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class GoldenInfo:
-    """The questions of a run: counts, names that no document has, names of several documents (name → paths)."""
+    """The questions of a run: counts, names without a document, names of several documents (name → paths)."""
 
     name: str
     digest: str
@@ -109,7 +109,7 @@ def new_run(
 
 
 def corpus_of(catalog: Catalog, record: CollectionRecord) -> CorpusInfo:
-    """Return what a collection holds; the fingerprint is 16 hex digits over the sorted hashes of its contents."""
+    """Return the state of a collection; the fingerprint is 16 hex digits over the sorted hashes of its contents."""
     with catalog.read() as connection:
         counts = collections.count(connection, record)
         hashes = sorted(one.content_hash for one in document_lists.list_all(connection, record.id))
@@ -118,7 +118,7 @@ def corpus_of(catalog: Catalog, record: CollectionRecord) -> CorpusInfo:
 
 
 def corpus_of_file(path: Path) -> CorpusInfo:
-    """Return what stands for the corpus where a file of rankings is measured: that file."""
+    """Return the corpus entry for a measured file of rankings: that file."""
     return CorpusInfo(path.name, hashlib.sha256(path.read_bytes()).hexdigest()[:16])
 
 
@@ -135,7 +135,7 @@ def configuration_of(settings: Settings, record: CollectionRecord, **others: JSO
 
 
 def save(run: Run, home: Path) -> Run:
-    """Write a run below ``home``; return it with the name it got, which no other run has.
+    """Write a run below ``home``; return it with its new unique name.
 
     Raises:
         StorageFull: it cannot be written.
@@ -171,7 +171,7 @@ def find(reference: str, home: Path) -> Run:
 
 
 def last(home: Path, golden: str, collection: str, modes: Collection[str]) -> Run | None:
-    """Return the newest run of a golden set on a collection that measured one of these ``modes``, None without one."""
+    """Return the latest run of a golden set on a collection with one of these ``modes``, None if there is none."""
     for name in reversed(names_of_runs(home)):
         with suppress(InvalidInput):  # of another version, or cut short
             run = load(home / FOLDER / f"{name}.json")

@@ -1,4 +1,4 @@
-"""A server as a side of a comparison: asked over HTTP, a Pinakes or whatever answers questions with JSON."""
+"""A server as a side of a comparison, asked over HTTP: Pinakes, or any that answers with JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HEADER = re.compile(r"\s*(?P<name>[\w!#$%&'*+.^`|~-]+):\s*(?P<value>[!-~](?:[ -
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What a server calls things; dots lead into objects, "" = it has no such thing.
+    """The field names of a server; dots lead into objects, "" = no such field.
 
     ``query``, ``top_k``, ``mode``, ``filters``, ``collection`` are asked for; ``results`` is the list in the answer
     ("." where the answer is that list), ``degraded`` a word of warning there, the others are in each result.
@@ -81,7 +81,7 @@ class ServerSystem:
         timeout_s: float,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Check the address; nothing is asked yet. ``headers`` are sent with every question.
+        """Check the address without a request. ``headers`` are sent with every question.
 
         Raises:
             InvalidInput: it is no address of a server.
@@ -96,7 +96,7 @@ class ServerSystem:
         self.about = SystemInfo(self._shown.removesuffix(ROUTE) + collection, "server", mode or "", top_k)
 
     def ask(self, question: Question) -> SystemReply:
-        """Return the documents of the chunks that it answers with; one that is starting (503) is asked again.
+        """Return the documents of the chunks in its answer; a server that is starting (503) is asked again.
 
         Raises:
             ServerUnreachable: it does not answer, refuses, or answers in another form.
@@ -187,7 +187,7 @@ class ServerSystem:
 
 
 def headers_of(words: Iterable[str]) -> dict[str, str]:
-    """Return the HTTP headers that words of the form ``Name: value`` stand for.
+    """Return the HTTP headers for words of the form ``Name: value``.
 
     Raises:
         InvalidInput: a word of another form; the message does not show it, since it may hold a key.
@@ -237,7 +237,7 @@ def _address(label: str) -> tuple[str, str]:
 
 
 def _is_here(url: str) -> bool:
-    """Say whether a proxy would only be in the way: the address is this machine."""
+    """Return whether the proxy must be bypassed: the address is this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return host == "localhost" or ip_address(host).is_loopback
@@ -246,7 +246,7 @@ def _is_here(url: str) -> bool:
 
 
 def _value(value: JSON, path: str) -> JSON:
-    """Return what ``path`` leads to, None where it leads nowhere."""
+    """Return the value at ``path``, None if there is none."""
     if not path:
         return None
     for name in path.split("."):

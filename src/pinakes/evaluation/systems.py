@@ -1,4 +1,4 @@
-"""What can be asked for a comparison: a collection, a TREC run, or (see ``servers``) a server. All answer alike."""
+"""The systems that can be compared: a collection, a TREC run, or a server (see ``servers``). All share an interface."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pinakes.evaluation.trec import read_run
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A document by the names that a side has for it; "" where it has none of that kind.
+    """A document with the names that a side has for it; "" for a missing kind of name.
 
     ``key``: that of its group, or the value of the field that documents are compared by.
     """
@@ -33,13 +33,13 @@ class Named:
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """The name shown to people."""
         return self.path or self.uri or self.key or self.id
 
 
 @dataclass(frozen=True, slots=True)
 class SystemReply:
-    """Documents, best first, each once. ``scores``: of the best chunk of each, () where not told.
+    """Distinct documents, best first. ``scores``: of the best chunk of each, () if unknown.
 
     ``milliseconds``: what the answer took, None where nothing was asked. ``degraded``: what did not contribute.
     """
@@ -68,11 +68,11 @@ class SystemInfo:
 
 
 class System(Protocol):
-    """One of the two that are compared."""
+    """One of the two compared systems."""
 
     @property
     def about(self) -> SystemInfo:
-        """What is known of it."""
+        """The known facts about it."""
         ...
 
     def ask(self, question: Question) -> SystemReply:
@@ -84,7 +84,7 @@ class System(Protocol):
         ...
 
     def close(self) -> None:
-        """Release what it holds."""
+        """Release its resources."""
         ...
 
 
@@ -103,7 +103,7 @@ class QueryMode:
 
 
 class CollectionSystem:
-    """A collection, or the generation beside it: ``search`` and ``rank`` ask that one."""
+    """A collection, or the generation beside it, which ``search`` and ``rank`` then use."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class CollectionSystem:
         way: QueryMode,
         configuration: Mapping[str, JSON],
     ) -> None:
-        """Take stock of the collection, and ask something, so that the first question finds all loaded.
+        """Record the state of the collection, and run a search, so that everything is loaded before the first question.
 
         Raises:
             InvalidInput: no document has the field ``way.by``.
@@ -145,11 +145,11 @@ class CollectionSystem:
         return SystemReply(tuple(best), tuple(best.values()), passed, degraded)
 
     def close(self) -> None:
-        """Do nothing: the library belongs to whoever opened it."""
+        """Do nothing: the caller owns the library."""
 
 
 class RunSystem:
-    """A TREC run: rankings that exist, by the ids of the questions."""
+    """A TREC run: existing rankings, by question id."""
 
     def __init__(self, label: str, path: Path, by: str | None = None) -> None:
         """Read the file.
@@ -180,14 +180,14 @@ class RunSystem:
 
 
 class UnreachableSystem:
-    """A side that could not be opened: its answers, if any, are those that were kept."""
+    """A side that could not be opened: it can only have stored answers."""
 
     def __init__(self, label: str, kind: str, error: PinakesError) -> None:
         self.about = SystemInfo(label, kind)
         self._error = error
 
     def ask(self, question: Question) -> SystemReply:  # noqa: ARG002
-        """Say why there is no answer.
+        """Raise the error of the failed opening.
 
         Raises:
             PinakesError: the one that opening it gave.
@@ -199,7 +199,7 @@ class UnreachableSystem:
 
 
 def differences(a: SystemInfo, b: SystemInfo) -> list[str]:
-    """Return in words how the corpora of two collections differ; none: they hold the same, or it is not known."""
+    """Return the differences of the corpora of two collections, as text; empty if equal or unknown."""
     if a.corpus is None or b.corpus is None or a.corpus.fingerprint == b.corpus.fingerprint:
         return []
     found = []

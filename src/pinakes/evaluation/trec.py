@@ -1,4 +1,4 @@
-"""The files of TREC: queries as tab-separated values, judgements (see ``questions.read_qrels``), and runs."""
+"""TREC files: queries as tab-separated values, judgements (see ``questions.read_qrels``), and runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read_queries(path: Path) -> dict[str, str]:
 
 
 def read_run(path: Path) -> dict[str, list[str]]:
-    """Return the rankings of a TREC run: query, ``Q0``, document, rank, score, tag a line.
+    """Return the rankings of a TREC run with lines of query, ``Q0``, document, rank, score, tag.
 
     As in trec_eval the score decides, not the rank; equal scores are ordered by document, backwards.
 
@@ -57,7 +57,7 @@ def read_run(path: Path) -> dict[str, list[str]]:
 
 
 def write_run(path: Path, answers: Iterable[tuple[str, Sequence[str], Sequence[float]]], tag: str) -> None:
-    """Write (query id, documents, scores) as a TREC run, columns between tabs.
+    """Write (query id, documents, scores) as a TREC run, separated by tabs.
 
     Scores are made to fall from line to line, so that every reader finds the same order.
 

@@ -1,8 +1,9 @@
-"""The one safe way to addresses that users or documents name.
+"""Safe access to URLs from users or documents.
 
-Only http and https, to the open network and to what ``fetch.allow_private`` names. A host is resolved once, and that
-address is connected to; each redirect is looked at anew. An exchange has one time limit, and its answer one size limit,
-which holds for what packed data unpacks to. Proxies of the environment are not used: they would resolve names anew.
+Only http and https, only to the public network and to entries of ``fetch.allow_private``. A host is resolved once, and
+the connection uses the resolved address; each redirect is checked again. An exchange has a time limit, and its answer a
+size limit, which applies to the unpacked data. Proxies from the environment are not used, since they would resolve
+names again.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ __all__ = ["MAX_URL_CHARS", "check_url", "open_client", "shown"]
 
 
 def open_client(settings: FetchSettings) -> Client:
-    """Return a client that keeps to ``settings``; close it when done.
+    """Return a client with these ``settings``; the caller must close it.
 
     Raises:
-        InvalidSetting: ``fetch.allow_private`` has an entry that is no host, address or network.
+        InvalidSetting: ``fetch.allow_private`` has an entry that is not a host, address or network.
     """
     from pinakes.fetching.client import Client
 

@@ -1,4 +1,4 @@
-"""Which addresses may be connected to: those of the open network, and what the settings allow besides."""
+"""The check of addresses before a connection: public ones are allowed, and those in the settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pinakes.core.errors import InvalidSetting, Refused, SourceError
 Address: TypeAlias = IPv4Address | IPv6Address
 
 _METADATA: Final = frozenset((IPv4Address("168.63.129.16"),))
-"""Public numbers at which a cloud tells its machines their secrets; all others are link-local or private."""
+"""Public addresses of cloud metadata services; all others are link-local or private."""
 
 _CLOSED: Final = tuple(
     map(
@@ -26,10 +26,10 @@ _CLOSED: Final = tuple(
         ),
     )
 )
-"""Networks that the registries of special addresses (RFC 6890) keep, whatever this Python knows of them."""
+"""Networks in the registries of special addresses (RFC 6890), independent of the Python version."""
 
 _UNICAST: Final = ipaddress.IPv6Network("2000::/3")
-"""What is given out of IPv6; all else is local, special or not in use."""
+"""The allocated part of IPv6; everything else is local, special or unassigned."""
 
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _LOCAL_NAT64: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
@@ -37,13 +37,13 @@ _COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
 
 
 class Allowed:
-    """The hosts and networks that may be connected to though they are private.
+    """Private hosts and networks to which connections are allowed.
 
     An entry is a host name (``intranet.example``), all names below one (``*.intranet.example``), an address, or a
     network (``10.0.0.0/8``).
 
     Raises:
-        InvalidSetting: an entry is none of these.
+        InvalidSetting: an entry has another form.
     """
 
     def __init__(self, entries: Sequence[str]) -> None:
@@ -70,11 +70,11 @@ class Allowed:
             self._endings.append(f".{name}")
 
     def reach(self, host: str, port: int) -> list[str]:
-        """Resolve ``host`` once and return its addresses, all of which may be connected to.
+        """Resolve ``host`` once and return its addresses, all of them allowed.
 
         Raises:
-            SourceError: there is no such host.
-            Refused: one of its addresses is not of the open network, and the settings do not allow it.
+            SourceError: the host does not exist.
+            Refused: one of its addresses is not public, and the settings do not allow it.
         """
         found = list(dict.fromkeys(_resolved(host, port)))
         if not self._names_host(host):
@@ -110,7 +110,7 @@ def _resolved(host: str, port: int) -> Iterator[Address]:
 
 
 def _meant(address: Address) -> Iterator[Address]:
-    """Yield ``address``, and the IPv4 addresses that it stands for or is routed to."""
+    """Yield ``address``, and the IPv4 addresses that it embeds or is translated to."""
     yield address
     if isinstance(address, IPv4Address):
         return
@@ -129,7 +129,7 @@ def _is_open(address: Address) -> bool:
         return False
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
-            return True  # the address that it stands for is looked at by itself
+            return True  # the embedded address is checked separately
         if address in _LOCAL_NAT64 or address in _COMPATIBLE or not (address in _UNICAST or address in _NAT64):
             return False
     if any(address in network for network in _CLOSED if network.version == address.version):

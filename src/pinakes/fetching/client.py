@@ -1,4 +1,4 @@
-"""Asking for one page at a time, within limits."""
+"""An HTTP client for single requests within limits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pinakes.settings import FetchSettings
 _MOVED: Final = frozenset((301, 302, 303, 307, 308))
 _PACKED: Final = frozenset(("gzip", "x-gzip", "deflate"))
 _SECRET_HEADERS: Final = frozenset(("authorization", "cookie"))
-"""What goes to the host alone that it is meant for."""
+"""Headers that are sent only to the original host, not to redirects."""
 
 _STEP_BYTES: Final = 1 << 16
 _BEGINNING_S: Final = 1.0
@@ -32,7 +32,7 @@ _MOST_REDIRECTS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An answer of any status. ``url`` is where it came from in the end, ``body`` unpacked, header names lower-case."""
+    """An answer with any status. ``url`` is the last one redirected to, ``body`` unpacked, header names lower-case."""
 
     url: str
     status: int
@@ -41,7 +41,7 @@ class Fetched:
 
     @property
     def content_type(self) -> str:
-        """The media type without its parameters, lower-case, "" where none is told."""
+        """The media type without parameters, lower-case, "" if missing."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
@@ -51,13 +51,13 @@ class Fetched:
 
 
 class Client:
-    """Asks addresses that users or documents name. Thread-safe; keeps connections open until it is closed."""
+    """Sends requests to URLs from users or documents. Thread-safe; keeps connections open until closed."""
 
     def __init__(self, settings: FetchSettings) -> None:
-        """Open nothing yet.
+        """Prepare the client; no connection is opened.
 
         Raises:
-            InvalidSetting: ``allow_private`` has an entry that is no host, address or network.
+            InvalidSetting: ``allow_private`` has an entry that is not a host, address or network.
         """
         self._settings = settings
         self._pool = httpcore.ConnectionPool(
@@ -81,15 +81,15 @@ class Client:
     def get(
         self, url: str, *, max_bytes: int, headers: Mapping[str, str] | None = None, timeout_s: float | None = None
     ) -> Fetched:
-        """Return what is at ``url`` or where it leads to, at most ``max_bytes`` when it is unpacked.
+        """Return the answer of ``url``, with redirects followed; its unpacked body has at most ``max_bytes``.
 
-        ``timeout_s`` holds for all of it, redirects included; the setting ``fetch.timeout_s`` where it is None.
+        ``timeout_s``: time limit in seconds, including redirects; None = the setting ``fetch.timeout_s``.
 
         Raises:
-            Refused: an address on the way is not on the open network, and not allowed by the settings.
-            InvalidInput: a URL on the way cannot be fetched.
-            TooLarge: there is more.
-            SourceError: it cannot be reached, or does not answer as it should within the time.
+            Refused: an address or redirect is not public, and not allowed by the settings.
+            InvalidInput: the URL or that of a redirect cannot be fetched.
+            TooLarge: the body exceeds ``max_bytes``.
+            SourceError: the host cannot be reached, or its answer is invalid or too late.
         """
         with self._translated(url, timeout_s):
             at, given = check_url(url), dict(headers or {})
@@ -116,13 +116,13 @@ class Client:
         max_bytes: int = 65_536,
         timeout_s: float | None = None,
     ) -> Fetched:
-        """Send one request and return its answer; redirects are not followed, so that ``content`` goes nowhere else.
+        """Send one request and return its answer; redirects are not followed, so that ``content`` stays with this host.
 
-        What counts is that it answers: what the body has beyond ``max_bytes``, or does not give within a second, is
-        left out.
+        Only the status matters: the part of the body that exceeds ``max_bytes``, or takes longer than a second, is
+        dropped.
 
         Raises:
-            Refused, InvalidInput, SourceError: as ``get``.
+            Refused, InvalidInput, SourceError: see ``get``.
         """
         given = {**(headers or {}), "accept-encoding": "identity"}
         with self._translated(url, timeout_s), self._asked(method, check_url(url), content, given) as (response, found):
@@ -148,7 +148,7 @@ class Client:
     def _asked(
         self, method: str, url: str, content: bytes, headers: Mapping[str, str]
     ) -> Iterator[tuple[httpcore.Response, dict[str, str]]]:
-        """Give an answer whose body was not read yet, and its headers."""
+        """Yield an answer with an unread body, and its headers."""
         timeout = dict.fromkeys(("connect", "read", "write", "pool"), time_left())
         with self._pool.stream(
             method,
@@ -217,14 +217,14 @@ def _limited(parts: Iterable[bytes], url: str, max_bytes: int) -> Iterator[bytes
 
 
 def _unpacked(parts: Iterable[bytes], headers: Mapping[str, str], url: str) -> Iterator[bytes]:
-    """Yield a body without its content encoding, in steps that stay small however well it is packed."""
+    """Yield a body without its content encoding, in small blocks whatever its compression ratio."""
     coding = headers.get("content-encoding", "").lower()
     if coding in ("", "identity"):
         yield from parts
         return
     if coding not in _PACKED:
         raise SourceError(f"{shown(url)!r} is packed by {coding!r}, which was not asked for.")
-    # 47: gzip and zlib are told apart by their heads; some servers send deflate without one
+    # 47: gzip and zlib are distinguished by their headers; some servers send deflate without one
     unpack, bare, began = zlib.decompressobj(47), coding == "deflate", False
     try:
         for part in parts:

@@ -1,4 +1,4 @@
-"""URLs that may be asked: http and https, without a login."""
+"""URLs that may be fetched: http and https, without a login."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _NO_LOGIN = "Leave it out: it would be stored. What needs a login cannot be fetc
 
 
 def check_url(url: str) -> str:
-    """Return ``url`` as it is asked for: encoded, its host in ASCII and lower case, without its fragment.
+    """Return the normal form of ``url``: encoded, with its host in ASCII and lower case, without its fragment.
 
     Raises:
-        InvalidInput: it is malformed or too long, its scheme is another than http and https, or it carries a login.
+        InvalidInput: the URL is malformed or too long, has another scheme than http and https, or contains a login.
     """
     import httpx
 
@@ -28,7 +28,7 @@ def check_url(url: str) -> str:
         parsed = httpx.URL(text)
         port = parsed.port
     except (httpx.InvalidURL, ValueError, UnicodeError) as error:
-        rest = f"…@{seen.rpartition('@')[2]}" if "@" in seen else seen  # what stands before may be a password
+        rest = f"…@{seen.rpartition('@')[2]}" if "@" in seen else seen  # the part before may be a password
         raise InvalidInput(f"{rest!r} is not a well-formed URL.", hint="Check it for typing errors.") from error
     if parsed.scheme not in ("http", "https"):
         raise InvalidInput(f"{seen!r} cannot be fetched: it is no http or https address.", hint="Use https://….")
@@ -41,7 +41,7 @@ def check_url(url: str) -> str:
 
 
 def shown(url: str) -> str:
-    """Return ``url`` as it may be shown in messages: without a login and without its query, which may hold secrets."""
+    """Return ``url`` for messages: without login and query, which may contain secrets."""
     head = url.partition("?")[0].partition("#")[0]
     try:
         parts = urlsplit(head)

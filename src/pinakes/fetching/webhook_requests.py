@@ -1,4 +1,4 @@
-"""One post to an address that wants to be told of events: its form, its signature, and how it went."""
+"""A single post to a webhook: its form, signature and outcome."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _MOST_SHOWN = 120
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a post went: ``error`` says what went wrong, "" where nothing did.
+    """The outcome of a post: ``error`` is the reason of a failure, else "".
 
-    ``counts``: it was the other side's doing, so that a post that fails so again and again is given up some day. What
-    is wrong here, with an address or a secret, is waited for until somebody mends it.
+    ``counts``: the receiver caused the failure, so that a post that keeps failing is finally dropped. Failures caused
+    by this side's configuration (address or secret) do not count: the post waits until they are fixed.
     """
 
     status: int = 0
@@ -43,10 +43,10 @@ class Outcome:
 
 
 def check(hooks: Sequence[WebhookSettings]) -> None:
-    """Make sure that these can be told of anything; nothing is sent.
+    """Check the configuration of webhooks; nothing is sent.
 
     Raises:
-        InvalidSetting: two have one name, or an address cannot be one.
+        InvalidSetting: two have the same name, or an address is invalid.
     """
     names = [hook.name for hook in hooks]
     for name in names:
@@ -62,9 +62,9 @@ def check(hooks: Sequence[WebhookSettings]) -> None:
 
 
 def post(client: Client, hook: WebhookSettings, told: Sequence[Mapping[str, JSON]], delivery: str) -> Outcome:
-    """Send events to the address of ``hook``; ``delivery`` is the same however often they are sent.
+    """Post events to the address of ``hook``; ``delivery`` stays the same when they are sent again.
 
-    Redirects are not followed: what is signed for one address is for no other.
+    Redirects are not followed, since the signature is meant for this address only.
     """
     try:
         headers, body = signed(hook, told, delivery)
@@ -87,7 +87,7 @@ def post(client: Client, hook: WebhookSettings, told: Sequence[Mapping[str, JSON
 
 
 def address(hook: WebhookSettings) -> str:
-    """Return the address as it may be shown: its host alone, since the rest of it may be what keeps others out."""
+    """Return the address for messages: only its host, since the path may contain a secret."""
     parts = urlsplit(hook.url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/…"
 
@@ -99,10 +99,10 @@ def _without(hook: WebhookSettings, words: str) -> str:
 
 
 def signed(hook: WebhookSettings, told: Sequence[Mapping[str, JSON]], delivery: str) -> tuple[dict[str, str], bytes]:
-    """Return headers and body of a post.
+    """Return the headers and body of a post.
 
     Raises:
-        InvalidSetting: the environment variable that is to hold the secret does not.
+        InvalidSetting: the environment variable of the secret is empty.
     """
     now = time.time()
     sent_at = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds")
@@ -122,5 +122,5 @@ def signed(hook: WebhookSettings, told: Sequence[Mapping[str, JSON]], delivery: 
 
 
 def signature(secret: str, stamp: str, body: bytes) -> str:
-    """Return the HMAC-SHA256 of ``stamp.body``, in hexadecimal digits."""
+    """Return the HMAC-SHA256 of ``stamp.body`` as hexadecimal digits."""
     return hmac.new(secret.encode(), stamp.encode() + b"." + body, hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""Connections that go to checked addresses only, and end when the time of an exchange is up."""
+"""Connections that use checked addresses only, with a time limit for each exchange."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _until: ContextVar[float] = ContextVar("until", default=float("inf"))
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Let whatever is sent and received inside end after ``seconds``, were it a byte at a time."""
+    """Limit all network I/O within the block to ``seconds`` in total, however slowly data arrives."""
     token = _until.set(time.monotonic() + seconds)
     try:
         yield
@@ -30,10 +30,10 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def time_left() -> float:
-    """Return how many seconds are left.
+    """Return the remaining seconds.
 
     Raises:
-        httpcore.TimeoutException: none.
+        httpcore.TimeoutException: no time is left.
     """
     left = _until.get() - time.monotonic()
     if left <= 0:
@@ -42,7 +42,7 @@ def time_left() -> float:
 
 
 class Guarded(httpcore.NetworkBackend):
-    """Resolves a host once, has its addresses checked, and connects to them and no others."""
+    """Resolves a host once, checks its addresses, and connects only to these."""
 
     def __init__(self, allowed: Allowed) -> None:
         self._allowed = allowed
@@ -59,8 +59,8 @@ class Guarded(httpcore.NetworkBackend):
         """Connect to the first address of ``host`` that answers.
 
         Raises:
-            SourceError: there is no such host.
-            Refused: it may not be connected to.
+            SourceError: the host does not exist.
+            Refused: a connection to it is not allowed.
         """
         del timeout
         failed: Exception = httpcore.ConnectError("the host has no address")
@@ -75,7 +75,7 @@ class Guarded(httpcore.NetworkBackend):
 
 
 class _Timed(httpcore.NetworkStream):
-    """A stream of which each step takes no longer than is left."""
+    """A stream whose operations time out with the whole exchange."""
 
     def __init__(self, stream: httpcore.NetworkStream) -> None:
         self._stream = stream

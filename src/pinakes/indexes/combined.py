@@ -1,11 +1,11 @@
-"""A keyword and a vector engine as one index."""
+"""Combines a keyword and a vector engine into one index."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from pinakes.core.errors import InvalidInput
+from pinakes.core.errors import IndexUnavailable, InvalidInput
 from pinakes.core.ports import (
     Checkable,
     KeywordEngine,
@@ -22,25 +22,60 @@ from pinakes.settings import IndexSettings, SearchSettings
 
 
 class CombinedIndex:
-    """Implements ``ports.Index``: each engine follows the changes, and stands at its own position."""
+    """Implements ``ports.Index``: each engine applies the changes and has a position of its own."""
 
     def __init__(
         self, name: str, words: KeywordEngine, meaning: VectorEngine, on_change: Callable[[], object] = lambda: None
     ) -> None:
-        """``on_change`` is called when documents came, changed or went."""
+        """``on_change`` is called when documents were added, changed or removed."""
         self._name, self._words, self._meaning, self._on_change = name, words, meaning, on_change
+        self.lags = False
+        """Whether an engine was away and has not caught up since."""
 
     def position(self) -> int:
-        return min(self._words.position(), self._meaning.position())
+        """Return where the engine stands that is farthest behind, of those that answer."""
+        return min(self._positions())
+
+    def furthest(self) -> int:
+        """Return where the one stands that is farthest ahead: no engine may be ahead of the catalogue."""
+        return max(self._positions())
+
+    def check(self) -> None:
+        """Make sure that both engines answer.
+
+        Raises:
+            IndexUnavailable: one is away.
+        """
+        for engine in (self._words, self._meaning):
+            engine.position()
+
+    def _positions(self) -> list[int]:
+        found, failed = list[int](), list[IndexUnavailable]()
+        for engine in (self._words, self._meaning):
+            try:
+                found.append(engine.position())
+            except IndexUnavailable as error:
+                failed.append(error)
+        self.lags = bool(failed) or (self.lags and len(set(found)) > 1)
+        if not found:
+            raise failed[0]
+        return found
 
     def apply(
         self, removed: Iterable[int], added: Iterable[IndexEntry], position: int, vectors: Iterable[VectorEntry] = ()
     ) -> None:
         removed, added, vectors = list(removed), list(added), list(vectors)
-        self._words.apply(removed, added, position, vectors)
-        if removed or added:
-            self._on_change()  # words are found by now, whatever becomes of the vectors
-        self._meaning.apply(removed, added, position, vectors)
+        failed: list[IndexUnavailable] = []
+        for engine in (self._words, self._meaning):
+            try:
+                engine.apply(removed, added, position, vectors)
+            except IndexUnavailable as error:  # it stays where it is, and follows when it answers
+                failed.append(error)
+            if removed or added:
+                self._on_change()  # words are found by now, whatever becomes of the vectors
+        self.lags = self.lags or bool(failed)
+        if len(failed) > 1:
+            raise failed[0]
 
     def keyword(self, *queries: KeywordQuery) -> list[Ranking]:
         return self._words.keyword(*queries)
@@ -56,7 +91,13 @@ class CombinedIndex:
         return {part: (words if part in {"keyword", "documents"} else meaning)[part] for part in {**words, **meaning}}
 
     def describe(self) -> Mapping[str, str | int]:
-        return {"engine": self._name, **self._meaning.describe(), **self._words.describe()}
+        about: dict[str, str | int] = {"engine": self._name}
+        for engine in (self._meaning, self._words):
+            try:
+                about |= engine.describe()
+            except IndexUnavailable as error:
+                about["problem"] = error.message
+        return about
 
     def damaged(self) -> Mapping[str, Sequence[tuple[str, str]]]:
         checkable = [one for one in (self._words, self._meaning) if isinstance(one, Checkable)]

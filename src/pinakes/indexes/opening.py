@@ -1,4 +1,4 @@
-"""What an engine is opened with, and the documents that pass a filter, remembered."""
+"""The parameters that an engine is opened with, and a cache of filtered document ids."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ from pinakes.settings import IndexSettings, SearchSettings, Settings
 
 _REMEMBERED_FILTERS = 32
 
+ELSEWHERE = "elsewhere.json"
+"""A file in the folder of an index that says what engines keep elsewhere for it: {engine: name there}."""
+
 Select: TypeAlias = Callable[[Filter], Int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """An index to be opened: an engine is a callable that takes one of these.
+    """The parameters of an engine; an engine is a callable that takes one of these.
 
     ``folder``: for the files of the index. ``dimension`` is that of its vectors, and ``label`` says which vectors these
     are: what was saved under another is not used. ``select`` returns the sorted ids of the documents that pass a
-    filter, for engines that cannot filter by themselves. ``languages``: as ``TextSettings``.
+    filter, for engines that cannot filter by themselves. ``languages``: as ``TextSettings``. ``key`` tells the index
+    from all others of this and other installations, for engines that keep it elsewhere. ``parts``: what is asked of the
+    engine, "keyword", "vector" or both.
     """
 
     folder: Path
@@ -30,14 +35,16 @@ class Opening:
     settings: Settings
     label: str = ""
     languages: Sequence[str] = ()
+    key: str = ""
+    parts: frozenset[str] = frozenset(("keyword", "vector"))
 
     def documents(self, where: Filter | None) -> Int64 | None:
-        """Return the documents that pass ``where``; None = all."""
+        """Return the sorted ids of documents that pass ``where``; None means all."""
         return self.select(where) if where else None
 
 
 class Selections:
-    """The documents that pass filters, remembered until documents change. Thread-safe."""
+    """Caches the documents that pass each filter until documents change. Thread-safe."""
 
     def __init__(self, select: Select) -> None:
         self._select = select
@@ -56,17 +63,17 @@ class Selections:
         return found
 
     def forget(self) -> None:
-        """Forget them all: documents changed."""
+        """Clear the cache, after documents changed."""
         self._changes += 1
 
 
 @runtime_checkable
 class Tunable(Protocol):
-    """What an engine can also do when other settings can be tried on it as it is."""
+    """Implemented by engines that can try other settings without rebuilding the index."""
 
     def with_settings(self, index: IndexSettings, search: SearchSettings) -> Self:
-        """Return the same engine to search by other settings, for as long as this one is open.
+        """Return an engine with other search settings that shares this one's data, valid while this one is open.
 
-        Nothing may be applied to it, and nothing is written: what these settings need is built in memory.
+        It is read-only: no changes may be applied, and whatever the settings need is built in memory.
         """
         ...

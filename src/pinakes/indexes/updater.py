@@ -1,4 +1,4 @@
-"""An index follows the catalogue: it reads the changes it has not seen and applies them."""
+"""Index updaters: an index reads the changes of the catalogue that it has not seen, and applies them."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from typing import TypeAlias
 from pinakes.catalog import Catalog, Connection, changes, collections
 from pinakes.catalog.changes import Change, Op
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.core.errors import Busy, IndexCorrupt, NotFound, StorageFull
+from pinakes.core.errors import Busy, IndexCorrupt, IndexUnavailable, NotFound, StorageFull
 from pinakes.core.ports import Index
 from pinakes.core.records import IndexEntry, VectorEntry
+from pinakes.indexes.combined import CombinedIndex
 
 _DOCUMENTS_PER_STEP = 500
 _DOCUMENTS_PER_SEARCH = 50
 _LONGEST_PER_SEARCH_S = 0.05
 _IDLE_S = 60.0
 _BEHIND_S = 10.0
-"""So long an index that could not be written, for want of room, is used as it is."""
+"""Seconds for which an index that could not be written (disk full) is used as it is."""
 
 _log = logging.getLogger(__name__)
 _CHARS_PER_STEP = 8_000_000
-"""A step's texts and chunks are in memory at once."""
+"""Characters of texts and chunks per step, which are in memory together."""
 
 Fill: TypeAlias = Callable[[Sequence[IndexEntry]], list[IndexEntry]]
 
 
 class Superseded(Busy):
-    """A collection got another model, or another index, than the one opened; ``collection`` is it as it is now.
+    """The opened index was replaced, or its collection's model changed; ``collection`` is the current record.
 
-    Where the generation was dropped, it is the one that answers.
+    If the generation was dropped, it is the record of the generation in use.
     """
 
     def __init__(self, collection: CollectionRecord) -> None:
@@ -49,32 +50,33 @@ def catch_up(
     fill: Fill | None = None,
     at_once: int = _DOCUMENTS_PER_STEP,
 ) -> Iterator[int]:
-    """Apply every change the index has not seen, up to so many ``at_once``, yielding how many that were so far.
+    """Apply all new changes to ``index``, ``at_once`` documents per step; yield the number applied so far.
 
-    ``fill`` may give chunks that wait for their vectors approximate ones.
+    ``fill``, if given, adds approximate vectors to pending chunks.
 
     Raises:
-        IndexCorrupt: the index has seen changes that the catalogue does not know.
-        Superseded: the collection has another model now, or an index that was built meanwhile: this one is dropped.
+        IndexCorrupt: the index is ahead of the catalogue.
+        Superseded: the collection's model changed, or a newer index replaced this one.
     """
     seen = 0
     position = index.position()
+    furthest = index.furthest() if isinstance(index, CombinedIndex) else position
     written_at: dict[int, int] = {}
     while True:
         with catalog.read() as connection:
             head = _unless_superseded(connection, collection).head
-            if position == head:
+            if position == head and furthest <= head:
                 return
             found = changes.since(connection, collection.id, position, at_once, _CHARS_PER_STEP)
-            written = _of(found, "put", "remove")
+            written = _documents_of(found, "put", "remove")
             entries = changes.entries(connection, written, collection.model_id)
-            embedded = changes.vectors(connection, _of(found, "embed", but=written), collection.model_id)
+            embedded = changes.vectors(connection, _documents_of(found, "embed", but=written), collection.model_id)
             stale = [change for change in found if change.seq > written_at.get(change.document_id, 0)]
-            waiting = changes.waiting(connection, _of(stale, "approximate", but=written), collection.model_id)
+            waiting = changes.waiting(connection, _documents_of(stale, "approximate", but=written), collection.model_id)
             written_at |= dict.fromkeys(written, head)  # all that was fitted until then is in what they are filled with
-        if position > head:
+        if furthest > head:
             raise IndexCorrupt(
-                f"The index stands at change {position}, the catalogue at {head}: it was put back to an older state.",
+                f"The index stands at change {furthest}, the catalogue at {head}: it was put back to an older state.",
                 hint="Rebuild the index: pinakes reindex",
             )
         position = found[-1].seq
@@ -84,16 +86,16 @@ def catch_up(
             index.apply(written, entries, position, embedded + _vectors(waiting))
         except (IndexCorrupt, StorageFull):
             with catalog.read() as connection:
-                _unless_superseded(connection, collection)  # its folder may be gone
+                _unless_superseded(connection, collection)  # its folder may have been deleted
             raise
         seen += len(found)
         yield seen
 
 
 def _unless_superseded(connection: Connection, collection: CollectionRecord) -> CollectionRecord:
-    """Return a collection as it is now, unless an index that was opened for it has been replaced.
+    """Return the current record of a collection.
 
-    One that is being built has a higher number than the one that answers.
+    A shadow index has a higher number than the index in use.
     """
     now = collections.reload(connection, collection)
     if now is None or now.model_id != collection.model_id or now.generation > collection.generation:
@@ -101,8 +103,8 @@ def _unless_superseded(connection: Connection, collection: CollectionRecord) -> 
     return now
 
 
-def _of(found: Sequence[Change], *ops: Op, but: Sequence[int] = ()) -> list[int]:
-    """Return the documents that one of ``ops`` happened to, less those in ``but``."""
+def _documents_of(found: Sequence[Change], *ops: Op, but: Sequence[int] = ()) -> list[int]:
+    """Return the documents with a change in ``ops``, except those in ``but``."""
     left_out = set(but)
     return [change.document_id for change in found if change.op in ops and change.document_id not in left_out]
 
@@ -117,7 +119,7 @@ def _vectors(entries: Sequence[IndexEntry]) -> list[VectorEntry]:
 
 @dataclass(slots=True)
 class _Open:
-    """An open index. ``ready`` once it has been caught up."""
+    """An open index; ``ready`` once it has caught up for the first time."""
 
     collection: CollectionRecord
     index: Index
@@ -128,7 +130,7 @@ class _Open:
     used_at: float = 0.0
 
     def serves(self, collection: CollectionRecord) -> bool:
-        """Say whether this is the index for ``collection``, which may have been read before a change of model."""
+        """Return whether this index serves ``collection``, whose record may date from before a model change."""
         mine = self.collection
         if mine.generation != collection.generation:
             return mine.generation > collection.generation
@@ -136,9 +138,9 @@ class _Open:
 
 
 class IndexUpdater:
-    """The open indexes of all collections, each brought up to date before it is used.
+    """Keeps the indexes of all collections open, and updates each before use.
 
-    Both generations of a collection may be open; one that is not asked for any more is closed while the other is.
+    Both generations of a collection may be open; a generation that is no longer used is closed.
     """
 
     def __init__(
@@ -154,15 +156,15 @@ class IndexUpdater:
         self._opening = threading.Lock()
 
     def current(self, collection: CollectionRecord, *, wait: bool = True) -> tuple[CollectionRecord, Index]:
-        """Return ``collection``, or what it became meanwhile, and its index, caught up.
+        """Return the current record of ``collection`` and its index, caught up.
 
         ``wait`` False: when others are applying changes right now, or there are more than can be applied in the
         wink of an eye, take the index as it is, unless it has never been caught up; so, too, when there is no room
-        to write it.
+        to write it. One that is away is taken as it is in any case.
 
         Raises:
             IndexCorrupt: the index cannot be used.
-            Busy: another process is writing to the index, and does not finish.
+            Busy: another process is writing to the index, and does not finish in time.
             NotFound: the collection was deleted.
         """
         while True:
@@ -170,7 +172,13 @@ class IndexUpdater:
             try:
                 opened = self._opened(collection)
                 if not opened.ready or collection.head != opened.index.position():
-                    self._follow(opened, wait=wait or not opened.ready)
+                    lags = isinstance(opened.index, CombinedIndex) and opened.index.lags
+                    self._follow(opened, wait=wait or lags or not opened.ready)
+                return collection, opened.index
+            except IndexUnavailable:  # whoever asks it is told; what is written meanwhile is caught up with before that
+                if opened is None:
+                    raise
+                opened.ready = False
                 return collection, opened.index
             except StorageFull as error:
                 if wait or opened is None:
@@ -185,15 +193,15 @@ class IndexUpdater:
                 raise
 
     def _leave_behind(self, opened: _Open, error: StorageFull) -> None:
-        """Answer by an index as it is, which cannot be written; try again after a while."""
+        """Use an index that cannot be written as it is; try to update it again after a while."""
         _log.warning("the index of %r lacks the newest changes: %s", opened.collection.name, error.message)
         opened.ready, opened.behind_until = True, time.monotonic() + _BEHIND_S
 
     def hurry(self, collection: CollectionRecord) -> bool:
-        """Have an index catch up, as far as that takes no time; say whether it has, or is about to in this process.
+        """Let an index catch up if that is quick. Return whether it has, or another thread is about to.
 
         Raises:
-            Superseded: ``collection`` has another index by now.
+            Superseded: a newer index has replaced that of ``collection``.
         """
         opened = self._opened(collection)
         if opened.collection.generation != collection.generation:
@@ -230,10 +238,10 @@ class IndexUpdater:
             opened.index.close()
 
     def drop_gone(self) -> bool:
-        """Close the indexes of collections that are gone, as another process may delete them; say if there are any."""
+        """Close the indexes of deleted collections, so that their files can be deleted. Return whether any was open."""
         with self._opening:
             held = {key[0] for key in self._open}
-        with self._catalog.read() as connection:  # asked last: what is opened meanwhile stays
+        with self._catalog.read() as connection:  # read last, so that indexes opened meanwhile stay open
             gone = held - collections.ids(connection)
         with self._opening:
             dropped = [self._open.pop(key) for key in list(self._open) if key[0] in gone]
@@ -262,7 +270,7 @@ class IndexUpdater:
         with self._opening:
             opened = self._open.get(key)
             if opened is None or not opened.serves(collection):
-                with self._catalog.read() as connection:  # opening makes a folder where there is none
+                with self._catalog.read() as connection:  # opening would create a missing folder
                     _unless_superseded(connection, collection)
                 if opened is not None:
                     opened.index.close()

@@ -1,4 +1,4 @@
-"""``verify``: whether the catalogue says what it was told, and the index of a collection what the catalogue says."""
+"""``verify``: compares the catalogue with its hashes, and the index of a collection with the catalogue."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _COMPARED_PER_STEP = 2000
 _DOCUMENTS_PER_STEP = 50
 _EXAMPLES = 10
 _LARGEST_DIFFERENCE = 2e-3
-"""Stored vectors are float16; an index may hold them a little less exactly."""
+"""Tolerance of vector components: stored vectors are float16, an index may be a little less exact."""
 
 _LENGTH_MARGIN = 0.01
-"""Rounding to float16 changes the length of a vector by less than a thousandth."""
+"""Tolerance of a vector's length: rounding to float16 changes it by less than a thousandth."""
 
 _SAMPLE = 64
 _LEAST_COSINE = 0.98
-"""Of a text with itself, embedded again: batches and processors differ, by 0.005 at most where it was measured."""
+"""Minimum cosine of two embeddings of one text: batches and processors differ, by at most 0.005 when measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is not as it should be, with up to ten of the chunks concerned.
+    """One kind of difference, with up to ten of the chunks concerned.
 
-    ``part``: "content" and "embeddings" of the catalogue, "keyword", "documents" and "vector" of the index. Of the part
-    "documents" the numbers are those of documents. Where it is a file that is damaged, there are none.
+    ``part``: "content" or "embeddings" of the catalogue; "keyword", "documents" or "vector" of the index. For
+    "documents", the ids are those of documents. A damaged file has no ids.
     """
 
     part: str
@@ -52,12 +52,12 @@ def compare(
     *,
     deep_content: bool = False,
 ) -> list[Difference]:
-    """Compare every id and vector of the index, caught up, with the catalogue's and with what ``fill`` gives.
+    """Compare every id and vector of the index, after it caught up, with the catalogue and with what ``fill`` gives.
 
-    The files of the index are read whole. ``deep_content``: every chunk is looked for by its words.
+    All files of the index are read. ``deep_content``: search for every chunk by its own words.
 
     Raises:
-        Busy: others change the collection so often that it never held still meanwhile.
+        Busy: the collection changed during every comparison.
     """
     damaged: list[Difference] = []
     try:
@@ -67,7 +67,7 @@ def compare(
             position = index.position()
             damaged = _damaged(index)
             found = [*damaged, *_compared(catalog, collection, index, fill)]
-            found += _lacking(catalog, collection, index) if deep_content else []
+            found += _unfindable(catalog, collection, index) if deep_content else []
             with catalog.read() as connection:
                 if index.position() == position == changes.head(connection, collection.id):
                     return found
@@ -84,9 +84,9 @@ def compare(
 def check_catalogue(
     catalog: Catalog, collection: CollectionRecord, embed: Callable[[], Embedder] | None = None
 ) -> list[Difference]:
-    """Compare every chunk of a collection with the hash of its text, and look whether each vector can be one.
+    """Compare every chunk of a collection with the hash of its text, and check that each vector is valid.
 
-    With ``embed``, which gives the model of the collection, a sample of chunks is embedded again and compared.
+    With ``embed``, which returns the collection's model, a sample of chunks is embedded again and compared.
 
     Raises:
         CatalogueCorrupt: the database itself is damaged.
@@ -105,7 +105,7 @@ def check_catalogue(
     differences = _differences("content", "text differs from what was read", wrong)
     differences += _differences("embeddings", "vector is damaged", bad)
     if embed is not None and not differences:
-        differences += _embedded_otherwise(catalog, collection, embed())
+        differences += _differing_embeddings(catalog, collection, embed())
     return differences
 
 
@@ -117,8 +117,8 @@ def _is_vector(data: bytes, collection: CollectionRecord) -> bool:
     return bool(np.isfinite(length)) and abs(length - 1) <= _LENGTH_MARGIN
 
 
-def _embedded_otherwise(catalog: Catalog, collection: CollectionRecord, embedder: Embedder) -> list[Difference]:
-    """Embed a sample of chunks again; tell those that get another vector than they have."""
+def _differing_embeddings(catalog: Catalog, collection: CollectionRecord, embedder: Embedder) -> list[Difference]:
+    """Embed a sample of chunks again; return those whose stored vector differs."""
     with catalog.read() as connection:
         _, embedded = embeddings.chunk_ids(connection, collection.id, collection.model_id)
         places = np.unique(np.linspace(0, len(embedded) - 1, min(_SAMPLE, len(embedded))).astype(np.int64))
@@ -134,7 +134,7 @@ def _embedded_otherwise(catalog: Catalog, collection: CollectionRecord, embedder
 
 
 def _damaged(index: Index) -> list[Difference]:
-    """Return the files of an index that are not as they were written."""
+    """Return the damaged files of an index."""
     if not isinstance(index, Checkable):
         return []
     return [
@@ -144,7 +144,7 @@ def _damaged(index: Index) -> list[Difference]:
     ]
 
 
-def _lacking(catalog: Catalog, collection: CollectionRecord, index: Index) -> list[Difference]:
+def _unfindable(catalog: Catalog, collection: CollectionRecord, index: Index) -> list[Difference]:
     """Return the chunks that the index does not find by their own words."""
     if not isinstance(index, Checkable):
         return []
@@ -165,10 +165,10 @@ def _compared(catalog: Catalog, collection: CollectionRecord, index: Index, fill
     contents = index.contents()
     held = contents["vector"]
     waiting = np.setdiff1d(every, embedded)
-    wrong = _wrong(index, embedded, held, partial(_stored, catalog, collection))
+    wrong = _differing_vectors(index, embedded, held, partial(_stored, catalog, collection))
     with_vector = embedded
     if fill is not None and len(np.intersect1d(waiting, held)):
-        wrong += _wrong(index, waiting, held, partial(_filled, catalog, fill))
+        wrong += _differing_vectors(index, waiting, held, partial(_filled, catalog, fill))
         with_vector = every
     found = []
     for part, expected in (("keyword", every), ("documents", owners), ("vector", with_vector)):
@@ -192,8 +192,10 @@ def _filled(catalog: Catalog, fill: Fill, chunk_ids: Int64) -> Mapping[int, Floa
     return {entry.chunk_id: entry.vector for entry in fill(entries) if entry.vector is not None}
 
 
-def _wrong(index: Index, expected: Int64, held: Int64, right: Callable[[Int64], Mapping[int, Float32]]) -> list[int]:
-    """Return those of ``expected`` that the index holds with another vector than ``right`` gives."""
+def _differing_vectors(
+    index: Index, expected: Int64, held: Int64, right: Callable[[Int64], Mapping[int, Float32]]
+) -> list[int]:
+    """Return the ``expected`` chunks whose vector in the index differs from that of ``right``."""
     common = np.intersect1d(expected, held)
     found: list[int] = []
     for start in range(0, len(common), _COMPARED_PER_STEP):

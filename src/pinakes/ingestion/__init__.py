@@ -1,4 +1,4 @@
-"""From a source to committed documents: ``run.py`` is the flow, ``embedding.py`` its dearest step."""
+"""Ingestion: from a source to committed documents. ``run.py`` is the flow, ``embedding.py`` its most expensive step."""
 
 from __future__ import annotations
 

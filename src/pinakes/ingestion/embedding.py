@@ -1,4 +1,4 @@
-"""Texts to vectors, in steps that can be watched and stopped."""
+"""Embeds texts in batches, reporting progress, so that the work can be watched and stopped."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ def embed(
     refused: dict[bytes, str] | None = None,
     kept: Callable[[Mapping[bytes, Float32]], object] | None = None,
 ) -> Generator[Event, None, dict[bytes, Float32]]:
-    """Embed ``texts``, shortest first so that batches need little padding; return key → float32 (dim,).
+    """Embed ``texts``, shortest first to reduce padding; return key → float32 (dim,), unit length.
 
-    Texts that the model refuses have no vector then; the reasons are put into ``refused`` where it is given. ``kept``
-    gets each answer of a model that runs elsewhere as it comes, since it is paid for; of one that runs here it gets
-    what was made until the work is stopped.
+    Texts that the model refuses have no vector; if ``refused`` is given, it receives the reasons. ``kept`` receives
+    each answer of a remote model at once, since it was paid for; from a local model it receives the vectors made before
+    the work was stopped.
 
     Raises:
         ModelUnavailable: the model cannot be loaded or does not answer.
-        InvalidInput: a text is longer than the model reads, and there is no ``refused``.
+        InvalidInput: a text is longer than the model reads, and ``refused`` is not given.
     """
     keys = sorted(texts, key=lambda key: len(texts[key]))
     if isinstance(embedder, Remote):
-        return (yield from _asked(embedder, texts, keys, refused, kept))
+        return (yield from _embed_remote(embedder, texts, keys, refused, kept))
     vectors: dict[bytes, Float32] = {}
     with held_back() as ctrl_c:
         try:
             for start in range(0, len(keys), _EMBEDDED_PER_EVENT):
                 interrupt.check()
                 part = keys[start : start + _EMBEDDED_PER_EVENT]
-                vectors |= _made(embedder, {key: texts[key] for key in part}, refused)
+                vectors |= _embed_local(embedder, {key: texts[key] for key in part}, refused)
                 yield Event("embed", start + len(part), len(keys))
                 ctrl_c.check()
-        except BaseException:  # also where whoever asked does not go on
+        except BaseException:  # includes GeneratorExit: the caller stopped iterating
             if kept is not None and vectors:
                 with interrupt.ignored():
                     kept(vectors)
@@ -61,14 +61,14 @@ def embed(
     return vectors
 
 
-def _asked(
+def _embed_remote(
     embedder: Remote,
     texts: Mapping[bytes, str],
     keys: Sequence[bytes],
     refused: dict[bytes, str] | None,
     kept: Callable[[Mapping[bytes, Float32]], object] | None,
 ) -> Generator[Event, None, dict[bytes, Float32]]:
-    """As ``embed``, by a model that runs elsewhere."""
+    """Embed with a remote model, see ``embed``."""
     vectors: dict[bytes, Float32] = {}
     done = 0
     with closing(embedder.batches([texts[key] for key in keys])) as answers:
@@ -96,10 +96,10 @@ def embed_and_keep(
     texts: Mapping[bytes, str],
     refused: dict[bytes, str],
 ) -> Generator[Event, None, CollectionRecord]:
-    """Embed ``texts`` of a collection and store their vectors; return it, of which ``embedder`` is the model then.
+    """Embed ``texts`` of a collection and store the vectors. Return the collection, now bound to ``embedder``.
 
     Raises:
-        ModelUnavailable: as ``embed``.
+        ModelUnavailable: see ``embed``.
     """
     kept = keeping(catalog, collection, embedder)
     with quiet_progress(embedder):
@@ -110,9 +110,9 @@ def embed_and_keep(
 
 
 def quiet_progress(embedder: Embedder) -> AbstractContextManager[object]:
-    """Give a block in which vectors are made and stored before Ctrl+C is heeded.
+    """Return a context that delays Ctrl+C until vectors are computed and stored.
 
-    Not where they come from elsewhere: that may take long, and each answer is stored as it comes.
+    For a remote model it does nothing: a call may take long, and each answer is stored at once.
     """
     return nullcontext() if isinstance(embedder, Remote) else held_back()
 
@@ -120,7 +120,7 @@ def quiet_progress(embedder: Embedder) -> AbstractContextManager[object]:
 def keeping(
     catalog: Catalog, collection: CollectionRecord, embedder: Embedder
 ) -> Callable[[Mapping[bytes, Float32]], object]:
-    """Return what keeps vectors before their documents are there, so that none is made, or paid for, twice."""
+    """Return a function that stores vectors before their documents, so that none is computed or paid for twice."""
 
     def kept(vectors: Mapping[bytes, Float32]) -> None:
         if collection.model_id is None:
@@ -131,17 +131,21 @@ def keeping(
     return kept
 
 
-def _made(embedder: Embedder, texts: Mapping[bytes, str], refused: dict[bytes, str] | None) -> dict[bytes, Float32]:
+def _embed_local(
+    embedder: Embedder, texts: Mapping[bytes, str], refused: dict[bytes, str] | None
+) -> dict[bytes, Float32]:
     try:
         return dict(zip(texts, embedder.embed(list(texts.values())), strict=True))
     except InvalidInput:
         if refused is None:
             raise
-        return _one_by_one(embedder, texts, refused)
+        return _embed_individually(embedder, texts, refused)
 
 
-def _one_by_one(embedder: Embedder, texts: Mapping[bytes, str], refused: dict[bytes, str]) -> dict[bytes, Float32]:
-    """Embed each text by itself, so that one the model refuses does not keep the others from their vectors."""
+def _embed_individually(
+    embedder: Embedder, texts: Mapping[bytes, str], refused: dict[bytes, str]
+) -> dict[bytes, Float32]:
+    """Embed each text separately, so that a refused text does not affect the others."""
     vectors: dict[bytes, Float32] = {}
     for key, text in texts.items():
         try:
@@ -152,7 +156,7 @@ def _one_by_one(embedder: Embedder, texts: Mapping[bytes, str], refused: dict[by
 
 
 def result_of(events: Generator[Event, None, Result]) -> Result:
-    """Run a flow to its end; return what it returns."""
+    """Run a generator to its end and return its result."""
     while True:
         try:
             next(events)
@@ -162,23 +166,23 @@ def result_of(events: Generator[Event, None, Result]) -> Result:
 
 
 def readable(text: str, embedder: Embedder) -> str:
-    """Return as much of a text as the model reads at once.
+    """Return the start of a text, as much as the model reads.
 
     Raises:
-        ModelUnavailable: its tokenizer cannot be loaded.
+        ModelUnavailable: the tokenizer cannot be loaded.
     """
     starts = embedder.token_starts(text)
     return text[: int(starts[embedder.max_tokens])] if len(starts) > embedder.max_tokens else text
 
 
 def keep(connection: Connection, embedder: Embedder, vectors: Mapping[bytes, Float32]) -> None:
-    """Store what ``embedder`` made, as its own: the collection may have got another model meanwhile."""
+    """Store vectors under the model of ``embedder``, even if the collection has changed its model since."""
     if vectors and (model_id := collections.model_id(connection, embedder.fingerprint)) is not None:
         embeddings.store(connection, model_id, vectors)
 
 
 def bind_model(catalog: Catalog, collection: CollectionRecord, embedder: Embedder) -> CollectionRecord:
-    """Make ``embedder`` the model of ``collection``, unless another generation answers by now; return it as it is."""
+    """Bind ``collection`` to ``embedder``, unless another generation replaced it; return the current record."""
     fingerprint, dimension = embedder.fingerprint, embedder.dimension
     with catalog.write() as connection:
         if collections.get(connection, collection.name).line == collection.line:
@@ -187,7 +191,7 @@ def bind_model(catalog: Catalog, collection: CollectionRecord, embedder: Embedde
 
 
 def refusal(connection: Connection, collection: CollectionRecord, refused: Mapping[bytes, str]) -> InvalidInput | None:
-    """Return the error that names the chunks of a collection whose texts the model ``refused``, None without any."""
+    """Return an error naming the chunks whose texts the model ``refused``; None if there are none."""
     places = embeddings.places(connection, collection.id, refused)
     if not places:
         return None
@@ -201,16 +205,16 @@ def refusal(connection: Connection, collection: CollectionRecord, refused: Mappi
 
 
 def has_pending(connection: Connection, collection: CollectionRecord) -> bool:
-    """Say whether any chunk has no vector by the model of ``collection``, or any summary that is to have one."""
+    """Return whether a chunk, or a summary that needs one, has no vector of the collection's model."""
     if collections.count(connection, collection).pending:
         return True
-    of_model = collection.model_id is not None  # where there is none yet, chunks wait, too
+    of_model = collection.model_id is not None  # without a model, chunks are pending, too
     return of_model and bool(summaries.pending(connection, collection.id, collection.model_id, limit=1))
 
 
 def tell_sources(catalog: Catalog, name: str) -> None:
-    """Have the sources of a collection no longer tell why chunks wait, where none does any more."""
-    with catalog.read() as connection:  # mostly there is nothing to take back, and writers wait for each other
+    """Clear the ``degraded`` reason of a collection's sources once no chunk is pending."""
+    with catalog.read() as connection:  # usually there is nothing to clear, and writers block each other
         record = collections.get(connection, name)
         if not any(one.error for one in sources.list_all(connection, record.id)) or has_pending(connection, record):
             return
@@ -221,10 +225,10 @@ def tell_sources(catalog: Catalog, name: str) -> None:
 
 @dataclass(slots=True)
 class Waiting:
-    """Embeds the chunks of a collection that have no vector by its model, in rounds, document by document.
+    """Embeds the pending chunks of a collection, in rounds, document by document.
 
-    ``first``, asked for up to so many chunks before each batch, says which are wanted most. ``follow`` is told after
-    each batch how many chunks it had. ``refused`` has the reason for each text that the model does not take.
+    Before each batch, ``first`` is asked for up to that many chunks to embed next; after it, ``follow`` receives the
+    number of chunks embedded. ``refused``: embedding key → reason why the model refused the text.
     """
 
     catalog: Catalog
@@ -237,12 +241,12 @@ class Waiting:
     _done: int = 0
 
     def embed(self, batch: int, batches: int) -> Generator[Event, None, bool]:
-        """Embed up to ``batches`` batches of ``batch`` chunks; say whether more may wait.
+        """Embed up to ``batches`` batches of ``batch`` chunks. Return whether more may be pending.
 
-        It is over, too, once the collection has got another model.
+        Returns False if the collection has got another model.
 
         Raises:
-            ModelUnavailable: the model cannot be loaded or does not answer; what was embedded is kept.
+            ModelUnavailable: the model cannot be loaded or does not answer; finished vectors are stored.
         """
         with self.catalog.read() as connection:
             total = self._done + collections.count(connection, self.collection).pending
@@ -261,10 +265,10 @@ class Waiting:
         return True
 
     def check(self) -> None:
-        """Make sure that the model took all texts.
+        """Check that the model accepted all texts.
 
         Raises:
-            InvalidInput: it did not; their places are named.
+            InvalidInput: it refused some; the error names their places.
         """
         with self.catalog.read() as connection:
             error = refusal(connection, self.collection, self.refused)
@@ -272,9 +276,9 @@ class Waiting:
             raise error
 
     def embed_summaries(self) -> None:
-        """Embed the summaries that have vectors of their own and wait for them, where the model still is wanted.
+        """Embed the pending summaries, if the collection still uses the model.
 
-        Those that it does not take are ``refused``.
+        Refused ones are added to ``refused``.
 
         Raises:
             ModelUnavailable: the model cannot be loaded or does not answer.
@@ -291,7 +295,7 @@ class Waiting:
         return {key: readable(text, self.embedder) for _, key, text in rows if key not in self.refused}
 
     def _still_wanted(self, connection: Connection) -> bool:
-        """Say whether the collection still has the model: what answers, or what is built beside it."""
+        """Return whether the collection, or its shadow index, still uses the model."""
         mine, read = self.collection, collections.beside if self.collection.is_beside else collections.find
         now = read(connection, mine.name)
         return now is not None and now.model_id == mine.model_id

@@ -1,4 +1,4 @@
-"""What becomes of each file of a run: a document, another place of one, or a note."""
+"""The result of reading each file of a run: a document to store, a moved document, or a note."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pinakes.core.records import Chunk, Item, Scan
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A file that was read and cut, to be put into the catalogue."""
+    """A file that was parsed and chunked, to be stored in the catalogue."""
 
     item: Item
     new: NewDocument
@@ -22,9 +22,9 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A file with the content of one that vanished, or whose uri is another now: a document that changes its place.
+    """A document that changes its place: its content is that of a vanished file, or its uri changed.
 
-    ``recut``: its chunks are others there.
+    ``recut``: its chunks differ at the new place.
     """
 
     item: Item
@@ -35,7 +35,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A file that gives no document; ``remove`` is the document it gave before."""
+    """A file without a document; ``remove``: id of the document that it had before."""
 
     record: FileRecord
     remove: int | None = None
@@ -45,7 +45,7 @@ Entry: TypeAlias = Put | Move | Note
 
 
 def vanished_files(scan: Scan, known: Mapping[str, FileRecord]) -> dict[str, FileRecord]:
-    """Return what is known of the files that a source no longer offers."""
+    """Return path → record of the known files that the source no longer lists."""
     there = {item.path for item in scan.items}
     unseen = tuple(entry.path for entry in scan.skipped if entry.path.endswith("/"))
     among: Iterable[str] = known
@@ -57,20 +57,20 @@ def vanished_files(scan: Scan, known: Mapping[str, FileRecord]) -> dict[str, Fil
 
 
 def _folders_of(path: str) -> Iterator[str]:
-    """Yield the folders that ``path`` is in, each with a trailing slash."""
+    """Yield the parent folders of ``path``, each with a trailing slash."""
     return (path[: end + 1] for end, char in enumerate(path) if char == "/")
 
 
 def chunks_in(batch: Sequence[Entry]) -> list[Chunk]:
-    """Return the chunks that a batch brings, in its order."""
+    """Return the new chunks of a batch, in its order."""
     return [chunk for entry in batch for chunk in chunks_of(entry)]
 
 
 def chunks_of(entry: Entry) -> Sequence[Chunk]:
-    """Return the chunks that an entry brings; a document that only changes its place keeps those it has."""
+    """Return the new chunks of an entry; a document that only moves has none."""
     return entry.new.chunks if isinstance(entry, Put) or (isinstance(entry, Move) and entry.recut) else ()
 
 
 def weight(batch: Sequence[Entry]) -> int:
-    """Return how full a batch is: its chunks, and something for what has none."""
+    """Return the size of a batch: its chunks, and one for each entry without chunks."""
     return sum(len(entry.new.chunks) if isinstance(entry, Put) else 1 for entry in batch)

@@ -1,4 +1,4 @@
-"""The best chunks of an answer get the model's own vectors while the question waits; later ones find them there."""
+"""Head refinement: embeds the best chunks of an answer during the search, and stores the vectors afterwards."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _CLOSE_TIMEOUT_S = 10.0
 
 
 class HeadRefiner:
-    """Embeds chunks that searches met, and writes their vectors away behind the searches. Thread-safe."""
+    """Embeds chunks on demand, and stores their vectors in a background thread. Thread-safe."""
 
     def __init__(self, catalog: Catalog, embedder: Embedder, follow: Callable[[str], object]) -> None:
-        """``follow`` brings the index of a collection up to date."""
+        """``follow`` brings the index of the named collection up to date."""
         self._catalog = catalog
         self._embedder = embedder
         self._follow = follow
@@ -40,7 +40,7 @@ class HeadRefiner:
         self._unwritten: set[Future[None]] = set()
 
     def vectors(self, collection: CollectionRecord, chunk_ids: Sequence[int]) -> dict[int, Float32]:
-        """Return chunk id → float32 (dim,) by the model; a chunk that is gone or too long for the model has none.
+        """Return chunk id → float32 (dim,), unit length; deleted chunks and those too long for the model are missing.
 
         Raises:
             ModelUnavailable: the model does not answer.
@@ -62,7 +62,7 @@ class HeadRefiner:
         return found
 
     def meet(self, collection: CollectionRecord, chunk_ids: Sequence[int]) -> None:
-        """Note chunks that an answer met with approximate vectors, best first: the next to be embedded."""
+        """Record chunks with approximate vectors from an answer, best first, to be embedded next."""
         if not chunk_ids:
             return
         with self._lock:
@@ -74,19 +74,19 @@ class HeadRefiner:
                 met.popitem(last=False)
 
     def take_met(self, collection: CollectionRecord, most: int) -> list[int]:
-        """Return up to ``most`` noted chunks, the last first, and forget them."""
+        """Remove up to ``most`` recorded chunks, latest first, and return their ids."""
         with self._lock:
             met = self._met.get(collection.id, OrderedDict())
             return [met.popitem()[0] for _ in range(min(most, len(met)))]
 
     def settle(self) -> None:
-        """Wait until all that was embedded is in the catalogue, or could not be written."""
+        """Wait until all vectors are stored in the catalogue, or storing them has failed."""
         with self._lock:
             unwritten = list(self._unwritten)
         wait(unwritten, _CLOSE_TIMEOUT_S)
 
     def close(self) -> None:
-        """Write what is unwritten."""
+        """Store what is not stored yet."""
         with self._lock:
             self._closed = True
             writer, self._writer = self._writer, None
@@ -97,7 +97,7 @@ class HeadRefiner:
     def _embedded(self, texts: Mapping[bytes, str]) -> dict[bytes, Float32]:
         try:
             vectors = self._embedder.embed(list(texts.values()))
-            return dict(zip(texts, vectors.astype(np.float16).astype(np.float32), strict=True))  # as they are kept
+            return dict(zip(texts, vectors.astype(np.float16).astype(np.float32), strict=True))  # as stored
         except InvalidInput:
             if len(texts) == 1:
                 return {}
@@ -121,17 +121,17 @@ class HeadRefiner:
         future.add_done_callback(self._unwritten.discard)
 
     def _kept(self, collection: str, vectors: Mapping[bytes, Float32], chunk_ids: Sequence[int]) -> None:
-        """Store what was embedded and tell the index; where that fails the vectors are only remembered."""
+        """Store the vectors and update the index; on failure they stay in memory only."""
         try:
             with self._catalog.write() as connection:
                 keep(connection, self._embedder, vectors)
-        except Exception as error:  # noqa: BLE001 - nobody waits for this: it would not be heard of
+        except Exception as error:  # noqa: BLE001 - background work: nobody would see the error
             _log.warning("%d vectors that a search made are not kept: %s", len(vectors), error)
             return
         try:
             self._follow(collection)
             tell_sources(self._catalog, collection)
-        except Exception as error:  # noqa: BLE001 - the same; the next search follows
+        except Exception as error:  # noqa: BLE001 - likewise; the next search updates the index
             _log.warning("the index, or what sources tell, does not follow yet: %s", error)
             return
         with self._lock:

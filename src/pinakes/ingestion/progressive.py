@@ -1,4 +1,4 @@
-"""Searchable before all of it is embedded: a sample by the model, the rest by a map fitted to that sample."""
+"""Progressive embedding: exact vectors for a sample, approximate ones for the rest by a map fitted to the sample."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _log = logging.getLogger(__name__)
 
 _TEXTS_PER_STEP = 2048
 _OUTGROWN = 1.25
-"""A map fitted to a sample of a collection serves until the collection has so many times the chunks."""
+"""A map is fitted again once the collection has this many times the chunks it was fitted for."""
 
 _ENLARGED = 2
 _WORTH_ENLARGING = 5
 _KEPT_AT_ONCE = 256
-"""Chunks of the sample that are lost at most when the run is stopped."""
+"""At most this many embedded sample chunks are lost when the run is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Chunks out of ``of_chunks``, embedded by the model: their texts, and their vectors float32 (n, dim)."""
+    """Texts of a sample of ``of_chunks`` chunks, and their exact vectors, float32 (n, dim)."""
 
     texts: Sequence[str]
     vectors: Float32
@@ -45,15 +45,15 @@ class Sample:
 
 
 class Approximator:
-    """Gives chunks that wait for their vectors approximate ones, by the map kept at ``path``; none while there is none.
+    """Fills in approximate vectors for pending chunks, by the map stored at ``path``, if there is one.
 
-    Thread-safe. Other processes may replace the map: it is read anew when the file is another.
+    Thread-safe. Other processes may replace the map; it is reloaded when the file changes.
     """
 
     def __init__(self, path: Path, label: str, embedder: Embedder, vocabulary: Vocabulary) -> None:
-        """Keep the map of the model ``label``; with another ``embedder`` there is nothing to fill with.
+        """Use the map of the model ``label``; with another ``embedder`` nothing is filled in.
 
-        ``vocabulary`` tells the tokens of texts: the embedder itself, or where that cannot, another model.
+        ``vocabulary`` tokenizes texts: the embedder itself, or another model if it cannot.
         """
         self._path = path
         self._label = label
@@ -65,11 +65,11 @@ class Approximator:
 
     @property
     def place(self) -> tuple[Path, str]:
-        """Where the map is, and of which model."""
+        """The path of the map, and the label of its model."""
         return self._path, self._label
 
     def fill(self, entries: Sequence[IndexEntry]) -> list[IndexEntry]:
-        """Return ``entries``, those without a vector with an approximate one."""
+        """Return ``entries``, with approximate vectors for those without a vector."""
         waiting = [number for number, entry in enumerate(entries) if entry.vector is None]
         found = list(entries)
         fitted = self.map() if waiting else None
@@ -88,7 +88,7 @@ class Approximator:
         return found
 
     def map(self) -> ApproximateMap | None:
-        """Return the map, None where there is none for this model."""
+        """Return the map; None if there is none for this model."""
         try:
             stat = self._path.stat()
         except OSError:
@@ -103,11 +103,11 @@ class Approximator:
             return self._map
 
     def fit(self, sample: Sample) -> ApproximateMap:
-        """Fit a map to ``sample`` and keep it. What follows the catalogue has to be told, then ``untold`` removed.
+        """Fit a map to ``sample`` and store it. Index updaters must then be notified, and ``untold`` removed.
 
         Raises:
-            StorageFull: it cannot be written.
-            ModelUnavailable: the model is not that of the collection, or cannot be had.
+            StorageFull: the map cannot be written.
+            ModelUnavailable: the embedder is not the collection's model, or cannot be loaded.
         """
         if self._embedder.fingerprint != self._label:
             raise ModelUnavailable(f"The model is not {self._label}.", hint="Set embedding.model back.")
@@ -121,11 +121,11 @@ class Approximator:
 
     @property
     def untold(self) -> Path:
-        """The file that is there from before a map is replaced until the catalogue's changes tell of that."""
+        """A marker file: it exists from before a map is replaced until the change feed records the replacement."""
         return self._path.with_suffix(".untold")
 
     def _prior(self) -> Float32:
-        """Return float32 (vocabulary, dim); zeros where the model is one that cannot be asked of single tokens."""
+        """Return float32 (vocabulary, dim); zeros if the model has no vectors for single tokens."""
         if isinstance(self._embedder, Vocabulary):
             return self._embedder.prior()
         return np.zeros((self._vocabulary.vocabulary_size(), self._embedder.dimension), np.float32)
@@ -133,10 +133,10 @@ class Approximator:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits for its vectors in one collection, and how it gets them.
+    """The pending chunks of one collection, and how they are embedded.
 
-    ``approximator`` gives that of the collection as it is then; ``follow`` brings the index up to date, and ``settle``
-    writes it down, so that other processes need not make the approximate vectors again.
+    ``approximator`` returns the approximator of a collection; ``follow`` updates the index, and ``settle`` saves it, so
+    that other processes need not compute the approximate vectors again.
     """
 
     catalog: Catalog
@@ -148,17 +148,17 @@ class Backlog:
     settle: Callable[[], object]
 
     def has_pending(self) -> bool:
-        """Say whether any chunk has no vector by the model, or any summary that is to have one."""
+        """Return whether a chunk, or a summary that needs one, has no vector of the model."""
         with self.catalog.read() as connection:
             return has_pending(connection, collections.get(connection, self.name))
 
     def make_searchable(self, *, again: bool = False) -> Generator[Event, None, bool]:
-        """Give the chunks that wait approximate vectors, where they are many; say whether they have them then.
+        """If many chunks are pending, give them approximate vectors. Return whether they have vectors.
 
-        A map is fitted where there is none, or where the collection has outgrown it. ``again``: the event is told
-        only if one was.
+        A map is fitted if there is none, or if the collection has outgrown it. With ``again``, the event is sent only
+        if a map was fitted.
         """
-        self._tell()
+        self._record_map()
         counts, fitted = self._counts(), self._fitted()
         if counts.pending < self.settings.progressive_chunks:
             if fitted is None or self.settings.mode != "lazy":
@@ -166,14 +166,14 @@ class Backlog:
         elif fitted is None or counts.chunks > _OUTGROWN * fitted.of_texts:
             yield from self._fit(self.settings.sample_chunks)
             counts, again = self._counts(), False
-        self._follow_without_gaps(counts.chunks)
+        self._update_index_fully(counts.chunks)
         if not again:
             self.settle()
             yield Event("searchable", counts.chunks - counts.pending, counts.chunks)
         return True
 
-    def _follow_without_gaps(self, chunks: int) -> None:
-        """Bring the index up to date; where it got no vectors, having followed without the model, have it try again."""
+    def _update_index_fully(self, chunks: int) -> None:
+        """Update the index; if it updated before the model was known and lacks vectors, make it read them again."""
         record, index = self.follow()
         if int(index.describe().get("vectors", chunks)) < chunks:
             with self.catalog.write() as connection:
@@ -181,7 +181,7 @@ class Backlog:
             self.follow()
 
     def enlarge_sample(self) -> Generator[Event, None, None]:
-        """Fit the map to a larger sample, where embedding all of the rest takes so long that this is worth the time."""
+        """Fit the map to a larger sample, if embedding the rest takes long enough to be worth it."""
         fitted, larger = self._fitted(), _ENLARGED * self.settings.sample_chunks
         small = fitted is not None and fitted.samples <= self.settings.sample_chunks
         if small and self._counts().pending >= _WORTH_ENLARGING * larger:
@@ -194,10 +194,10 @@ class Backlog:
         approximator = self.approximator(self._record())
         if approximator is not None:
             approximator.fit(sample)
-            self._tell()
+            self._record_map()
 
-    def _tell(self) -> None:
-        """Have what follows the catalogue take a new map, also one that a killed run kept and could not tell of."""
+    def _record_map(self) -> None:
+        """Make index updaters use a new map, including one that a killed run stored without recording it."""
         record = self._record()
         approximator = self.approximator(record)
         if approximator is not None and approximator.untold.exists():
@@ -221,10 +221,10 @@ class Backlog:
 def _sampled(
     catalog: Catalog, collection: CollectionRecord, embedder: Embedder, count: int
 ) -> Generator[Event, None, Sample]:
-    """Embed ``count`` chunks from all over a collection, as far as they are not, and return them.
+    """Embed those of ``count`` chunks, spread over a collection, that have no vector; return them all.
 
     Raises:
-        ModelUnavailable: the model cannot be loaded or does not answer.
+        ModelUnavailable: the model cannot be loaded, does not answer, or refused all texts.
     """
     with catalog.read() as connection:
         every, _ = embeddings.chunk_ids(connection, collection.id, collection.model_id)

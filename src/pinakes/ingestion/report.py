@@ -1,4 +1,4 @@
-"""What a run tells while it goes on, and at its end."""
+"""Progress events and the final report of a run."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pinakes.core.records import JSON, ReadingNote, Skipped
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Where a long run stands: ``done`` of ``total`` of the ``stage``'s units (files, chunks).
+    """The progress of a long run: ``done`` of ``total`` units (files, chunks) of the ``stage``.
 
-    "wait": another process reads the same source. "fetch": pages are asked for, before it is known what to read.
-    "commit": the files read last are in the catalogue. "searchable": every chunk has a vector, ``done`` of them the
-    model's own. "elsewhere": another process embeds the rest. "summarize": documents got summaries.
+    "wait": another process reads the same source. "fetch": pages are fetched, before the files to read are known.
+    "commit": the latest files are in the catalogue. "searchable": every chunk has a vector, ``done`` of them exact.
+    "elsewhere": another process embeds the rest. "summarize": documents got summaries.
     """
 
     stage: Literal["wait", "scan", "fetch", "read", "embed", "commit", "index", "searchable", "elsewhere", "summarize"]
@@ -30,18 +30,17 @@ class Event:
 
 @dataclass(slots=True)
 class Report:
-    """How an ingest ended. Seconds are per stage; ``skipped`` and ``failed`` name files with the reason.
+    """The result of a run. ``seconds`` are per stage; ``skipped`` and ``failed`` list files with the reason.
 
-    Both name every such file of the source, also those that an earlier run found; ``excluded`` says in words what
-    rules left out.
-    ``unlike`` names values of the files read now that are not what their field says (``fields``): they were left out.
-    ``notes`` name what was dropped, doubted or masked in the files read now, each with its path.
-    Of the ``changed`` documents ``reread`` were made by older readers or chunkers, whether their files changed or not.
-    ``error`` is why the source could not be read at all, ``degraded`` why chunks wait for their vectors.
-    ``part`` tells the source from others of its location, which is ``source``; ``paths``: only these and what is
-    below were read, none = all. ``include`` and ``exclude`` are its patterns; ``before``: what of these and its ref was
-    another in the run before. ``overlaps`` names other sources of the collection that have files of it.
-    ``requests``, ``tokens`` and ``dollars``: what a provider of embeddings was asked; None = its price is not known.
+    Both list all such files of the source, including those found by earlier runs; ``excluded`` describes what rules
+    left out. ``unlike``: values of the files just read that do not match the type of their field (``fields``) and were
+    left out. ``notes``: what was dropped, doubtful or masked in the files just read, each with its path.
+    ``reread``: those of the ``changed`` documents that older readers or chunkers had made, even if their file is
+    unchanged. ``error``: why the source could not be read at all; ``degraded``: why chunks have no vectors yet.
+    ``part`` distinguishes the source from others at its location ``source``; ``paths``: only these and what is below
+    them were read, empty means all. ``include`` and ``exclude``: its patterns; ``before``: those of its patterns and
+    its ref that differed in the previous run. ``overlaps``: other sources of the collection with common files.
+    ``requests``, ``tokens`` and ``dollars``: usage of an embedding provider; None means that the price is unknown.
     """
 
     collection: str
@@ -75,16 +74,16 @@ class Report:
     overlaps: list[str] = field(default_factory=list)
 
     def reasons(self) -> Counter[str]:
-        """Count skipped and failed files by reason."""
+        """Return how many files were skipped or failed, by reason."""
         return Counter(entry.reason for entry in [*self.skipped, *self.failed])
 
     def spend(self, stage: str, seconds: float) -> None:
-        """Add to the time that a stage took."""
+        """Add ``seconds`` to the time of a stage."""
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
-        """Add to a stage the time of what is done in this context, also where that fails."""
+        """Add the time spent in this context to a stage, also if it fails."""
         start = time.perf_counter()
         try:
             yield

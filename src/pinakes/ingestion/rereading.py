@@ -1,4 +1,4 @@
-"""Which unchanged files of a source are read again: older readers or chunkers made their documents."""
+"""Rereading: which unchanged files are read again because older readers or chunkers made their documents."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from pinakes.core.records import JSON
 
 @dataclass(frozen=True, slots=True)
 class Rereading:
-    """Paths of files that are read again.
+    """Paths of unchanged files to read again.
 
-    ``documents``: older versions of readers or chunkers made theirs. ``skipped``: an older reader could not read them,
-    or a plug-in that reads them was not there.
-    ``scan_all``: the source was not read to its end since, so that it is asked for all that it has: others tell only
-    what changed.
+    ``documents``: their documents were made by older readers or chunkers. ``skipped``: an older reader could not read
+    them, or the plug-in that reads them was missing. ``scan_all``: since the versions changed, the source was never
+    scanned to its end, so it must list all files, not only changed ones.
     """
 
     documents: frozenset[str] = frozenset()
@@ -27,7 +26,7 @@ class Rereading:
 
     @classmethod
     def of_source(cls, connection: Connection, record: SourceRecord, known: Mapping[str, FileRecord]) -> Rereading:
-        """Return what is to be read again of a source, of which ``known`` is what it had."""
+        """Return what to read again of a source; ``known``: its files in the last run."""
         present = present_versions()
         made = [[f"{name}:{number}" for name, number in table.items()] for table in present.values()]
         documents = frozenset(
@@ -52,9 +51,9 @@ def present_versions() -> dict[str, dict[str, int | str]]:
 
 
 def _is_worth_another_try(file: FileRecord, before: Mapping[str, JSON]) -> bool:
-    """Say whether a file was opened and left out by a reader that was of an older version then.
+    """Return whether a file was skipped by an older version of a reader.
 
-    Of a plug-in also whether it was of another version, or not there, so that the file may have been read as text.
+    For a plug-in also if it had another version or was missing, since the file may have been read as text.
     """
     module = parsing.module_of(file.path)
     if not parsing.is_ours(module):

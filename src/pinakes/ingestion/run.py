@@ -1,4 +1,4 @@
-"""From a source to committed documents: skip the unchanged, read, chunk, embed, commit, index.
+"""The ingestion of one source: skip unchanged files, parse, chunk, embed, commit, update the index.
 
 Documents are committed in batches, each with its chunks, vectors, versions, manifest rows and change
 records in one transaction, so a crash loses at most the batch in flight and the next run redoes it.
@@ -43,38 +43,38 @@ _log = logging.getLogger(__name__)
 
 _REMOVED_PER_STEP = 500
 _FOLLOW_AFTER_CHUNKS = 4096
-"""The index follows after so many; each time costs a commit. A search in between makes it follow at once."""
+"""Chunks after which the index is updated; each update costs a commit. A search updates it at once."""
 
 _BYTES_PER_CHUNK = 700
-"""A usual chunk of prose or code; only to tell a large run from a small one before anything is read."""
+"""Bytes of a typical chunk of prose or code; used to estimate the size of a run before reading anything."""
 
 _AHEAD_BYTES = 8_000_000
-"""Files being read and cut at once have so many bytes together."""
+"""Total bytes of the files that are parsed concurrently."""
 
 
 class Cutter(Protocol):
-    """Reads and cuts files, several at once where it has processes for that."""
+    """Parses and chunks files, several at once if it has several processes."""
 
     files_ahead: int
-    """How many files it can be given before the first result is asked for."""
+    """How many files can be submitted before the first result is requested."""
 
     def begin(self, data: bytes, path: str) -> Callable[[], ParsedDocument]:
-        """Return a function that waits for the result.
+        """Submit a file, and return a function that waits for the result.
 
         Raises (that function):
             Unreadable: the file cannot be read.
-            ChildProcessError, TimeoutError: reading it did not come to an end; it may be tried again.
+            ChildProcessError, TimeoutError: reading was aborted; it may be tried again.
         """
         ...
 
     def chunks(self, document: Document) -> Sequence[Chunk]:
-        """Cut a document that needs no reading, here and now."""
+        """Chunk a parsed document in this process."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What an ingest works with, chosen by the composition root."""
+    """The dependencies of an ingestion run, chosen by the composition root."""
 
     catalog: Catalog
     embedder: Embedder
@@ -86,7 +86,7 @@ class Tools:
     rules: CollectionSettings
     history: HistorySettings
     longest: Mapping[str, int] = field(default_factory=dict)
-    """Location of a source → tokens that a new document of it may have; those that are there already may be longer."""
+    """Location of a source → maximum tokens of a new document from it; existing documents may be longer."""
 
 
 class Ingest:
@@ -98,49 +98,49 @@ class Ingest:
         collection: CollectionRecord,
         record: SourceRecord,
         source: Source,
-        how: RunOptions | None = None,
+        options: RunOptions | None = None,
     ) -> None:
         self._tools = tools
-        self._how = how or RunOptions()
+        self._options = options or RunOptions()
         self._collection = collection
         self._record = record
         self._source = source
         self._known: dict[str, FileRecord] = {}
-        self._again = Rereading()
+        self._rereading = Rereading()
         self._gone: dict[str, FileRecord] = {}
         self._by_hash: dict[str, list[FileRecord]] = {}
         self._placed: set[int] = set()
         self._groups: set[str] = set()
-        self._unfollowed = 0
+        self._chunks_since_update = 0
         self._keeping = keeping_of(tools.history)
         self._deferring = False
         self._refused: dict[bytes, str] = {}
         self.report = Report(collection.name, record.location, part=record.part)
 
     def run(self) -> Iterator[Event]:
-        """Do the work, yielding events; ``report`` is complete when the generator ends.
+        """Run the ingestion, yielding events; ``report`` is complete when the generator ends.
 
         Raises:
             SourceError: the source cannot be reached; nothing was changed.
         """
         with closing(self._source):
             yield Event("scan", 0, 0, self._record.location)
-            self._tools.follow()  # before changes are made: an index newer than the catalogue shows only now
+            self._tools.follow()  # before any change, to detect an index that is newer than the catalogue
             with self.report.timed("scan"):
                 scan = yield from self._scan()
             yield from self._run(scan)
 
     def _scan(self) -> Generator[Event, None, Scan]:
-        """Ask the source what there is; files that failed before are asked for again."""
+        """Ask the source for its files, including those that failed before."""
         with self._tools.catalog.read() as connection:
             self._known = sources.manifest(connection, self._record.id)
-            self._again = Rereading.of_source(connection, self._record, self._known)
-        due = {path for path, record in self._known.items() if self._how.is_due(record)}
+            self._rereading = Rereading.of_source(connection, self._record, self._known)
+        due = {path for path, record in self._known.items() if self._options.is_due(record)}
         try:
-            since = self._how.since(self._record.state, self._record.report)
-            since = None if self._again.scan_all and self._how.whole else since
+            since = self._options.since(self._record.state, self._record.report)
+            since = None if self._rereading.scan_all and self._options.whole else since
             scan = yield from looked_through(self._source, since)
-            part_done = self._how.left_undone(self._record.report)
+            part_done = self._options.left_undone(self._record.report)
             if not scan.complete and (part_done or not due <= {item.path for item in scan.items}):
                 scan = yield from looked_through(self._source, None)
             check_place(scan, self._known, self._record.location, self._collection.name)
@@ -148,30 +148,30 @@ class Ingest:
         except PinakesError as error:
             with self._tools.catalog.write() as connection:
                 never_read = self._record.state is None and not self._known
-                if never_read and not self._tools.rules.sources:  # perhaps a slip of the pen: not worth remembering
+                if never_read and not self._tools.rules.sources:  # probably a typing mistake: do not keep the source
                     sources.drop(connection, self._record.id)
                     collections.drop_if_empty(connection, self._collection.id)
                 else:
                     sources.finished(connection, self._record.id, None, error.message)
                     sources.save_report(
-                        connection, self._record.id, self._how.ended(self.report, self._record.report, error)
+                        connection, self._record.id, self._options.ended(self.report, self._record.report, error)
                     )
             raise
 
     def _run(self, scan: Scan) -> Iterator[Event]:
-        held, wanted = self._apart([item for item in scan.items if self._may_differ(item)])
-        self._gone = {} if self._how.keeps_gone else vanished_files(scan, self._known)
+        held, wanted = self._without_shared([item for item in scan.items if self._may_differ(item)])
+        self._gone = {} if self._options.keeps_gone else vanished_files(scan, self._known)
         for record in self._gone.values():
             self._by_hash.setdefault(record.content_hash or "", []).append(record)
         self.report.excluded = [entry.reason for entry in scan.skipped if entry.path == "."]
         if not scan.complete and (wanted or self._gone):
             with self._tools.catalog.write() as connection:
-                sources.begun(connection, self._record.id, self._how.begun(self._record.report))
+                sources.begun(connection, self._record.id, self._options.begun(self._record.report))
         yield Event("scan", len(scan.items), len(scan.items), f"{len(wanted)} to read")
-        self._deferring = self._defers(wanted)
+        self._deferring = self._is_large(wanted)
         batch: list[Entry] = []
         with self._tools.cutting(wanted) as cutter:
-            for done, (item, entry) in enumerate(self._prepared(wanted, cutter), start=1):
+            for done, (item, entry) in enumerate(self._entries_of(wanted, cutter), start=1):
                 batch.append(entry)
                 yield Event("read", done, len(wanted), item.path)
                 if weight(batch) >= self._tools.limits.batch_chunks:
@@ -179,49 +179,49 @@ class Ingest:
                     batch = []
         yield from self._commit([*batch, *held])
         self._finish(scan)
-        if not self.report.degraded and self._leaves_waiting():
+        if not self.report.degraded and self._has_pending():
             yield from self._embed_waiting()
-        self._tell_refused()
-        self._note_end()
-        self._follow()
+        self._report_refused()
+        self._store_report()
+        self._update_index()
         yield Event("index", 1, 1)
 
     def _embed_waiting(self) -> Iterator[Event]:
-        """Embed what this run deferred and what an earlier one could not."""
-        deferred, embedded, before, waiting = self.report.pending, 0, 0, self._waiting()
+        """Embed the chunks that this run deferred, and those that earlier runs left pending."""
+        deferred, embedded, before, waiting = self.report.pending, 0, 0, self._pending_count()
         try:
             with self.report.timed("embed"):
-                for event in self._tools.embed_waiting(self._follow_sometimes):
+                for event in self._tools.embed_waiting(self._update_index_sometimes):
                     if event.stage == "embed":
                         embedded += event.done - before
                         before = event.done if event.done < event.total else 0
                     yield event
         except (InvalidInput, ModelUnavailable) as error:
             self.report.degraded = str(error)
-        left = self._waiting()
-        embedded = max(0, min(embedded, waiting - left))  # less those that the model refused
+        left = self._pending_count()
+        embedded = max(0, min(embedded, waiting - left))  # without those that the model refused
         self.report.pending = min(deferred, left)
         self.report.embedded += embedded
-        self.report.reused += max(0, deferred - self.report.pending - embedded)  # texts that are there more than once
+        self.report.reused += max(0, deferred - self.report.pending - embedded)  # repeated texts
 
-    def _tell_refused(self) -> None:
-        """Say which chunks the model refused, where nothing else was said of those that wait."""
+    def _report_refused(self) -> None:
+        """Report the chunks that the model refused, if nothing else explains pending chunks."""
         if self._refused and not self.report.degraded:
             with self._tools.catalog.read() as connection:
                 error = refusal(connection, self._collection, self._refused)
             self.report.degraded = str(error) if error else None
 
-    def _leaves_waiting(self) -> bool:
+    def _has_pending(self) -> bool:
         with self._tools.catalog.read() as connection:
             return has_pending(connection, collections.get(connection, self._collection.name))
 
-    def _waiting(self) -> int:
-        """Return how many chunks of the collection have no vector by its model."""
+    def _pending_count(self) -> int:
+        """Return how many chunks of the collection have no vector of its model."""
         with self._tools.catalog.read() as connection:
             return collections.count(connection, collections.get(connection, self._collection.name)).pending
 
-    def _defers(self, wanted: Sequence[Item]) -> bool:
-        """Say whether so much is to be read that it is embedded when all of it is in the catalogue."""
+    def _is_large(self, wanted: Sequence[Item]) -> bool:
+        """Return whether the run is so large that embedding is deferred until everything is committed."""
         expected = sum(item.size_bytes for item in wanted) // _BYTES_PER_CHUNK
         return self._tools.defer_chunks is not None and expected >= self._tools.defer_chunks
 
@@ -230,27 +230,27 @@ class Ingest:
         if (
             known is None
             or known.fingerprint != item.fingerprint
-            or item.path in self._again
-            or self._how.is_due(known)
-            or known.code == shared_files.HELD  # whether it still is, is soon looked up
+            or item.path in self._rereading
+            or self._options.is_due(known)
+            or known.code == shared_files.HELD  # checked again below
         ):
             return True
-        return known.status == "indexed" and known.uri != item.uri  # another branch, or another source changed it
+        return known.status == "indexed" and known.uri != item.uri  # changed by another branch or source
 
-    def _apart(self, wanted: Sequence[Item]) -> tuple[list[Note], list[Item]]:
-        """Return notes on the files that another source of the collection holds, and the other files."""
-        place, others = self._record.place[:2], self._how.others
+    def _without_shared(self, wanted: Sequence[Item]) -> tuple[list[Note], list[Item]]:
+        """Return notes on files that another source of the collection holds, and the remaining files."""
+        place, others = self._record.place[:2], self._options.others
         held = held_by_others(self._tools.catalog, self._collection.id, place, others, wanted)
         known = {path: replace(self._known[path], uri=None) for path in held.keys() & self._known.keys()}
         notes = [Note(record) for path, record in held.items() if known.get(path) != record]
         return notes, [item for item in wanted if item.path not in held]
 
-    def _prepared(self, wanted: Sequence[Item], cutter: Cutter) -> Iterator[tuple[Item, Entry]]:
-        """Read and cut all files, in their order, as many at once as ``cutter`` takes."""
+    def _entries_of(self, wanted: Sequence[Item], cutter: Cutter) -> Iterator[tuple[Item, Entry]]:
+        """Parse and chunk all files in order, as many concurrently as ``cutter`` takes."""
         ahead: deque[tuple[Item, Callable[[], Entry]]] = deque()
         size = 0
         for item in wanted:
-            ahead.append((item, self._begun(item, cutter)))
+            ahead.append((item, self._submit(item, cutter)))
             size += item.size_bytes
             while len(ahead) > cutter.files_ahead or (ahead and size > _AHEAD_BYTES):
                 first, entry_of = ahead.popleft()
@@ -259,8 +259,8 @@ class Ingest:
         for item, entry_of in ahead:
             yield item, entry_of()
 
-    def _begun(self, item: Item, cutter: Cutter) -> Callable[[], Entry]:
-        """Begin with one file; whatever is wrong with it becomes a note and the rest goes on."""
+    def _submit(self, item: Item, cutter: Cutter) -> Callable[[], Entry]:
+        """Submit one file; an error with it becomes a note, and the run continues."""
         known = self._known.get(item.path)
         try:
             with self.report.timed("read"):
@@ -269,16 +269,16 @@ class Ingest:
             return partial(self._failed, item, str(error))
         digest = hashlib.sha256(data).hexdigest()
         same = known and known.status == "indexed" and known.content_hash == digest and known.uri == item.uri
-        if known and same and item.path not in self._again:
+        if known and same and item.path not in self._rereading:
             return partial(Note, replace(known, fingerprint=item.fingerprint))
         return partial(self._prepare, item, digest, cutter.begin(data, item.path))
 
     def _prepare(self, item: Item, digest: str, cut: Callable[[], ParsedDocument]) -> Entry:
-        """Make what is to be written of one file, once it is cut."""
+        """Return the entry to commit for one file, waiting for ``cut``."""
         known = self._known.get(item.path)
         had = known.document_id if known else None
         try:
-            made = self._waited(cut)
+            made = self._wait_for(cut)
             self._check_length(made, is_new=had is None)
             new = self._new_document(item, made, digest)
         except Unreadable as error:
@@ -286,12 +286,12 @@ class Ingest:
             return Note(record, remove=had)
         except (ChildProcessError, TimeoutError, PluginBroken) as error:
             return self._failed(item, str(error))
-        except (PinakesError, MemoryError):  # not about this file
+        except (PinakesError, MemoryError):  # not caused by this file
             raise
         except Exception as error:  # noqa: BLE001 - a bug of one reader must not keep the other files from being read
             _log.exception("%s could not be read", item.path)
             return self._failed(item, f"Reading it failed unexpectedly: {type(error).__name__}: {error}")
-        if move := self._moved(item, new):
+        if move := self._find_move(item, new):
             return move
         return Put(item, new, is_new=had is None)
 
@@ -302,8 +302,8 @@ class Ingest:
                 f"Document exceeds max tokens: it has {cut.tokens}, at most {most} may be (documents.max_tokens)."
             )
 
-    def _waited(self, cut: Callable[[], ParsedDocument]) -> ParsedDocument:
-        """Return the result; the time it took to come is divided as the work was."""
+    def _wait_for(self, cut: Callable[[], ParsedDocument]) -> ParsedDocument:
+        """Wait for the result; attribute the waiting time to parsing and chunking in proportion to their work."""
         start = time.perf_counter()
         read_share = 1.0
         try:
@@ -316,9 +316,9 @@ class Ingest:
         return done
 
     def _failed(self, item: Item, reason: str) -> Note:
-        """Report a file that could not be read; what it gave before stays, and it is tried again later."""
+        """Report a file that could not be read; its previous document stays, and it is tried again later."""
         self.report.failed.append(Skipped(item.path, reason))
-        return Note(self._how.failed(item, self._known.get(item.path), reason))
+        return Note(self._options.failed(item, self._known.get(item.path), reason))
 
     def _new_document(self, item: Item, cut: ParsedDocument, digest: str) -> NewDocument:
         rules, document = self._tools.rules, cut.document
@@ -336,25 +336,29 @@ class Ingest:
         new = NewDocument(item.uri, item.path, document, cut.chunks, digest, title, metadata, key, self._record.id)
         return replace(new, chunker=cut.chunker, tokens=cut.tokens)
 
-    def _moved(self, item: Item, new: NewDocument) -> Move | None:
-        """Return the move of a document to where ``item`` is: from a vanished file, or here under another uri."""
+    def _find_move(self, item: Item, new: NewDocument) -> Move | None:
+        """Return the move of an existing document to ``item``, from a vanished file or another uri; None if none."""
         known = self._known.get(item.path)
         if known is not None and known.document_id is not None:
-            same = known.uri != item.uri and self._is_still(known.document_id, new)
+            same = known.uri != item.uri and self._has_same_content(known.document_id, new)
             return Move(item, new, known) if same else None
-        for recut in (False, True):  # chunks of what has no title of its own say where they stand
+        for recut in (False, True):  # chunks of a document without a title contain its path
             for old in self._by_hash.get(new.content_hash, ()):
-                if old.path in self._gone and old.document_id and self._is_still(old.document_id, new, recut=recut):
+                if (
+                    old.path in self._gone
+                    and old.document_id
+                    and self._has_same_content(old.document_id, new, recut=recut)
+                ):
                     return Move(item, new, self._gone.pop(old.path), recut)
         return None
 
-    def _is_still(self, document_id: int, new: NewDocument, *, recut: bool = False) -> bool:
+    def _has_same_content(self, document_id: int, new: NewDocument, *, recut: bool = False) -> bool:
         same = documents.same_text if recut else documents.same_content
         with self.report.timed("catalog"), self._tools.catalog.read() as connection:
             return same(connection, document_id, new)
 
     def _commit(self, batch: Sequence[Entry]) -> Iterator[Event]:
-        """Embed what is new in ``batch``, then write all of it in one transaction; the index follows now and then."""
+        """Embed the new chunks of ``batch``, then commit all in one transaction; update the index now and then."""
         if not batch:
             return
         chunks = chunks_in(batch)
@@ -367,7 +371,7 @@ class Ingest:
             yield Event("commit", len(batch), len(batch))
         self.report.chunks += len(chunks)
         if not self._deferring:
-            self._follow_sometimes(len(chunks))
+            self._update_index_sometimes(len(chunks))
 
     def _apply(self, connection: Connection, entry: Entry) -> FileRecord:
         if isinstance(entry, Note):
@@ -386,13 +390,13 @@ class Ingest:
             document_id = documents.put(connection, self._collection.id, new, self._keeping)
             self.report.added += entry.is_new
             self.report.changed += not entry.is_new
-            self.report.reread += new.path in self._again.documents
+            self.report.reread += new.path in self._rereading.documents
         self._groups.add(new.group_key)
         self._placed.add(document_id)
         return FileRecord(new.path, entry.item.fingerprint, new.content_hash, "indexed", None, document_id)
 
     def _remove(self, connection: Connection, path: str, document_id: int | None) -> None:
-        """Remove the document that the file at ``path`` gave, unless it stands elsewhere by now."""
+        """Remove the document of the file at ``path``, unless another file has it now."""
         if document_id is None or document_id in self._placed:
             return
         if documents.stands_at(connection, document_id, self._record.id, path):
@@ -400,14 +404,14 @@ class Ingest:
             self.report.removed += 1
 
     def _inherit(self, connection: Connection) -> None:
-        """Give the groups that this transaction touched their metadata: a crash must not part the two."""
+        """Give the groups touched by this transaction their metadata, in the same transaction in case of a crash."""
         if self._tools.rules.group_metadata:
             for key in self._groups - {""}:
                 documents.inherit(connection, self._collection.id, key, self._tools.rules.group_metadata)
         self._groups.clear()
 
     def _embed(self, chunks: Sequence[Chunk]) -> Generator[Event, None, dict[bytes, Float32]]:
-        """Return embedding key → vector of the chunks that have none yet, yielding progress."""
+        """Return embedding key → vector of the chunks without a vector, yielding progress."""
         texts = {embedding_key(chunk): chunk.embedded_text for chunk in chunks}
         if not texts or self.report.degraded or self._deferring:
             self.report.pending += len(chunks)
@@ -432,7 +436,7 @@ class Ingest:
         return vectors
 
     def _count_kept(self, chunks: Sequence[Chunk], before: Set[bytes]) -> None:
-        """Count what waits after the model failed, and what it embedded until then."""
+        """Count the pending chunks after the model failed, and those embedded before."""
         now: Set[bytes] = before
         with suppress(ModelUnavailable):
             now = self._embedded_before(embedding_key(chunk) for chunk in chunks)
@@ -442,13 +446,13 @@ class Ingest:
         self.report.reused += len(chunks) - waiting - (len(now) - len(before))
 
     def _embedded_before(self, keys: Iterable[bytes]) -> set[bytes]:
-        """Return those of ``keys`` that have a vector by this model, whichever collection they came with."""
+        """Return the ``keys`` that have a vector of this model, from any collection."""
         fingerprint = self._tools.embedder.fingerprint
         with self.report.timed("catalog"), self._tools.catalog.read() as connection:
             return embeddings.known_keys(connection, collections.model_id(connection, fingerprint), keys)
 
     def _finish(self, scan: Scan) -> None:
-        """Remove what vanished, give groups their metadata, and remember how far the source was read."""
+        """Remove vanished documents, give groups their metadata, and store the state of the source."""
         gone = list(self._gone.items())
         for start in range(0, len(gone), _REMOVED_PER_STEP):
             part = gone[start : start + _REMOVED_PER_STEP]
@@ -465,7 +469,7 @@ class Ingest:
             skipped = [FileRecord(e.path, "", None, "skipped", e.reason) for e in scan.skipped if e.path != "."]
             sources.note(connection, self._record.id, skipped)
             sources.finished(connection, self._record.id, scan.state, sources.failures(len(self.report.failed)))
-            if self._how.whole:
+            if self._options.whole:
                 sources.read_by(connection, self._record.id, present_versions())
             history.sweep(connection, self._collection.id, self._keeping)
         touched = self.report.added + self.report.changed + self.report.moved
@@ -475,20 +479,20 @@ class Ingest:
         for status, entries in (("skipped", self.report.skipped), ("error", self.report.failed)):
             entries[:] = [Skipped(f.path, f.reason or "", f.code or "") for f in left_out if f.status == status]
 
-    def _note_end(self) -> None:
-        """Remember how the run ended, and why chunks wait for their vectors."""
+    def _store_report(self) -> None:
+        """Store how the run ended, and why chunks are pending."""
         with self.report.timed("catalog"), self._tools.catalog.write() as connection:
             if self.report.degraded:
                 sources.finished(connection, self._record.id, None, self.report.degraded)
-            sources.save_report(connection, self._record.id, self._how.ended(self.report, self._record.report))
+            sources.save_report(connection, self._record.id, self._options.ended(self.report, self._record.report))
 
-    def _follow_sometimes(self, chunks: int) -> None:
-        self._unfollowed += chunks
-        if self._unfollowed >= _FOLLOW_AFTER_CHUNKS:
-            self._follow()
+    def _update_index_sometimes(self, chunks: int) -> None:
+        self._chunks_since_update += chunks
+        if self._chunks_since_update >= _FOLLOW_AFTER_CHUNKS:
+            self._update_index()
             memory.give_back()
 
-    def _follow(self) -> None:
+    def _update_index(self) -> None:
         with self.report.timed("index"):
             self._tools.follow()
-        self._unfollowed = 0
+        self._chunks_since_update = 0

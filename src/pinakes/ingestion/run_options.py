@@ -1,4 +1,4 @@
-"""How a run treats what failed before and what is gone, and what is kept of how it ended."""
+"""Options of a run: retries and vanished files; and what is stored of its end."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from pinakes.settings import SyncSettings
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How one run is done.
+    """Options of one run.
 
-    ``name`` is what the settings call the source, ``configured`` whether they name it at all. ``retry``: files that
-    failed are tried again at once, and so are those skipped for an error whose code is ``remedied`` since.
-    ``keeps_gone``: documents stay whose files are gone. ``whole``: all of the source is looked at. ``others``: sources
-    of the same collection; what one of these holds is left to it.
+    ``name``: the source's name in the settings; ``configured``: whether the settings name it. ``retry``: try failed
+    files again at once, and those skipped with an error ``code`` in ``remedied``. ``keeps_gone``: keep documents whose
+    files vanished. ``whole``: scan the whole source. ``others``: sources of the same collection, whose files are not
+    read twice.
     """
 
     sync: SyncSettings = field(default_factory=SyncSettings)
@@ -36,27 +36,27 @@ class RunOptions:
     others: tuple[OtherSource, ...] = ()
 
     def is_due(self, known: FileRecord) -> bool:
-        """Say whether a file that failed, or was skipped, is to be tried again now."""
+        """Return whether to try a failed or skipped file again now."""
         if known.status == "skipped":
             return self.retry and known.code in self.remedied
         return known.status == "error" and (self.retry or known.retry_at is None or known.retry_at <= now())
 
     def since(self, state: str | None, before: Mapping[str, JSON] | None) -> str | None:
-        """Return as of which state changes are asked for: of none where the last run kept what this one lets go."""
+        """Return the state to list changes since; None if the previous run kept vanished files that this one drops."""
         return None if (before or {}).get("keeps_gone") and not self.keeps_gone else state
 
     def begun(self, before: Mapping[str, JSON] | None) -> dict[str, JSON]:
-        """Return what is kept of a run while it changes things: what the one before told, and that one is under way."""
+        """Return what to store while a run makes changes: the previous report, marked as under way."""
         return {**(before or {}), "under_way": True}
 
     def left_undone(self, before: Mapping[str, JSON] | None) -> bool:
-        """Say whether a run changed things and did not come to its end: what there is fits no state then."""
+        """Return whether a run made changes and did not finish, so that the documents match no stored state."""
         return bool((before or {}).get("under_way"))
 
     def failed(self, item: Item, known: FileRecord | None, reason: str) -> FileRecord:
-        """Return what is to be known of a file that could not be read; what it gave before stays.
+        """Return the record of a file that could not be read; its previous document stays.
 
-        It is tried again after ``sync.retry_first_s``, then each time after twice as long; a changed one begins anew.
+        The next attempt is after ``sync.retry_first_s``, doubled each time; a changed file starts over.
         """
         again = known is not None and known.status == "error" and known.fingerprint == item.fingerprint
         tries = known.tries + 1 if known is not None and again else 1
@@ -68,7 +68,7 @@ class RunOptions:
     def ended(
         self, report: Report, before: Mapping[str, JSON] | None, error: PinakesError | None = None
     ) -> dict[str, JSON]:
-        """Return what is kept of a run: its counts, or why the source could not be read, and how often in a row."""
+        """Return what to store of a run: its counts, or why and how often in a row the source could not be read."""
         numbers = ("added", "changed", "moved", "removed", "unchanged", "chunks", "embedded", "reused", "pending")
         kept: dict[str, JSON] = {name: getattr(report, name) for name in numbers}
         kept |= {"skipped": len(report.skipped), "failed": len(report.failed), "degraded": report.degraded}

@@ -1,4 +1,4 @@
-"""Looking through a source, and whether it still is the place that was read before."""
+"""Scans a source, and checks that its location is still the same place."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pinakes.ingestion.report import Event
 
 
 def looked_through(source: Source, state: str | None) -> Generator[Event, None, Scan]:
-    """Return what a source has; yield how far it is with that, where the source tells.
+    """Scan a source and return the result; yield progress, if the source reports it.
 
     Raises:
-        SourceError: the place cannot be reached.
+        SourceError: the location cannot be reached.
     """
     if not isinstance(source, Gradual):
         return source.scan(state)
@@ -31,15 +31,15 @@ def looked_through(source: Source, state: str | None) -> Generator[Event, None, 
 
 
 def is_there(source: SourceRecord, path: str) -> bool:
-    """Say whether a file that a source does not offer any more may still be there: rules may leave it out."""
+    """Return whether a file that the source no longer lists may still exist, excluded by rules."""
     return source.kind != "folder" or os.path.lexists(f"{source.location}/{path}")
 
 
 def check_place(scan: Scan, known: Mapping[str, FileRecord], location: str, collection: str) -> None:
-    """Let a place pass that is the one it was, or has something to be read.
+    """Check that a location is the same place as before, or is not empty.
 
     Raises:
-        SourceError: it is another one, and empty, as where a disk is not mounted, but documents were read there.
+        SourceError: it is another, empty place (an unmounted disk, for example), but had documents before.
     """
     emptied = scan.complete and not scan.items and any(one.document_id is not None for one in known.values())
     if scan.replaced and emptied:

@@ -1,4 +1,4 @@
-"""Files of a source that another source of its collection holds: they are noted, not read a second time."""
+"""Files that several sources of a collection contain: one source reads them, the others note that."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pinakes.core.records import Item
 
 @dataclass(frozen=True, slots=True)
 class OtherSource:
-    """Another source of the same collection: its id, what it is called, its kind and location."""
+    """Another source of the same collection: its id, name, kind and location."""
 
     id: int
     name: str
@@ -27,9 +27,9 @@ class OtherSource:
 def held_by_others(
     catalog: Catalog, collection_id: int, place: tuple[str, str], others: Sequence[OtherSource], items: Sequence[Item]
 ) -> dict[str, FileRecord]:
-    """Return path → what is to be known of those ``items`` of a source that one of the ``others`` holds.
+    """Return path → record of those ``items`` of a source that one of the ``others`` holds.
 
-    ``place``: kind and location of the source. A folder may be reached by several paths: by links.
+    ``place``: kind and location of the source. Symbolic links may give a folder several paths.
     """
     if not (others and items):
         return {}
@@ -53,7 +53,7 @@ def held_by_others(
 
 
 def _uris_of(real: str, roots: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the uris by which sources at these (location, real path) know the file at the path ``real``."""
+    """Return the uris of the file at the real path ``real`` in sources at these (location, real path) pairs."""
     uris = []
     for location, root in roots:
         uri = Path(location).as_uri().rstrip("/")

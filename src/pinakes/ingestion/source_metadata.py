@@ -1,4 +1,4 @@
-"""What a source says of each of its files: metadata and tags, whatever stands in the file."""
+"""Metadata and tags that the settings of a source add to its files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TAGS = "tags"
 
 
 def with_source_metadata(own: Metadata, options: Mapping[str, JSON], item: Item) -> dict[str, JSON]:
-    """Return the metadata ``own`` of a file with what the ``options`` of its source add.
+    """Return the metadata ``own`` of a file, extended by the ``options`` of its source.
 
-    What the source says of a file counts for more than what the file says of itself; tags are put beside its own.
+    Metadata of the source overrides that of the file; tags are merged.
 
     Raises:
-        InvalidSetting: a template that cannot be used.
+        InvalidSetting: a template is invalid.
     """
     templates, tags = options.get("metadata") or (), options.get(TAGS) or ()
     if not templates and not tags:
@@ -49,7 +49,7 @@ def _values(item: Item) -> dict[str, JSON]:
 
 
 def _each(template: str, item: Item, values: Mapping[str, JSON]) -> Iterable[JSON]:
-    """Yield the tags of a template: one, one for each folder, none where a value that it names is empty."""
+    """Yield the tags of a template: one, one per folder, or none if a value that it names is empty."""
     if "{extension}" in template and not values["extension"]:
         return
     if "{folder}" not in template:
@@ -60,7 +60,7 @@ def _each(template: str, item: Item, values: Mapping[str, JSON]) -> Iterable[JSO
 
 
 def _filled(template: str, values: Mapping[str, JSON]) -> JSON:
-    """Return ``template`` with its values; one that is a name alone gives the value as it is."""
+    """Return ``template`` filled in; if it is a single name, the value keeps its type."""
     alone = template[1:-1] if template.startswith("{") and template.endswith("}") else ""
     if alone in values:
         return values[alone]
@@ -74,14 +74,14 @@ def _filled(template: str, values: Mapping[str, JSON]) -> JSON:
 
 
 def _listed(value: JSON) -> list[str]:
-    """Return tags as a list, also where a file has them as words with commas between."""
+    """Return tags as a list; a string is split at commas."""
     if isinstance(value, str):
         return [word for part in value.split(",") if (word := part.strip())]
     return [str(one) for one in value if one not in (None, "")] if isinstance(value, list) else []
 
 
 class _Names(string.Formatter):
-    """Format strings with plain names only."""
+    """Formats templates with plain names only."""
 
     def get_field(self, field_name: str, _args: Any, kwargs: Mapping[str, JSON]) -> tuple[Any, str]:
         return kwargs[field_name], field_name

@@ -1,4 +1,4 @@
-"""Whose work is written into histories, and for how long."""
+"""How the current caller writes document histories, and how long versions are kept."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from pinakes.settings import HistorySettings
 
 
 def keeping_of(history: HistorySettings) -> Retention:
-    """Return how the caller of this moment writes histories."""
+    """Return the retention for the current caller."""
     return Retention(caller.current().label, history.days, history.versions)

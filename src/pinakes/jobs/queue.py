@@ -1,4 +1,4 @@
-"""The queue of a home: a port, and what is behind it with a catalogue in a file."""
+"""The job queue of a home: an interface, and its implementation in the catalogue."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from pinakes.core.records import JSON
 from pinakes.platform.locks import free, taken
 
 LEASE_S: Final = 300.0
-"""A lease is taken over so long after it was renewed, where nobody can tell whether its process lives."""
+"""A lease expires this many seconds after its last renewal, if it is unknown whether its process is alive."""
 
 SHARED_LEASE_S: Final = 30.0
 """The same where homes on several machines share the queue, and nobody there can tell."""
 
 
 class Stopped(Exception):
-    """The server ends, or the lease of a job is lost. What is not committed is done again."""
+    """The server shuts down, or the job's lease is lost. Uncommitted work is done again later."""
 
 
 class Queue(Protocol):
-    """Jobs that several processes share. All methods are thread-safe.
+    """A queue of jobs that several processes share. All methods are thread-safe.
 
     ``lease_s``: how long a lease holds that is not renewed, in seconds.
 
     Raises:
-        Busy, StorageFull: the queue cannot be read or written now.
+        Busy, StorageFull: the queue cannot be read or written at present.
     """
 
     lease_s: float
@@ -48,42 +48,42 @@ class Queue(Protocol):
         """Return the time, UTC, by the clock that all have in common."""
 
     def list_all(self) -> list[Job]:
-        """Return all jobs, those first that are to be done first."""
+        """Return all jobs in order of priority."""
 
     def enqueue(self, wanted: Sequence[Job]) -> None:
-        """Have jobs wait; a key that waits already is not enqueued twice."""
+        """Enqueue jobs, except those whose key is already in the queue."""
 
     def claim(self, job: Job) -> str:
-        """Return a new lease of a job that nobody holds, "" where another process was quicker."""
+        """Return a new lease of a job, "" if another process holds it."""
 
     def renew(self, progress: Mapping[str, Mapping[str, JSON]]) -> set[str]:
-        """Prolong leases (→ how far the job is); return those that are still held."""
+        """Renew leases (lease → progress of its job); return those still held."""
 
     def guard(self, lease: str) -> AbstractContextManager[None]:
-        """Commit to the catalogue within the block only while the lease is held; else ``Stopped`` is raised."""
+        """Allow commits to the catalogue within the block only while the lease is held; otherwise raise ``Stopped``."""
 
     def finish(self, lease: str, again_s: float | None = None, error: str = "") -> None:
-        """End a lease: the job is done, or runs again after so many seconds, with ``error`` since it failed."""
+        """End a lease: the job is done, or is repeated after ``again_s`` seconds, with ``error`` if it failed."""
 
     def cancel(self, key: str) -> bool:
-        """Remove a job; who runs it stops. Say whether there was one."""
+        """Remove a job, and stop it if it is running; return whether it existed."""
 
     def close(self) -> None:
-        """Hold nothing any more."""
+        """Release the resources of the queue."""
 
 
 def open_queue(catalog: Catalog, home: Path) -> Queue:
-    """Return the queue of a home, for one worker."""
+    """Return the job queue of a home, for one worker."""
     return _CatalogQueue(catalog, home)
 
 
 class _CatalogQueue:
-    """The queue of a home in its catalogue.
+    """The job queue of a home in its catalogue.
 
-    A process that runs jobs holds a file lock for as long as it lives, which the system releases however it ends. So
-    the jobs of a killed process are free at once, and those of a living one are never taken: neither because the
-    machine slept nor because another process kept the database from being written for long. Only where that file
-    cannot be seen (the home was copied, or the process runs elsewhere) the time of the lease counts.
+    A process that runs jobs holds a file lock, which the system releases when the process ends in any way. So the jobs
+    of a killed process are free at once, and those of a living one are never taken over, even if the machine slept or
+    the database was locked for long. The time of the lease counts only if the lock file is not visible (the home was
+    copied, or the process runs on another machine).
     """
 
     def __init__(self, catalog: Catalog, home: Path) -> None:
@@ -101,7 +101,7 @@ class _CatalogQueue:
 
     def list_all(self) -> list[Job]:
         version, known, found = self._catalog.version(), *self._read
-        if version != known:  # workers ask several times a second
+        if version != known:  # workers call this several times a second
             with self._catalog.read() as connection:
                 found = jobs.list_all(connection)
             self._read = version, found
@@ -184,9 +184,9 @@ class _CatalogQueue:
         return FileLock(self._home / f"worker-{worker}.lock", thread_local=False)
 
     def _remove_locks(self) -> None:
-        """Remove what killed processes left long ago, unless they had jobs: these are to be found free.
+        """Remove old lock files of killed processes, except those that still have jobs, which must be found free.
 
-        A new one may belong to a process that is just about to take it.
+        A new lock file may belong to a process that is about to lock it.
         """
         owners = {(job.owner or "").partition("-")[0] for job in self.list_all()}
         for path in self._home.glob("worker-*.lock"):

@@ -1,4 +1,4 @@
-"""Runs the jobs of a home: one worker for each server, with the tasks that it knows."""
+"""The worker of a server: it runs the jobs of a home by the tasks that it is given."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RENEWALS = 5
 """A lease is renewed so often before it would end."""
 
 _TELL_S = 1.0
-"""How far jobs are is written so often, at most."""
+"""Minimum seconds between writes of the progress of jobs."""
 
 _LEFT_S = 60.0
 _MOST_ERROR_CHARS = 500
@@ -33,7 +33,7 @@ _STOP_TIMEOUT_S = 8.0
 
 
 class Running:
-    """A job that runs here. ``progress``: how far it is; its task sets it. ``ending``: is set once the server ends."""
+    """A job that runs in this process. ``progress``: set by its task. ``ending``: set when the server shuts down."""
 
     def __init__(self, job: Job, lease: str, ending: threading.Event) -> None:
         self.job, self.lease, self.ending = job, lease, ending
@@ -41,51 +41,51 @@ class Running:
         self.is_lost = False
 
     def check(self) -> None:
-        """Go on, unless the server ends or another process has the job by now, which raises ``Stopped``."""
+        """Raise ``Stopped`` if the server shuts down or another process has taken over the job."""
         if self.is_lost or self.ending.is_set():
             raise Stopped
 
     def note(self, stage: str, done: int, total: int) -> None:
-        """Go on in the same way, and note how far the job is."""
+        """Do the same as ``check``, and record the progress of the job."""
         self.check()
         self.progress = {"stage": stage, "done": done, "total": total}
 
 
 class Task:
-    """One kind of job: what of it is due, and how it is done."""
+    """One kind of job: which jobs are due, and how they run."""
 
     kind: ClassVar[str]
     at_once = 1
-    """So many jobs of this kind run at the same time."""
+    """Maximum jobs of this kind that run at the same time."""
 
     resumes = True
-    """What was not done when the server ended waits for the next one, also where that does not look for it."""
+    """Whether jobs left by one server wait for the next one, even if that one does not look for them."""
 
     look_every_s = 1.0
     pauses = (5.0, 60.0)
-    """After so many seconds what failed is tried again: at first, and at most. They double, a quarter more or less."""
+    """Delays in seconds of retries after failures: first, maximum. They double each time, and vary by a quarter."""
 
     caller = Caller()
 
     def wanted(self) -> Iterable[Job]:
-        """Return what is to be done now, by what the catalogue says. It is asked every ``look_every_s`` seconds."""
+        """Return the jobs that are due according to the catalogue. Called every ``look_every_s`` seconds."""
         raise NotImplementedError
 
     def accepts(self, job: Job) -> bool:
-        """Say whether this process can do a job."""
+        """Return whether this process can run a job."""
         return job.kind == self.kind
 
     def run(self, running: Running) -> None:
-        """Do a job; call ``running.check`` now and then. It may have been done in part before."""
+        """Run a job, which may have been done in part before; call ``running.check`` regularly."""
         raise NotImplementedError
 
     def tell(self, job: Job, words: str) -> None:
-        """Tell people why a job failed; not where it failed for the same reason the last time."""
+        """Report to users why a job failed, unless its last failure had the same reason."""
         _log.warning("%s failed: %s", job.key, words)
 
 
 class Worker:
-    """Looks for what is due and runs it, a thread for each job; so many of a kind as its task says."""
+    """Finds due jobs and runs each in a thread, up to the limits of their tasks."""
 
     def __init__(self, queue: Queue, tasks: Sequence[Task]) -> None:
         self._queue, self._tasks = queue, {task.kind: task for task in tasks}
@@ -97,20 +97,20 @@ class Worker:
         self._threads = [threading.Thread(target=self._run, name="pinakes-jobs", daemon=True)]
 
     def start(self) -> None:
-        """Begin, in threads of its own."""
+        """Start, in threads of its own."""
         self._threads[0].start()
 
     def end(self) -> None:
-        """Ask all jobs to end."""
+        """Ask all jobs to stop."""
         self._stop.set()
         self._wake.set()
 
     def stop(self) -> bool:
-        """Ask all jobs to end and wait a little; say whether they did. What was not done is done by the next worker."""
+        """Ask all jobs to stop, wait a little, and return whether they did. The next worker continues the others."""
         self.end()
         until = time.monotonic() + _STOP_TIMEOUT_S
         while (left := [one for one in self._threads if one.is_alive()]) and time.monotonic() < until:
-            left[0].join(max(0.0, until - time.monotonic()))  # the first one begins the others
+            left[0].join(max(0.0, until - time.monotonic()))  # the first thread starts the others
         if not left:
             self._queue.close()
         return not left
@@ -123,7 +123,7 @@ class Worker:
                 self._stop.wait(_AFTER_FAILURE_S)
 
     def _step(self) -> None:
-        """Enqueue what is due and is not there yet; begin what waits."""
+        """Enqueue due jobs that are not in the queue; start waiting jobs."""
         self._renew()
         there = self._queue.list_all()
         keys = {job.key for job in there}
@@ -137,7 +137,7 @@ class Worker:
                 self._begin(task, job)
             elif task and not job.is_held and _is_left(job, clock) and not task.accepts(job):
                 lease = self._queue.claim(job)
-                if lease:  # nobody took it meanwhile
+                if lease:  # no other process took it
                     self._queue.finish(lease)
 
     def _has_room(self, task: Task) -> bool:
@@ -157,7 +157,7 @@ class Worker:
         return found
 
     def _renew(self) -> None:
-        """Prolong the leases now and then, and when there is something to tell; a job whose lease is lost ends."""
+        """Renew the leases regularly and after progress; stop a job whose lease is lost."""
         clock, (at, told) = time.monotonic(), self._renewed
         progress = {one.lease: one.progress for one in list(self._running.values())}
         news = any(one != told.get(lease, {}) for lease, one in progress.items())
@@ -175,7 +175,7 @@ class Worker:
             self._threads = [self._threads[0], *(one for one in self._threads[1:] if one.is_alive()), thread]
             try:
                 thread.start()
-            except RuntimeError as error:  # the system has no room for one more thread
+            except RuntimeError as error:  # the system cannot start another thread
                 del self._running[lease]
                 self._queue.finish(lease, pause_s(job.attempts + 1, *task.pauses, job.key), str(error))
                 raise
@@ -187,10 +187,10 @@ class Worker:
                 task.run(running)
         except Stopped:
             again_s = 0.0 if task.resumes else None
-        except BaseException as error:  # noqa: BLE001 - the last door, also for panics of Rust: told, and tried again
+        except BaseException as error:  # noqa: BLE001 - also for panics of Rust: reported and retried
             known = isinstance(error, PinakesError)
             words = (str(error) if known else f"{type(error).__name__}: {error}")[:_MOST_ERROR_CHARS]
-            words = words.encode(errors="backslashreplace").decode()  # a name of a file may be no text
+            words = words.encode(errors="backslashreplace").decode()  # a file name may not be valid text
             again_s = pause_s(job.attempts + 1, *task.pauses, job.key)
             if words != job.error:
                 self._attempt(job.key, partial(task.tell, job, words))
@@ -201,10 +201,10 @@ class Worker:
         self._wake.set()
 
     def _attempt(self, what: str, work: Callable[[], object]) -> bool:
-        """Do ``work`` and say whether it was done; why it failed is logged, once."""
+        """Run ``work`` and return whether it succeeded; log a failure once per reason."""
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - all other jobs are to be done all the same
+        except Exception as error:  # noqa: BLE001 - the other jobs must still run
             known = isinstance(error, PinakesError)
             if self._told.get(what) != str(error):
                 self._told[what] = str(error)

@@ -1,4 +1,4 @@
-"""Fields that rules set: from the path, the front matter, lines of the text, words in it, its history."""
+"""Rules that set metadata fields: from the path, front matter, lines, words, or git history."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pinakes.metadata.values import date_in, value_of
 from pinakes.settings import FieldType, MetadataRule
 
 _MOST_TEXT_CHARS = 200_000
-"""Header lines, headings and words are looked for so far into a text."""
+"""Maximum characters of a text in which header lines, headings and words are searched."""
 
 _MOST_VALUE_CHARS = 200
 _MOST_MARKUP_CHARS = 4000
-"""A value is looked for so far into its line, the Markdown around it counted."""
+"""Maximum characters of a line in which its value is searched, including Markdown."""
 
 _FENCED = re.compile(r"^(?P<fence>```++|~~~++)[^\n]*+\n.*?(?:^(?P=fence)[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#{1,6}[ \t]++(?P<title>[^\n]*+)", re.MULTILINE)
@@ -38,10 +38,10 @@ _LEAST_SENTENCE_WORDS = 5
 
 @dataclass(frozen=True)
 class RuleSubject:
-    """What rules look at: a document, where it stands, what is known of it (``own``), and what git says of its file.
+    """The input of rules: a document, its path, its known metadata (``own``), and the git ``history`` of its file.
 
-    ``labels`` are the names of lines that any of the rules looks for, ``texts`` the fields that may hold sentences;
-    ``ruled`` fills them in.
+    ``labels``: names of the header lines that any rule searches. ``texts``: fields that may hold sentences. ``ruled``
+    sets both.
     """
 
     path: str
@@ -53,15 +53,15 @@ class RuleSubject:
 
     @cached_property
     def text(self) -> str:
-        """The beginning of the text, code in it left out."""
+        """The beginning of the text, without code blocks."""
         return _FENCED.sub("\n", self.document.text[:_MOST_TEXT_CHARS])
 
     @cached_property
     def lines(self) -> str:
-        """The text without the names of the columns of tables.
+        """The text without the column names of tables.
 
-        Converters take the first line of any table for such names. Of two columns it may be a name and its value
-        instead, as the lines below it are: then one of these has a name that rules look for.
+        Converters take the first row of any table for column names. In a table with two columns this row may be a name
+        and its value, like the rows below: that is assumed if one of those rows has a name that rules search for.
         """
 
         def without_names(table: re.Match[str]) -> str:
@@ -73,7 +73,7 @@ class RuleSubject:
 
     @cached_property
     def headings(self) -> tuple[tuple[str, str], ...]:
-        """Each heading with the first line that is not empty below it."""
+        """Each heading with the first non-empty line below it."""
         found = list(_HEADING.finditer(self.text))
         ends = [*(one.start() for one in found[1:]), len(self.text)][: len(found)]
         below = [self.text[one.end() : end].split("\n") for one, end in zip(found, ends, strict=True)]
@@ -84,7 +84,7 @@ class RuleSubject:
 
     @cached_property
     def words(self) -> Mapping[str, str]:
-        """The words of each part of the document in a row, with a blank before and after each."""
+        """The words of each part of the document as one text, with a blank before and after each word."""
         return {
             "path": _in_a_row(self.path),
             "title": _in_a_row(self.document.title),
@@ -96,10 +96,10 @@ class RuleSubject:
 def ruled(
     subject: RuleSubject, rules: Sequence[MetadataRule], types: Mapping[str, FieldType] = _NO_TYPES
 ) -> dict[str, JSON]:
-    """Return the metadata that ``subject`` has of itself, with the fields that ``rules`` find a value for.
+    """Return the known metadata of ``subject``, with the fields for which ``rules`` find a value.
 
-    Of several rules for one field the first that finds a value decides; "default" only where there is none at all. A
-    value that is none of its type is kept where no later rule finds a better one.
+    The first rule for a field that finds a value wins; "default" applies only if there is no value at all. A value of
+    the wrong type is kept only if no later rule finds a better one.
     """
     metadata = renamed(subject.own, [rule.field for rule in rules])
     subject = replace(
@@ -125,13 +125,13 @@ def ruled(
 
 
 def renamed(metadata: Metadata, names: Iterable[str]) -> dict[str, JSON]:
-    """Return ``metadata`` in which fields that filters take for those of ``names`` are called so."""
+    """Return ``metadata`` with fields renamed to those of ``names`` that are equal for filters."""
     called = {normal_name(name): name for name in names}
     return {called.get(normal_name(name), name): value for name, value in metadata.items()}
 
 
 def default_of(rule: MetadataRule) -> JSON:
-    """Return what a rule of "default" or "constant" gives every document."""
+    """Return the value that a rule of "default" or "constant" gives every document."""
     return _named(rule.what[0] if len(rule.what) == 1 else list(rule.what), rule.map)
 
 
@@ -194,11 +194,11 @@ _TAKEN: Mapping[str, Callable[[MetadataRule, RuleSubject], JSON]] = {
     "constant": _stated,
     "default": _stated,
 }
-"""What each ``take`` of a rule looks at."""
+"""The function for each ``take`` of a rule."""
 
 
 def _named(value: JSON, names: Mapping[str, str]) -> JSON:
-    """Return ``value``, or each of a list, as ``names`` call it."""
+    """Return ``value``, or each value of a list, replaced by its name in ``names``."""
     if not names or value is None:
         return value
     if isinstance(value, list):
@@ -208,7 +208,7 @@ def _named(value: JSON, names: Mapping[str, str]) -> JSON:
 
 
 def _at(metadata: Metadata, name: str) -> JSON:
-    """Return the value of a key, also of one within another (``owner.name``); case and dashes do not matter."""
+    """Return the value of a key, possibly nested (``owner.name``), regardless of case and dashes."""
     named = {normal_name(str(key)): value for key, value in metadata.items()}
     if (value := named.get(normal_name(name))) is not None:
         return value
@@ -219,7 +219,7 @@ def _at(metadata: Metadata, name: str) -> JSON:
 
 @lru_cache(maxsize=256)
 def _header_line(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Match ``Name: value`` at the beginning of a line, also in bold, in a list, or as the row of a table."""
+    """Return a pattern for ``Name: value`` at the start of a line, also in bold, in a list, or as a table row."""
     called = "|".join(re.escape(name) for name in names)
     return re.compile(
         rf"^[ \t]*(?:[-*+>|][ \t]*)?[*_`]{{0,3}}(?:{called})[*_`]{{0,3}}[ \t]*+"
@@ -233,18 +233,18 @@ def _searched(expressions: Sequence[str], text: str) -> Iterator[re.Match[str]]:
 
 
 def _part(found: re.Match[str]) -> str:
-    """Return what the first group of an expression fits, without groups all of it."""
+    """Return the match of the first group of an expression, or the whole match if it has no groups."""
     return str(found[1] or "") if found.re.groups else found[0]
 
 
 def _cleaned(text: str) -> str:
-    """Return a value without the Markdown around it; a link is its words."""
+    """Return a value without surrounding Markdown; a link becomes its text."""
     cell = text[:_MOST_MARKUP_CHARS].partition(" | ")[0]
     return _EMPHASIS.sub("", _LINK.sub(r"\1", cell))[:_MOST_VALUE_CHARS].strip()
 
 
 def _is_sentence(value: str) -> bool:
-    """Say whether a value is prose: ``Owner: The team that filed it owns the answer.`` names nobody."""
+    """Return whether a value is prose: ``Owner: The team that filed it owns the answer.`` names nobody."""
     words = value.split(maxsplit=_LEAST_SENTENCE_WORDS)
     return len(words) >= _LEAST_SENTENCE_WORDS and _SENTENCE.search(value) is not None
 

@@ -1,8 +1,7 @@
 """Metadata from paths: ``keps/{sig_name:sig-[^/]+}/{kep_number:\\d+}-{slug}/{file*}``.
 
-``{name}`` stands for one part of a path without slashes, ``{name*}`` for the rest with slashes,
-``{name:regex}`` for what the expression matches. A template may begin at any folder of the path:
-the outermost that fits.
+``{name}`` matches one part of a path without slashes, ``{name*}`` the rest with slashes, ``{name:regex}`` what the
+expression matches. A template may start at any folder of the path; the outermost match wins.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ _PLACE = re.compile(r"\{(\w+)(?:(\*)|:((?:[^{}]|\{\d*,?\d*\})+))?\}")
 
 
 def fields_of(path: str, templates: Sequence[str]) -> dict[str, str]:
-    """Return what the first template that fits reads from ``path``; nothing when none fits.
+    """Return the fields that the first matching template extracts from ``path``; empty if none matches.
 
     Raises:
-        InvalidSetting: a template with a wrong regular expression.
+        InvalidSetting: a template has an invalid regular expression.
     """
     for template in templates:
         found = _compiled(template).fullmatch(path)
@@ -30,10 +29,10 @@ def fields_of(path: str, templates: Sequence[str]) -> dict[str, str]:
 
 
 def key_of(values: dict[str, str], template: str) -> str:
-    """Return ``template`` filled with ``values``, "" when it is empty or names something missing.
+    """Return ``template`` filled with ``values``, "" if it is empty or a value is missing.
 
     Raises:
-        InvalidSetting: a template that is more than text and ``{name}``.
+        InvalidSetting: the template contains more than text and ``{name}``.
     """
     try:
         return template.format_map(values) if template else ""

@@ -1,4 +1,4 @@
-"""Fields whose values are of one type, in documents and in filters."""
+"""Typed metadata fields, in documents and in filters."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pinakes.metadata.values import WANTED, value_of
 from pinakes.settings import FieldType
 
 ERRORS = "metadata_errors"
-"""The field that says which values were none of their type; they are left out of their own."""
+"""The field that lists values of the wrong type, which are removed from their own fields."""
 
 _SHOWN_CHARS = 80
 _DATES = ("date", "date_dmy", "date_mdy")
 _LEAST_DAY = 10_000_000
-"""Numbers from here on are days, as in 20240305; smaller ones are years."""
+"""Numbers from here on are days, such as 20240305; smaller ones are years."""
 
 
 def typed(metadata: Metadata, types: Mapping[str, FieldType]) -> dict[str, JSON]:
-    """Return ``metadata`` with the values of fields as ``types`` say: dates as ISO text, numbers as numbers.
+    """Return ``metadata`` with values converted to ``types``: dates to ISO text, numbers to numbers.
 
-    A value that is none of its type is left out of its field and named in ``metadata_errors``, so that a range finds
-    nothing that is no date.
+    A value of the wrong type is removed from its field and listed in ``metadata_errors``, so that range filters never
+    match it.
     """
     kinds = {normal_name(name): kind for name, kind in types.items()}
     made: dict[str, JSON] = {}
@@ -38,9 +38,9 @@ def typed(metadata: Metadata, types: Mapping[str, FieldType]) -> dict[str, JSON]
 
 
 def retyped(metadata: Metadata, types: Mapping[str, FieldType]) -> dict[str, JSON]:
-    """Return ``metadata`` that was typed before, and of which some is new, as ``typed`` does.
+    """Return ``metadata``, part of which is already typed, converted as by ``typed``.
 
-    What it says of values that were left out before stays until their field gets another one.
+    Its errors about earlier values stay until their field gets another value.
     """
     fresh = {name: value for name, value in metadata.items() if name != ERRORS}
     made = typed(fresh, types)
@@ -51,10 +51,10 @@ def retyped(metadata: Metadata, types: Mapping[str, FieldType]) -> dict[str, JSO
 
 
 def typed_filter(where: Filter, types: Mapping[str, FieldType]) -> Filter:
-    """Return ``where`` with the bounds and values of typed fields written as documents have them.
+    """Return ``where`` with the bounds and values of typed fields converted to the form in documents.
 
     Raises:
-        InvalidFilter: one is none of its field's type.
+        InvalidFilter: a bound or value has the wrong type.
     """
     kinds = {normal_name(name): kind for name, kind in types.items()}
     return tuple(_asked(one, kinds[one.field]) if one.field in kinds else one for one in where)

@@ -1,4 +1,4 @@
-"""Texts as values: dates in their usual forms, numbers, booleans, lists."""
+"""Conversion of texts to values: dates in their usual forms, numbers, booleans, lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pinakes.core.records import JSON
 from pinakes.settings import FieldType
 
 _MOST_CHARS = 200
-"""A longer text is no date and no number."""
+"""Maximum characters of a date or number."""
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
@@ -56,14 +56,14 @@ WANTED: Mapping[FieldType, str] = {
     "boolean": "true or false",
     "list": "a list",
 }
-"""What the values of each type are, in words."""
+"""The descriptions of the types in messages."""
 
 
 def value_of(kind: FieldType, value: JSON) -> JSON:
-    """Return a plain value as one of ``kind``, None where it is none.
+    """Return a scalar value converted to ``kind``, None if that is impossible.
 
-    Dates become ``2026-01-31``, ``2026-01`` or ``2026`` as far as they are known, times ``2026-01-31T18:00:00Z``. A
-    date like ``03/05/2024`` is none unless ``kind`` says which number is the day.
+    Dates become ``2026-01-31``, ``2026-01`` or ``2026``, depending on their precision, times ``2026-01-31T18:00:00Z``.
+    An ambiguous date such as ``03/05/2024`` is converted only if ``kind`` gives the order of day and month.
     """
     return _KINDS[kind](value)
 
@@ -104,7 +104,7 @@ def _time(day: str, time: str, zone: str | None) -> str | None:
 
 
 def _of_mail(text: str) -> str | None:
-    """Return the time of a header of a mail: ``Tue, 05 Mar 2024 10:00:00 +0000``."""
+    """Return the time of a mail header: ``Tue, 05 Mar 2024 10:00:00 +0000``."""
     if ":" not in text:
         return None
     try:
@@ -120,7 +120,7 @@ def _written(at: datetime) -> str:
 
 
 def _by_numbers(first: int, second: int, year: int, between: str, order: str) -> str | None:
-    """Return the date of three numbers; where either of two may be the day, ``order`` ("dmy", "mdy") decides."""
+    """Return the date of three numbers; ``order`` ("dmy", "mdy") decides if either of two may be the day."""
     if between == "." or first > 12:
         order = "dmy"
     elif second > 12:

@@ -1,1 +1,1 @@
-"""Models that run here: their files, how they become ONNX graphs, and running those. Embedders and rerankers use it."""
+"""Local models: their files, the conversion to ONNX graphs, and the runtime. Used by embedders and rerankers."""

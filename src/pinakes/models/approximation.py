@@ -1,8 +1,8 @@
-"""Approximate vectors: what the model would say of a text, told from its tokens alone.
+"""Approximate vectors: a linear map from the tokens of a text to the vector that the model would give.
 
-A small sample is embedded for real. From it a linear map token → vector is fitted around what the model says of each
-token by itself; applied to the tokens of any other text it gives a vector in the same space, some hundred times
-faster than the model. Measured on six corpora with 1,000 samples, the cosine with the real vector is 0.80 to 0.88.
+A small sample is embedded by the model. A linear map token → vector is fitted to it, starting from the model's vector
+of each single token; applied to the tokens of any other text, it yields a vector in the same space, some hundred times
+faster than the model. Measured on six corpora with 1,000 samples, the cosine with the exact vector is 0.80 to 0.88.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pinakes.core.errors import IndexCorrupt, InvalidInput, storing
 from pinakes.core.records import Float32, Int32, Int64
 
 RIDGE = 0.4
-"""Weight of the prior against the sample; 0.2 to 0.8 differ by 0.002 in cosine."""
+"""Weight of the prior relative to the sample; between 0.2 and 0.8 the cosine differs by 0.002."""
 
 _TINY = 1e-9
 _FORMAT = 2
@@ -30,10 +30,10 @@ _CHECKSUM_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class TokenRows:
-    """The distinct tokens of n texts, text after text, as compressed rows.
+    """The distinct tokens of n texts, as compressed sparse rows.
 
-    ``ids`` int32 (m,) ascending within a text, ``counts`` float32 (m,) how often each stands there, ``offsets``
-    int64 (n + 1,): text i has ``offsets[i]:offsets[i + 1]``.
+    ``ids``: int32 (m,), ascending within a text; ``counts``: float32 (m,), the count of each in its text; ``offsets``:
+    int64 (n + 1,), text i has ``offsets[i]:offsets[i + 1]``.
     """
 
     ids: Int32
@@ -56,10 +56,10 @@ class TokenRows:
 class ApproximateMap:
     """A fitted map from tokens to vectors.
 
-    ``rarity`` float32 (V,): weight of each token of the vocabulary. ``table`` float16 (V, dim): what it adds.
-    ``mean`` float32 (dim,): of the sample. ``agreement``: mean cosine of approximate and real vectors of the sample,
-    each text left out in turn: somewhat cautious, since in a sample no text stands near the one left out. ``label``
-    names the model. ``samples``: how many texts were embedded for it, out of ``of_texts`` there were.
+    ``rarity``: float32 (V,), weight of each token of the vocabulary. ``table``: float16 (V, dim), the vector of each
+    token. ``mean``: float32 (dim,), mean of the sample. ``agreement``: mean cosine of approximate and exact vectors of
+    the sample, by leave-one-out; slightly low, since the sample has no text near the one left out. ``label`` names the
+    model. ``samples``: number of texts embedded, out of ``of_texts``.
     """
 
     label: str
@@ -74,17 +74,17 @@ class ApproximateMap:
         """Return float32 (n, dim), unit length; a text without tokens gets the mean's direction.
 
         Raises:
-            InvalidInput: a token outside the vocabulary.
+            InvalidInput: a token is outside the vocabulary.
         """
         used, places = _used(tokens, len(self.table))
         weights = _weighted(tokens, self.rarity)
         return _placed(self.mean, _product(tokens, weights, places, self.table[used].astype(np.float32)))
 
     def save(self, path: Path) -> None:
-        """Write to ``path``, whole or not at all; one process at a time.
+        """Write to ``path`` atomically; one process at a time.
 
         Raises:
-            StorageFull: it cannot be written.
+            StorageFull: the file cannot be written.
         """
         parts = io.BytesIO()
         np.savez(
@@ -114,7 +114,7 @@ class ApproximateMap:
         """Read what ``save`` wrote.
 
         Raises:
-            IndexCorrupt: it is not there, damaged, or of another model than ``label``.
+            IndexCorrupt: the file is missing, damaged, or of a model other than ``label``.
         """
         try:
             data = memoryview(path.read_bytes())
@@ -133,10 +133,10 @@ class ApproximateMap:
 
 
 def sample(total: int, count: int, seed: int = 0) -> Int64:
-    """Return int64 (min(count, total),), ascending: which of ``total`` texts to embed for real.
+    """Return int64 (min(count, total),), ascending: which of ``total`` texts to embed with the model.
 
-    One at random out of each of ``count`` equal stretches, so every part of the corpus is there in its proportion.
-    Against plain chance the cosine gains 0.004 and nDCG nothing; k-means++ and farthest points gain less.
+    Draws one text from each of ``count`` equal ranges, so that every part of the corpus is represented in proportion.
+    Compared with uniform sampling, the cosine gains 0.004 and nDCG nothing; k-means++ and farthest points gain less.
     """
     count = min(count, total)
     edges = np.arange(count + 1, dtype=np.int64) * total // max(count, 1)
@@ -151,7 +151,7 @@ def fit(
     of_texts: int | None = None,
     ridge: float = RIDGE,
 ) -> ApproximateMap:
-    """Fit a map to a sample of ``of_texts``: its ``tokens``, and its vectors by the model, ``exact`` float32 (n, dim).
+    """Fit a map to a sample of ``of_texts``: its ``tokens``, and its exact vectors, ``exact`` float32 (n, dim).
 
     ``prior`` float32 (V, dim) has the model's vector of each token of the vocabulary alone.
     With X (n, V) the weighted tokens, Y the vectors and P the prior, both centred, this minimises
@@ -160,7 +160,7 @@ def fit(
     V x V, by the identity of Woodbury (1950): W = aP + Xᵀ(XXᵀ + ridge I)⁻¹(Y - aXP).
 
     Raises:
-        InvalidInput: no sample, lengths that do not go together, or a token outside the vocabulary.
+        InvalidInput: the sample is empty, lengths differ, or a token is outside the vocabulary.
     """
     if not len(tokens) or len(tokens) != len(exact) or exact.shape[1] != prior.shape[1]:
         raise InvalidInput(
@@ -190,7 +190,7 @@ def fit(
 def _rarity(tokens: TokenRows, vocabulary: int) -> Float32:
     """Return float32 (V,): ln((n + 1) / (df + ½)), the inverse document frequency of Spärck Jones (1972), smoothed.
 
-    The sample's own frequencies do as well as those of the whole collection.
+    The sample's frequencies are as good as those of the whole collection.
     """
     frequency = np.bincount(tokens.ids, minlength=vocabulary)
     return np.log((len(tokens) + 1) / (frequency + 0.5)).astype(np.float32)
@@ -206,7 +206,7 @@ def _weighted(tokens: TokenRows, rarity: Float32) -> Float32:
 
 
 def _used(tokens: TokenRows, vocabulary: int) -> tuple[Int64, Int64]:
-    """Return the distinct tokens, ascending, and the place of each of ``tokens.ids`` among them."""
+    """Return the distinct tokens, ascending, and the index of each of ``tokens.ids`` among them."""
     if tokens.ids.max(initial=0) >= vocabulary:
         raise InvalidInput(
             f"Token {tokens.ids.max()} is outside a vocabulary of {vocabulary}.",
@@ -221,7 +221,7 @@ def _used(tokens: TokenRows, vocabulary: int) -> tuple[Int64, Int64]:
 def _product(tokens: TokenRows, weights: Float32, places: Int64, table: Float32) -> Float32:
     """Return float32 (n, columns): each text's weighted sum of rows of ``table``.
 
-    Row by row: what a text needs (some 100 rows of 1.5 kB) stays in the core's cache between gathering and summing.
+    Row by row: the table rows of one text (about 100 of 1.5 kB) stay in the core's cache between gathering and summing.
     """
     out = np.empty((len(tokens), table.shape[1]), np.float32)
     edges = tokens.offsets.tolist()
@@ -231,10 +231,10 @@ def _product(tokens: TokenRows, weights: Float32, places: Int64, table: Float32)
 
 
 def _placed(mean: Float32, centred: Float32) -> Float32:
-    """Return ``mean`` + ``centred`` as unit vectors, float32 (n, dim), after lengthening what was fitted, in place.
+    """Return ``mean`` + ``centred`` as unit vectors, float32 (n, dim); ``centred`` is rescaled in place first.
 
-    Ridge regression shrinks, so vectors would crowd around the mean. Real ones lie √(1 - |mean|²) from it in the
-    quadratic mean; the geometric mean of that and of what was fitted gave the best cosine.
+    Ridge regression shrinks, so the vectors would be too close to the mean. The root mean square distance of exact
+    vectors from it is √(1 - |mean|²); the geometric mean of that and the fitted distance gave the best cosine.
     """
     real = max(0.0, 1.0 - float(mean @ mean)) ** 0.5
     centred *= np.sqrt(real / np.maximum(_lengths(centred), _TINY))

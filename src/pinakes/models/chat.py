@@ -1,4 +1,4 @@
-"""Asking a language model: ``POST {url}/chat/completions`` as OpenAI has it, which most servers of models speak.
+"""Chat models: ``POST {url}/chat/completions`` in OpenAI's protocol, which most model servers implement.
 
 ``{model, messages: [{role, content}, …]}`` →
 ``{choices: [{message: {content, refusal}, finish_reason}], usage: {prompt_tokens, …}}``.
@@ -24,20 +24,20 @@ from pinakes.settings import ChatSettings
 
 _PATH = "/chat/completions"
 _MODEL_NOT_NEEDED = ("endpoint", "lmstudio")
-"""Who answers by the one model they have."""
+"""Providers that serve a single model, so that its name may be omitted."""
 
 _OTHER_WORDS = "Ask in other words, or another chat.model."
 _MOST_TEMPLATE_CHARS = 50_000
 _THOUGHTS = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)", re.DOTALL)
-"""What some models think aloud before they answer."""
+"""The reasoning that some models write before their answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What answers took: ``calls`` that were answered, tokens read and written, and their ``cost``.
+    """The usage of one or more answers: ``calls`` answered, tokens read and written, and their ``cost``.
 
-    Tokens are as the model's server counts them, None where it does not say. ``cost`` is in the currency of
-    ``chat.price_in``, None where there are no prices or no tokens.
+    Tokens are counted by the server, None if it does not report them. ``cost`` is in the currency of ``chat.price_in``,
+    None without prices or token counts.
     """
 
     calls: int = 0
@@ -55,7 +55,7 @@ class Usage:
 
     @property
     def words(self) -> str:
-        """What people are told: "1,200 tokens read, 80 written, costs 0.0012"; "" where nothing is known."""
+        """The usage in words: "1,200 tokens read, 80 written, costs 0.0012"; "" if nothing is known."""
         if self.tokens_in is None and self.tokens_out is None:
             return ""
         cost = "" if self.cost is None else f", costs {self.cost:.4g}"
@@ -64,7 +64,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """What a model said, and what that took. ``cut_off``: it was to say no more tokens, and the rest is missing."""
+    """A model's answer and its usage. ``cut_off``: the answer is incomplete, because a token limit was reached."""
 
     text: str
     usage: Usage
@@ -72,7 +72,7 @@ class ChatReply:
 
 
 class Chat:
-    """Asks the model of ``settings``. Thread-safe; connects when it is asked, and keeps nothing open.
+    """Asks the model of ``settings``. Thread-safe; connects on each call, and keeps no connection open.
 
     Raises:
         InvalidSetting: ``chat.url`` is not the address of an API.
@@ -96,25 +96,25 @@ class Chat:
 
     @property
     def configured(self) -> bool:
-        """Whether there is a model to ask."""
+        """Whether a chat model is configured."""
         return self._settings.configured
 
     @property
     def model(self) -> str:
-        """The name of the model, as the settings have it."""
+        """The name of the model in the settings."""
         return self._settings.model
 
     @property
     def spent(self) -> Usage:
-        """What all answers so far took."""
+        """The total usage so far."""
         with self._lock:
             return self._spent
 
     def check(self) -> None:
-        """Make sure that there is a model to ask; nothing is sent.
+        """Check that a chat model is configured; sends nothing.
 
         Raises:
-            NotConfigured: there is none, it has no name, or its key is not there.
+            NotConfigured: no model is configured, it has no name, or its key is missing.
         """
         if not self.configured:
             raise NotConfigured("No chat model is configured.", hint="Set chat.url and chat.model, or chat.provider.")
@@ -123,14 +123,14 @@ class Chat:
         self._endpoint.headers()
 
     def ask(self, system: str, user: str) -> ChatReply:
-        """Return what the model says to ``user``, told by ``system`` what it is to do; white space around it cut.
+        """Return the model's answer to the ``user`` message under the ``system`` prompt, stripped of white space.
 
-        While it is busy or away it is asked again, ``chat.retries`` times within ``chat.timeout_s``.
+        If the server is busy or unreachable, retries up to ``chat.retries`` times within ``chat.timeout_s``.
 
         Raises:
-            NotConfigured: there is no model to ask.
-            ModelUnavailable: it cannot be reached, refuses, takes too long, or answers nothing or in another form, or
-                its answer is kept back.
+            NotConfigured: no model is configured.
+            ModelUnavailable: the server cannot be reached, refuses, or times out; or the answer is empty, malformed or
+                withheld by a content filter.
         """
         self.check()
         messages = [{"role": role, "content": _text(text)} for role, text in (("system", system), ("user", user))]
@@ -140,23 +140,23 @@ class Chat:
         with self._lock:
             self._spent += usage
         choice = _choice(answer)
-        said, why, refusal = _said(choice), choice.get("finish_reason"), _refusal(choice)
-        if why == "content_filter":
+        text, finish_reason, refusal = _answer_text(choice), choice.get("finish_reason"), _refusal(choice)
+        if finish_reason == "content_filter":
             raise self._endpoint.failure("keeps its answer back by a filter of contents", _OTHER_WORDS)
-        if refusal and not said:
+        if refusal and not text:
             raise self._endpoint.failure(f"refuses to answer: {refusal}", _OTHER_WORDS)
-        if why == "length" and not said:
+        if finish_reason == "length" and not text:
             raise self.cut_off()
-        if said is None:
+        if text is None:
             raise self._endpoint.failure(
                 "answers in another form", "It has to speak the protocol of OpenAI: check chat.url."
             )
-        if not said:
+        if not text:
             raise self._endpoint.failure("answers nothing", "Try again, or another chat.model.")
-        return ChatReply(said, usage, why == "length")
+        return ChatReply(text, usage, finish_reason == "length")
 
     def cut_off(self) -> ModelUnavailable:
-        """Return the error that tells of an answer of which the rest, or all, is missing."""
+        """Return the error for an incomplete answer."""
         return self._endpoint.failure(
             "stops before its answer is whole, at its limit of tokens",
             "No setting of Pinakes sets that: raise it where the model runs, or try another chat.model.",
@@ -175,10 +175,10 @@ class Chat:
             raise self._endpoint.late(limit_s) from error
 
     def _usage(self, answer: JSON) -> Usage:
-        """Return what an answer took, as far as it says so."""
-        told = answer.get("usage") if isinstance(answer, dict) else None
-        told = told if isinstance(told, dict) else {}
-        read, written = token_count(told.get("prompt_tokens")), token_count(told.get("completion_tokens"))
+        """Return the usage of an answer, as far as the server reports it."""
+        usage = answer.get("usage") if isinstance(answer, dict) else None
+        usage = usage if isinstance(usage, dict) else {}
+        read, written = token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
         price_in, price_out = self._settings.price_in, self._settings.price_out
         cost = None
         if (price_in or price_out) and not (read is None and written is None):
@@ -187,13 +187,13 @@ class Chat:
 
 
 def template(setting: str, value: str, usual: str, variables: Collection[str], *, needed: Collection[str] = ()) -> str:
-    """Return what a setting has a model told: its text, that of the file it names, or ``usual`` where it is empty.
+    """Return the template of a setting: its text, the text of the file it names, or ``usual`` if it is empty.
 
-    A text is a template when it has a blank or a brace; else it is the path of a file. ``{name}`` stands for a
-    variable, ``{{`` for a brace. Of the ``needed`` variables those that it lacks are put behind it.
+    A value with a space or a brace is a template; otherwise it is the path of a file. ``{name}`` is a variable, ``{{``
+    a brace. Missing ``needed`` variables are appended.
 
     Raises:
-        InvalidSetting: the file cannot be read, or the text has variables that there are not.
+        InvalidSetting: the file cannot be read, or the template has unknown variables.
     """
     text = value
     if not value.strip():
@@ -232,7 +232,7 @@ def _file(setting: str, path: str) -> str:
 
 
 def _choice(answer: JSON) -> Mapping[str, JSON]:
-    """Return the first of the answers that there are to choose from, which is empty where there is none."""
+    """Return the first choice of an answer; empty if there is none."""
     try:
         choice = answer["choices"][0]
     except (TypeError, KeyError, IndexError):
@@ -241,14 +241,14 @@ def _choice(answer: JSON) -> Mapping[str, JSON]:
 
 
 def _refusal(choice: Mapping[str, JSON]) -> str:
-    """Return in which words a model refuses to answer, "" where it does not."""
+    """Return the words in which a model refuses to answer; "" if it does not refuse."""
     message = choice.get("message")
     refusal = message.get("refusal") if isinstance(message, dict) else None
     return " ".join(_text(refusal).split()) if isinstance(refusal, str) else ""
 
 
-def _said(choice: Mapping[str, JSON]) -> str | None:
-    """Return the text of an answer without the thoughts before it, None where it has none of its kind."""
+def _answer_text(choice: Mapping[str, JSON]) -> str | None:
+    """Return the text of an answer without the reasoning before it; None if it has no text."""
     message = choice.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, list):  # some servers answer in parts
@@ -262,5 +262,5 @@ def _sum(one: float | None, other: float | None) -> Any:
 
 
 def _text(text: str) -> str:
-    """Return ``text`` without halves of characters, which are no text in JSON."""
+    """Return ``text`` without lone surrogates, which JSON cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,6 +1,6 @@
-"""A BERT model's safetensors to an ONNX graph of ONNX Runtime's fused operators.
+"""Converts the safetensors of a BERT model to an ONNX graph with ONNX Runtime's fused operators.
 
-There is no padding and so no mask; all rows of a batch have one length. The graph depends on what the model is for:
+There is no padding and no mask; all rows of a batch have the same length. The graph depends on the purpose:
 
 - "embedding": ``input_ids`` int32 (batch, tokens) → ``embedding`` float32 (batch, hidden), pooled, of unit length
 - "rerank": ``input_ids`` and ``token_type_ids`` int32 (batch, tokens) → ``score`` float32 (batch, 1): the one logit of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import onnx
 
 VERSION = 4
-"""Raised whenever the graph changes; graphs of other versions are not used."""
+"""Version of the graph, raised with every change; graphs of other versions are not used."""
 
 GRAPH = "model.onnx"
 WEIGHTS = "model.safetensors"
@@ -44,7 +44,7 @@ Tensors: TypeAlias = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class BertConfig:
-    """What the files of a model folder say about it. ``max_tokens`` counts special tokens."""
+    """The configuration of a model, from the files in its folder. ``max_tokens`` includes special tokens."""
 
     hidden: int
     layers: int
@@ -59,7 +59,7 @@ def read_config(folder: Path) -> BertConfig:
 
     Raises:
         ModelCorrupt: a file is missing or broken.
-        ModelUnavailable: it is another kind of model.
+        ModelUnavailable: the kind of model is not supported.
     """
     config = _json(folder / "config.json")
     pooling = _json(folder / "1_Pooling/config.json", optional=True)
@@ -84,18 +84,18 @@ def read_config(folder: Path) -> BertConfig:
 
 
 def graph_folder(parent: Path, purpose: Purpose, precision: Precision, weights_sha256: str) -> Path:
-    """Return where the graph made from these weights lies under ``parent``, whether it exists or not."""
+    """Return the folder of the graph made from these weights under ``parent``; it need not exist."""
     return parent / f"{_FOLDERS[purpose]}-{VERSION}-{precision}-{weights_sha256[:12]}"
 
 
 def convert(source: Path, target: Path, purpose: Purpose, precision: Precision, weights_sha256: str) -> None:
-    """Make the graph of the model in ``source``; it appears as folder ``target`` at once or not at all.
+    """Convert the model in ``source`` to a graph; the folder ``target`` is created atomically.
 
     Call within ``folders.exclusive(target.parent)``. About a second for 22 million parameters.
 
     Raises:
         ModelCorrupt: the weights do not have this SHA-256, or a file is missing or broken.
-        ModelUnavailable: it is a kind of model this converter does not know.
+        ModelUnavailable: the kind of model is not supported.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
@@ -115,11 +115,11 @@ def convert(source: Path, target: Path, purpose: Purpose, precision: Precision, 
 
 
 def build(config: BertConfig, tensors: Tensors, purpose: Purpose, precision: Precision) -> onnx.ModelProto:
-    """Return the graph: the encoder, then pooling and unit length, or pooler and classifier.
+    """Return the graph: the encoder, then pooling and normalisation, or pooler and classifier.
 
     Raises:
-        KeyError: a tensor the configuration calls for is missing.
-        ValueError: tensors do not fit each other.
+        KeyError: a required tensor is missing.
+        ValueError: the shapes of tensors do not match.
     """
     from onnx import TensorProto, helper
 
@@ -144,7 +144,7 @@ def build(config: BertConfig, tensors: Tensors, purpose: Purpose, precision: Pre
 
 
 class _Graph:
-    """Nodes and constants in the order they are added."""
+    """Nodes and constants of a graph, in the order they were added."""
 
     def __init__(self, weights: Mapping[str, Float32], precision: Precision) -> None:
         self.weights = weights
@@ -203,7 +203,7 @@ class _Graph:
 def _encoder(graph: _Graph, config: BertConfig, *, pairs: bool) -> str:
     """Add embeddings and layers; return the name of float32 (batch, tokens, hidden).
 
-    ``pairs``: tokens are of two segments, and only [CLS] is looked at in the end: float32 (batch, 1, hidden).
+    ``pairs``: the input has two segments, and only [CLS] is needed, so the last layer gives float32 (batch, 1, hidden).
     """
     from onnx import TensorProto
 
@@ -213,7 +213,7 @@ def _encoder(graph: _Graph, config: BertConfig, *, pairs: bool) -> str:
         positions = positions + segments[0]  # every token is of segment 0
     words = weights["embeddings.word_embeddings.weight"]
     if graph.precision == "int8":
-        # The table is most of the graph; half precision halves it, and its rounding is far below that of the layers.
+        # The table is most of the graph; float16 halves it, with far smaller rounding errors than the layers.
         rows = graph.node("Gather", [graph.constant(words.astype(np.float16)), "input_ids"])
         rows = graph.node("Cast", rows, to=TensorProto.FLOAT)
     else:
@@ -230,9 +230,9 @@ def _encoder(graph: _Graph, config: BertConfig, *, pairs: bool) -> str:
 
 
 def _layer(graph: _Graph, config: BertConfig, hidden: str, name: str, *, only_first: bool) -> str:
-    """Add a layer; ``only_first``: of its output only the first token is wanted, so most of the work is left out."""
+    """Add a layer; ``only_first``: compute only the first token of its output, which saves most of the work."""
     attention, output = f"{name}.attention", f"{name}.output"
-    # One product for all three: the input is quantised once.
+    # One product for all three, so that the input is quantised only once.
     joined = graph.dense(hidden, *(f"{attention}.self.{part}" for part in ("query", "key", "value")))
     parts = graph.node("Split", [joined], 3, axis=2, num_outputs=3)
     context = graph.fused("MultiHeadAttention", parts, num_heads=config.heads)[0]
@@ -253,7 +253,7 @@ def _pooled(graph: _Graph, config: BertConfig, hidden: str) -> str:
 
 
 def _classified(graph: _Graph, hidden: str, output: str) -> None:
-    """Add pooler and classifier on the first token, small and so in full precision: ``output`` float32 (batch, 1)."""
+    """Add pooler and classifier on the first token, in full precision since they are small: float32 (batch, 1)."""
 
     def parameters(name: str) -> list[str]:
         return [graph.constant(graph.weights[f"{name}.{part}"]) for part in ("weight", "bias")]

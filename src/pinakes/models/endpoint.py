@@ -1,4 +1,4 @@
-"""Asking a model that runs elsewhere: JSON is sent, JSON comes back."""
+"""A remote model's HTTP endpoint: JSON request, JSON answer."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
-"""How environment variables are called. What is called otherwise may be a key in the place of its name."""
+"""The form of environment variable names. Any other value may be a key given in place of its name."""
 
 _BUSY_SIGNS = ("rate_limit", "ratelimit", "too_many_requests", "resource_exhausted")
-"""What providers call it where they are asked too often."""
+"""Error codes of providers for too many requests."""
 
 _LATER = "Try again later."
 _MOST_BYTES = 4_000_000
@@ -37,22 +37,22 @@ _MOST_TOKENS = 10**9
 
 
 def is_address(url: str) -> bool:
-    """Say whether ``url`` is one that can be asked."""
+    """Return whether ``url`` is a valid HTTP address."""
     try:
         address = urlsplit(url)
         return address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
-    except ValueError:  # brackets without an end, a port that is none
+    except ValueError:  # unclosed brackets, invalid port
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address of a model. ``name`` is what messages call it, ``section`` that of its settings.
+    """The address of a model. ``name``: its name in messages; ``section``: its section of the settings.
 
-    Nothing is kept of the key but the name of the environment variable that holds it, "" = no key. Redirects are not
-    followed, so that the key goes nowhere else. ``advice``: what to check when it refuses. ``keyless``: what is raised
-    where the variable holds no key. ``key_header``: the header of the key, which stands alone there unless it is
-    "authorization". ``most_bytes``: no more is read of an answer.
+    The key itself is never stored, only the name of the environment variable that holds it, "": no key. Redirects are
+    not followed, so that the key is sent nowhere else. ``advice``: what to check if it refuses. ``keyless``: the error
+    raised if the variable holds no key. ``key_header``: the header of the key; in "authorization" it follows "Bearer ",
+    any other header has the key alone. ``most_bytes``: size limit of an answer.
     """
 
     name: str
@@ -66,12 +66,12 @@ class Endpoint:
 
     @property
     def shown(self) -> str:
-        """The address as it may be shown: without a login and without its query."""
+        """The address without login and query, to show."""
         address = urlsplit(self.url)
         return f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request, with the key where there is to be one.
+        """Return the headers of a request, including the key if one is configured.
 
         Raises:
             ModelUnavailable: the environment variable does not hold a key.
@@ -89,11 +89,11 @@ class Endpoint:
         return headers
 
     def ask(self, request: JSON, limit_s: float, client: httpx.Client | None = None) -> JSON:
-        """Send ``request``, return what comes back; over a connection of ``client`` where one is given.
+        """Send ``request`` and return the answer; uses a connection of ``client`` if given.
 
         Raises:
-            TimeoutError: it does not within ``limit_s``.
-            ModelUnavailable: it cannot be reached, refuses, or does not answer in JSON.
+            TimeoutError: there is no answer within ``limit_s``.
+            ModelUnavailable: the endpoint cannot be reached, refuses, or does not answer in JSON.
         """
         import httpx
 
@@ -112,10 +112,10 @@ class Endpoint:
             answer = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise self.failure("does not answer in JSON", f"Check {self.section}.url.") from error
-        if said := _complaint(answer):
+        if message := _complaint(answer):
             status = _busy_status(answer["error"])
             hint = _LATER if status else f"Check your account there, and {self.section}.model."
-            raise self.failure(f"answers with an error: {self._cut(said)}", hint, status=status, wait_s=wait_s)
+            raise self.failure(f"answers with an error: {self._cut(message)}", hint, status=status, wait_s=wait_s)
         return answer
 
     def _exchanged(
@@ -129,32 +129,32 @@ class Endpoint:
             return response, _read(response, until, self.most_bytes)
 
     def late(self, limit_s: float) -> ModelUnavailable:
-        """Return the error that tells of a ``TimeoutError``."""
+        """Return the error to raise for a ``TimeoutError``."""
         return self.failure(f"does not answer within {limit_s:g} s", f"Check it, or raise {self.section}.timeout_s.")
 
     def failure(
         self, what: str, hint: str, *, status: int | None = None, wait_s: float | None = None
     ) -> ModelUnavailable:
-        """Return the error that says ``what`` this endpoint does; ``status`` and ``wait_s`` as in the error.
+        """Return an error of this endpoint; ``what`` is the predicate of its message.
 
-        What it said itself may be part of that: it is cut, and the key is left out, should it have been sent back.
+        ``what`` may quote the endpoint: it is shortened, and the key is removed in case it was sent back.
         """
         what = self._without_key(what).rstrip(".")
         message = f"The {self.name} at {self.shown} {what[:_MOST_SAID]}{'…' if len(what) > _MOST_SAID else '.'}"
         return ModelUnavailable(message, hint=hint, status=status, wait_s=wait_s)
 
     def _refusal(self, status: int, data: bytes, wait_s: float | None) -> ModelUnavailable:
-        said = self._cut(data[:_MOST_BYTES].decode("utf-8", "replace"))
+        message = self._cut(data[:_MOST_BYTES].decode("utf-8", "replace"))
         hint = self.advice
         if status in (401, 403):
             hint = f"Check the key in the environment variable that {self.section}.key_variable names."
         elif status == 429 or status >= 500:
             hint = _LATER
-        what = f"answers {status}: {said}" if said else f"answers {status}"
+        what = f"answers {status}: {message}" if message else f"answers {status}"
         return self.failure(what, hint, status=status, wait_s=wait_s)
 
-    def _cut(self, said: str) -> str:
-        return self._without_key(" ".join(said.split()))[:_MOST_SHOWN]
+    def _cut(self, message: str) -> str:
+        return self._without_key(" ".join(message.split()))[:_MOST_SHOWN]
 
     def _without_key(self, text: str) -> str:
         key = os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
@@ -162,14 +162,14 @@ class Endpoint:
 
 
 class Connections:
-    """The HTTP client of an endpoint, made when it is first asked. Thread-safe."""
+    """The HTTP client of an endpoint, created on first use. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
 
     def client(self) -> httpx.Client:
-        """Return the client, which keeps its connections open."""
+        """Return the client, which keeps connections open."""
         import httpx
 
         with self._lock:
@@ -178,7 +178,7 @@ class Connections:
             return self._client
 
     def close(self) -> None:
-        """Close the connections; the next request makes others."""
+        """Close the connections; the next request opens new ones."""
         with self._lock:
             client, self._client = self._client, None
         if client is not None:
@@ -186,10 +186,10 @@ class Connections:
 
 
 def _within(limit_s: float, work: Callable[[], T]) -> T:
-    """Return what ``work`` does in a thread of its own: looking up a host, or headers byte by byte, know no time limit.
+    """Return the result of ``work``, run in a thread, since host lookup and slow headers have no timeout of their own.
 
     Raises:
-        TimeoutError: it takes longer. The thread is left to itself, and ends with its connection.
+        TimeoutError: it takes longer. The thread is abandoned, and ends with its connection.
     """
     done: Future[T] = Future()
 
@@ -204,16 +204,16 @@ def _within(limit_s: float, work: Callable[[], T]) -> T:
 
 
 def _complaint(answer: JSON) -> str:
-    """Return what is wrong by an answer that was sent as if nothing were, "" where it tells of no error."""
+    """Return the error message in an answer with a success status; "" if there is none."""
     error = answer.get("error") if isinstance(answer, dict) else None
     message = error.get("message") if isinstance(error, dict) else error
     return message if isinstance(message, str) else json.dumps(error) if isinstance(error, dict) and error else ""
 
 
 def _busy_status(error: JSON) -> int | None:
-    """Return the status that an error should have come with where it may pass: 429 or 5xx, None for any other error."""
-    told = [error.get(name) for name in ("code", "status", "type")] if isinstance(error, dict) else []
-    for one in told:
+    """Return the status of a transient error in an answer, 429 or 5xx; None for any other error."""
+    codes = [error.get(name) for name in ("code", "status", "type")] if isinstance(error, dict) else []
+    for one in codes:
         if isinstance(one, str) and any(sign in one.lower() for sign in _BUSY_SIGNS):
             return 429
         if re.fullmatch(r"429|5\d\d", code := str(one)):
@@ -221,17 +221,17 @@ def _busy_status(error: JSON) -> int | None:
     return None
 
 
-def token_count(told: JSON) -> int | None:
-    """Return a number of tokens as a server tells it, None where that is none that can be believed."""
-    fits = isinstance(told, int) and not isinstance(told, bool) and 0 <= told <= _MOST_TOKENS
-    return told if fits else None
+def token_count(count: JSON) -> int | None:
+    """Return a token count reported by a server; None if it is not plausible."""
+    fits = isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _MOST_TOKENS
+    return count if fits else None
 
 
 def _read(response: httpx.Response, until: float, most_bytes: int) -> bytes:
-    """Return the whole answer, were it sent a byte at a time.
+    """Return the whole answer, even if it arrives byte by byte.
 
     Raises:
-        TimeoutError: it goes on for longer than ``until``.
+        TimeoutError: it takes longer than ``until``.
     """
     data = bytearray()
     for part in response.iter_bytes():

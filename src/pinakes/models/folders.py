@@ -1,7 +1,7 @@
-"""Folders of files that are complete or absent, never half written, whatever kills the process.
+"""Atomic folders: complete or absent, never partly written, even if the process is killed.
 
-A folder is filled under a temporary name, synced, and renamed into place with a manifest of its files' sizes
-and SHA-256.
+A folder is filled under a temporary name, synced, and renamed into place, with a manifest of the sizes and SHA-256 of
+its files.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from pinakes.platform.permissions import make_shared, share
 MANIFEST = "manifest.json"
 _PARTIAL = ".partial-"
 _BLOCK_BYTES = 1 << 22
-"""Between smaller blocks a thread that computes as well would hold up the one that reads."""
+"""Block size for hashing; with smaller blocks, a computing thread would slow down the reading one."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderManifest:
-    """What a folder holds: ``files`` maps name to (bytes, SHA-256); ``facts`` are the writer's own."""
+    """The content of a folder: ``files`` maps name to (bytes, SHA-256); ``facts`` are set by the writer."""
 
     files: Mapping[str, tuple[int, str]]
     facts: Mapping[str, str]
 
     @property
     def size_bytes(self) -> int:
-        """Size of all files together, in bytes."""
+        """The total size of all files, in bytes."""
         return sum(size for size, _ in self.files.values())
 
 
@@ -51,7 +51,7 @@ def sha256(path: Path) -> str:
 
 
 def read_manifest(folder: Path) -> FolderManifest | None:
-    """Return the manifest of ``folder`` if every file is there in its full size, else None. Cheap."""
+    """Return the manifest of ``folder`` if every file exists in its full size, else None. Reads no content."""
     try:
         data = json.loads((folder / MANIFEST).read_text("utf-8"))
         manifest = FolderManifest(
@@ -64,7 +64,7 @@ def read_manifest(folder: Path) -> FolderManifest | None:
 
 
 def intact(folder: Path, *, but: Collection[str] = ()) -> bool:
-    """Say whether every file of ``folder``, ``but`` some, has the SHA-256 its manifest names. Reads them."""
+    """Return whether every file of ``folder``, except ``but``, has the SHA-256 of the manifest. Reads the files."""
     manifest = read_manifest(folder)
     return (
         manifest is not None
@@ -75,11 +75,11 @@ def intact(folder: Path, *, but: Collection[str] = ()) -> bool:
 
 @contextmanager
 def exclusive(parent: Path, wait_s: float) -> Iterator[None]:
-    """Hold ``parent`` against other processes, and sweep away what killed ones left in it.
+    """Lock ``parent`` against other processes, and remove what killed ones left in it.
 
     Raises:
-        Busy: another process holds it for longer than ``wait_s`` seconds.
-        ModelUnavailable: it cannot be made or locked.
+        Busy: another process holds the lock for longer than ``wait_s`` seconds.
+        ModelUnavailable: the folder cannot be created or locked.
     """
     with _held(parent, wait_s):
         for leftover in parent.glob(f"{_PARTIAL}*"):
@@ -101,7 +101,7 @@ def _held(parent: Path, wait_s: float) -> AbstractContextManager[object]:
 
 @contextmanager
 def filled(final: Path, facts: Mapping[str, str]) -> Iterator[Path]:
-    """Give an empty folder to fill; when the block ends well it becomes ``final``, replacing what was there.
+    """Provide an empty folder to fill; if the block succeeds, it is renamed to ``final``, replacing an existing one.
 
     Call within ``exclusive(final.parent)``.
     """

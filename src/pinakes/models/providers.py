@@ -1,6 +1,7 @@
-"""Providers of models that are asked over the network: where each is, which key it wants and how it is addressed.
+"""Providers of remote models: their addresses, keys and headers.
 
-All of them speak the protocol of OpenAI (``{url}/chat/completions``, ``{url}/embeddings``); what differs is this table.
+All of them implement OpenAI's protocol (``{url}/chat/completions``, ``{url}/embeddings``); this table has the
+differences.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from pinakes.settings.base import ProviderName
 class Provider:
     """How a provider is reached.
 
-    ``url``: address of its API, "" = the settings have to give it. ``key_variable``: environment variable in which its
-    key is usually kept, "" = it wants none. ``key_header``: the header of the key; "authorization" has it after
-    "Bearer ", any other header has the key alone. ``api_version``: where it is not "", models are asked as deployments:
+    ``url``: address of its API, "": must be set. ``key_variable``: environment variable that usually holds its key, "":
+    no key is needed. ``key_header``: the header of the key; "authorization" has it after "Bearer ", any other header
+    has the key alone. ``api_version``: if not "", models are addressed as deployments:
     ``{url}/openai/deployments/{model}/{path}?api-version={api_version}``.
     """
 
@@ -31,12 +32,12 @@ class Provider:
     api_version: str = ""
 
     def address(self, path: str, url: str = "", model: str = "") -> str:
-        """Return where ``path`` ("/chat/completions", "/embeddings") of the API is asked, of ``url`` where it is given.
+        """Return the URL of ``path`` ("/chat/completions", "/embeddings") under ``url``, or under the provider's own.
 
-        An address that has the path already is taken as it is; a query of the address stays.
+        A URL that already ends in the path is returned unchanged; a query in the URL is kept.
 
         Raises:
-            ValueError: it is no address.
+            ValueError: the URL is not an HTTP address.
         """
         address = urlsplit(url or self.url)
         base, query = address.path.rstrip("/").removesuffix(path), address.query
@@ -75,9 +76,9 @@ def endpoint_of(
     advice: str = "",
     keyless: type[ModelUnavailable] = ModelUnavailable,
 ) -> Endpoint:
-    """Return the endpoint of a provider for ``path``; ``url`` and ``key_variable`` replace what the table has.
+    """Return the endpoint of a provider for ``path``; ``url`` and ``key_variable`` override the table.
 
-    ``name``, ``section``, ``advice`` and ``keyless`` are those of ``Endpoint``.
+    ``name``, ``section``, ``advice`` and ``keyless``: see ``Endpoint``.
 
     Raises:
         InvalidSetting: ``{section}.url`` is not the address of an API.

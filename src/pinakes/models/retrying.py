@@ -1,4 +1,4 @@
-"""Asking again where a model's server is only busy or away for a moment."""
+"""Retries of requests to a model server after transient errors."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _PASSING = frozenset((0, 408, 409, 425, 429))
 
 
 def is_passing(error: ModelUnavailable) -> bool:
-    """Say whether it may go well a moment later: nobody answered, or the server is busy or in trouble."""
+    """Return whether an error is transient: no answer, a busy server, or a server error."""
     return error.status is not None and (error.status in _PASSING or error.status >= 500)
 
 
 def asked_wait_s(header: str) -> float | None:
-    """Return what ``Retry-After`` says in seconds, which may also be a date; None where it says nothing of use."""
+    """Return the seconds in a ``Retry-After`` header, which may be a date; None if it is unusable."""
     try:
         if header.strip().isdigit():
             return float(header)
@@ -33,9 +33,9 @@ def asked_wait_s(header: str) -> float | None:
 
 
 def wait_before(attempt: int, error: ModelUnavailable, chance: Callable[[], float] = random.random) -> float:
-    """Return how long to wait before the next attempt, in seconds; ``attempt``: so many were made, from 1.
+    """Return the seconds to wait before the next attempt; ``attempt``: number of attempts made, from 1.
 
-    What the server asks for, else twice as long each time, of which a random half is left out.
+    It is what the server asks for, else an exponential backoff with up to half of it taken off at random.
     """
     if error.wait_s is not None:
         return min(error.wait_s, MOST_WAIT_S)
@@ -50,9 +50,9 @@ def retried(
     sleep: Callable[[float], object] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> T:
-    """Return what ``ask`` does; where it fails in passing, it is asked again, up to ``retries`` times.
+    """Return the result of ``ask``; after a transient error, retry up to ``retries`` times.
 
-    ``until``: a time by ``clock`` after which it is not asked again.
+    ``until``: a deadline by ``clock`` after which it is not retried.
 
     Raises:
         ModelUnavailable: the last failure.

@@ -1,4 +1,4 @@
-"""Running a model: ONNX Runtime sessions of one thread, tokenizers that cut nothing, texts they accept."""
+"""Runs local models: single-threaded ONNX Runtime sessions, tokenizers without truncation, text cleaning."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 TOKENIZER = "tokenizer.json"
-"""The file of a tokenizer in a model's folder."""
+"""The file name of the tokenizer in a model's folder."""
 
 _PROCESSORS = Path("/proc/cpuinfo")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def open_session(graph: Path) -> Any:
-    """Return a session on ``graph`` that works on the thread which calls it.
+    """Return a session for ``graph`` that runs on the calling thread.
 
     Raises:
-        ModelCorrupt: it cannot be loaded.
+        ModelCorrupt: the graph cannot be loaded.
     """
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as errors
@@ -31,10 +31,10 @@ def open_session(graph: Path) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    # Texts differ in length, so remembered allocation patterns only hold memory.
+    # Texts differ in length, so cached allocation patterns only waste memory.
     options.enable_mem_pattern = False
     if not _has_vnni():
-        # int8 is added up in 16 bits otherwise, which overflow: vectors differ from those of other machines.
+        # Otherwise int8 products are summed in 16 bits, which overflow, and vectors differ between machines.
         options.add_session_config_entry("session.x64quantprecision", "1")
     options.log_severity_level = 3
     try:
@@ -46,10 +46,10 @@ def open_session(graph: Path) -> Any:
 
 
 def open_tokenizer(folder: Path) -> Tokenizer:
-    """Return the tokenizer of a model's folder; it neither cuts nor pads.
+    """Return the tokenizer in a model's folder, without truncation and padding.
 
     Raises:
-        ModelCorrupt: it cannot be read.
+        ModelCorrupt: the tokenizer cannot be read.
     """
     from tokenizers import Tokenizer
 
@@ -66,7 +66,7 @@ def open_tokenizer(folder: Path) -> Tokenizer:
 
 
 def clean(text: str) -> str:
-    """Replace lone surrogates, which the tokenizer refuses, by one character each."""
+    """Replace each lone surrogate, which the tokenizer rejects, by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -75,12 +75,12 @@ def clean(text: str) -> str:
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _has_vnni() -> bool:
-    """Say whether the processor is known to add int8 in 32 bits; to be exact in another way takes 1.7 times as long."""
+    """Return whether the processor can sum int8 products in 32 bits; exact sums otherwise take 1.7 times as long."""
     try:
         return re.search(rb"^flags\b.*vnni", _PROCESSORS.read_bytes(), re.MULTILINE) is not None
     except OSError:

@@ -1,7 +1,7 @@
-"""How many tokens a text costs its reader: one public tokenizer measures all budgets, whichever model embeds.
+"""Token counts for budgets: one public tokenizer measures all of them, whichever model embeds.
 
-It is the WordPiece vocabulary of BERT (30,522 entries, lower case), which comes with the default embedding model. Where
-that is not installed, tokens are estimated, rather too many than too few.
+It is BERT's WordPiece vocabulary (30,522 entries, lower case), which comes with the default embedding model. If it is
+not installed, tokens are estimated, rather too many than too few.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from pinakes.text.analysis import estimated_token_starts
 
 _UNKNOWN: Final = "[UNK]"
 _PART: Final = 1 << 15
-"""Characters that the tokenizer gets at once."""
+"""Characters per call of the tokenizer."""
 
 _CHARS_PER_TOKEN: Final = 4
-"""Of a word that is one unknown token to BERT, because it is too long."""
+"""Characters per token for a word that is one unknown token to BERT because of its length."""
 
 _UNSEEN: Final = np.zeros(sys.maxunicode + 1, np.bool_)
 for first, last in (
@@ -39,7 +39,7 @@ _FOREIGN: Final = 0x80
 _ACCENTS: Final = range(0x300, 0x370)
 _PILED: Final = re.compile("[\u0300-\u036f]{3,}")
 _CONTROLS: Final = bytes({*range(32), 127} - set(b"\t\n\r"))
-"""What BERT drops and other readers do not: control characters, signs without width, accents piled up."""
+"""Control characters, which BERT drops but other models do not; likewise zero-width signs and stacked accents."""
 
 _BLANKS: Final = (b" " * 8, b"\n\n\n", b"\t\t\t", b" \n \n", b"\n\r\n\r", b"\r\r\r")
 _BLANK: Final = re.compile(r"\s{17,}")
@@ -61,23 +61,23 @@ class TokenCounter:
         return self._tokenizer is None
 
     def count(self, text: str) -> int:
-        """Return how many tokens ``text`` has, in time linear in its length."""
+        """Return the number of tokens in ``text``, in time linear in its length."""
         if self._memo is None:
-            return sum(len(estimated_token_starts(part)) + _unseen(part) for part in _parts(text))
+            return sum(len(estimated_token_starts(part)) + _dropped_tokens(part) for part in _parts(text))
         starts, unknown = self._found(text)
         self._last = text, starts
-        return len(starts) + sum(map(self._beyond, unknown)) + _unseen(text)
+        return len(starts) + sum(map(self._extra_tokens, unknown)) + _dropped_tokens(text)
 
     def starts(self, text: str) -> Int64:
-        """Return what ``ports.Embedder.token_starts`` of the default model does: at once, if of what was counted last.
+        """Return ``ports.Embedder.token_starts`` of the default model; immediate for the text that was counted last.
 
-        Not where tokens are estimated.
+        Must not be called if counts are ``estimated``.
         """
         last, starts = self._last
         return starts if text is last else self._found(text)[0]
 
     def fits(self, text: str, most: int) -> bool:
-        """Say whether ``text`` has at most ``most`` tokens, which is cheap where it is much shorter or much longer."""
+        """Return whether ``text`` has at most ``most`` tokens; fast if it is much shorter or much longer."""
         if len(text) <= most and len(text.encode("utf-8", "replace")) <= most:  # no token has less than a byte
             return True
         spent = 0
@@ -88,7 +88,7 @@ class TokenCounter:
         return True
 
     def prefix(self, text: str, most: int) -> int:
-        """Return the length of the longest beginning of ``text`` that has at most ``most`` tokens, or nearly so."""
+        """Return the length of the longest prefix of ``text`` with at most ``most`` tokens, approximately."""
         spent = begin = 0
         for part in _parts(text):
             tokens = self.count(part)
@@ -109,20 +109,22 @@ class TokenCounter:
         assert self._unknown is not None
         return self._memo.starts_and_words(text, self._unknown)
 
-    def _beyond(self, part: str) -> int:
-        """Return how many tokens more than one each the words of a text count that BERT does not know."""
+    def _extra_tokens(self, part: str) -> int:
+        """Return the number of extra tokens for the words that BERT does not know, beyond one each."""
         assert self._tokenizer is not None
         word, more = part.encode("utf-8", "replace").decode(), 0
-        for begin in range(0, len(word), CHARS_PER_CALL):  # others run only between the calls
+        for begin in range(0, len(word), CHARS_PER_CALL):  # other threads run only between calls
             piece = word[begin : begin + CHARS_PER_CALL]
             encoding = self._tokenizer.encode(piece, add_special_tokens=False)
             spans = zip(encoding.ids, encoding.offsets, strict=True)
-            more += sum(_of_unknown(piece[start:end]) - 1 for number, (start, end) in spans if number == self._unknown)
+            more += sum(
+                _tokens_of_unknown(piece[start:end]) - 1 for number, (start, end) in spans if number == self._unknown
+            )
         return more
 
 
 def token_counter(cache: Path) -> TokenCounter:
-    """Return the counter that the models in the folder ``cache`` allow; an estimating one until they are there."""
+    """Return the counter for the models in the folder ``cache``; it estimates until they are installed."""
     folder = cache.expanduser() / "models" / DEFAULT_MODEL.replace("/", "--") / "weights"
     if folders.read_manifest(folder) is None or not (folder / TOKENIZER).is_file():
         return _ESTIMATING
@@ -137,8 +139,8 @@ def _counter(folder: Path) -> TokenCounter:
 _ESTIMATING = TokenCounter(None)
 
 
-def _unseen(text: str) -> int:
-    """Return how many tokens stand for what BERT drops."""
+def _dropped_tokens(text: str) -> int:
+    """Return the number of tokens for characters that BERT drops."""
     data = text.encode("utf-8", "replace")
     dropped = len(data) - len(data.translate(None, _CONTROLS))
     if len(data) != len(text):
@@ -152,12 +154,12 @@ def _unseen(text: str) -> int:
     return dropped
 
 
-def _of_unknown(word: str) -> int:
+def _tokens_of_unknown(word: str) -> int:
     return max(1, -(-len(word) // _CHARS_PER_TOKEN) if word.isascii() else len(word))
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Cut ``text``, at a space where there is one nearby."""
+    """Split ``text`` into parts, at a space if there is one nearby."""
     start = 0
     while start < len(text):
         end = start + _PART

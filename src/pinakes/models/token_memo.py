@@ -1,4 +1,4 @@
-"""Which tokens texts have, and where they start: each distinct piece of a word goes through the tokenizer once."""
+"""A tokenizer cache: each distinct piece of a word is tokenized once."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 
 _MARKS = string.punctuation.encode()
 _DROPPED_SPACE = b"\v\f"
-"""Parts words to ``bytes.split``. BERT drops it, as it does NUL."""
+"""Separators for ``bytes.split``. BERT drops them, as it does NUL."""
 
 _GAPS = bytes(byte in string.whitespace.encode() for byte in range(256))
 _IS_MARK = bytes(byte in _MARKS for byte in range(256))
 
 _REMEMBERED = 200_000
 _REMEMBERED_BYTES = 64
-"""Longer pieces hardly come again, and a line of Chinese is one."""
+"""Longer pieces are not cached: they rarely recur; a line of Chinese is one."""
 
 CHARS_PER_CALL = 1 << 13
-"""Longer pieces are cut for the tokenizer, which lets no other thread run meanwhile. One is a single unknown token to
-the model; two parts of it only count one token too many."""
+"""Longer pieces are split for the tokenizer, which blocks other threads. To the model such a piece is a single unknown
+token; splitting it counts only one token more per part."""
 
 _TOKEN_BYTES = 8
-"""A token in memory: its id and the offset of its first character in the piece, two int32."""
+"""Size of a token in memory: its id and the offset of its first character in the piece, two int32."""
 
 
 class TokenMemo:
-    """Finds tokens as the tokenizer does, several times faster. Safe to share between threads.
+    """Tokenizes like the tokenizer, several times faster. Safe to share between threads.
 
-    White space parts words, as ``ports.Embedder.token_starts`` asks of every tokenizer. To BERT each ASCII mark is a
-    token as well, so words are cut there: without marks and capitals 58 MB of Linux have 70,000 distinct pieces in
-    place of 750,000 words. They are remembered (10 MB). A text with a token of its own kind, such as [MASK], is not
-    cut at marks.
+    White space separates words, as ``ports.Embedder.token_starts`` requires of every tokenizer. For BERT each ASCII
+    punctuation mark is also a token, so words are split there: without marks and capitals, 58 MB of Linux have 70,000
+    distinct pieces instead of 750,000 words. They are cached (10 MB). A text with an added token such as [MASK] is not
+    split at marks.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -58,7 +58,7 @@ class TokenMemo:
         return self.starts_and_words(text, -1)[0]
 
     def starts_and_words(self, text: str, number: int) -> tuple[Int64, list[str]]:
-        """Return the ``starts``, and the words and parts of words of ``text`` of which a token has this ``number``."""
+        """Return ``starts``, and the words and parts of words of ``text`` for which a token has the id ``number``."""
         data = text.encode("utf-8", "replace")
         spaced = self._spaced(data)
         words = spaced.split()
@@ -79,7 +79,7 @@ class TokenMemo:
     def ids(self, texts: Sequence[str]) -> tuple[Int32, Int64]:
         """Return the tokens of all texts: ids int32 (m,) and offsets int64 (n + 1,).
 
-        Text i has ``ids[offsets[i]:offsets[i + 1]]``, in no order. Texts have no surrogates.
+        Text i has ``ids[offsets[i]:offsets[i + 1]]``; their order is undefined. Texts must not contain surrogates.
         """
         data = [text.encode() for text in texts]
         spaced = [self._spaced(text) for text in data]
@@ -95,19 +95,19 @@ class TokenMemo:
         )
 
     def _spaced(self, data: bytes) -> bytes:
-        """Return ``data`` with spaces for marks and other bytes in their places, for ``bytes.split`` to cut."""
+        """Return ``data`` with separators replaced by spaces, to be split by ``bytes.split``."""
         as_one = any(map(data.__contains__, self._added))
         return data.translate(self._at_space if as_one else self._at_marks)
 
     def _learned(self) -> _Known:
-        """Return the pieces known so far, none if these are too many."""
+        """Return the cache of pieces, cleared if it has grown too large."""
         if len(self._known) > _REMEMBERED:
             self._known = _Known(self.tokenizer)
         return self._known
 
 
 def memo_of(folder: Path) -> TokenMemo:
-    """Return the memo of the tokenizer in a model's folder, the same to all who ask.
+    """Return the tokenizer cache for a model's folder, shared by all callers.
 
     Raises:
         ModelCorrupt: the tokenizer cannot be read.
@@ -122,7 +122,7 @@ def _memo_of(folder: Path, _changed_ns: int) -> TokenMemo:
 
 
 class _Known(dict[bytes, bytes]):
-    """The id and the start of each token of pieces of words, which it learns when asked for them."""
+    """Cache of piece → id and start of each of its tokens, filled on access."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -142,9 +142,9 @@ class _Known(dict[bytes, bytes]):
 
 
 def _tables(tokenizer: Tokenizer) -> tuple[bytes | None, bytes | None]:
-    """Return the tables by which ``bytes.translate`` readies texts to be cut at white space alone, and at marks too.
+    """Return the ``bytes.translate`` tables that prepare texts for splitting at white space, and also at marks.
 
-    The second is the first where a tokenizer does not always part words at marks.
+    Both are the same if the tokenizer does not always split words at marks.
     """
     from tokenizers.normalizers import BertNormalizer
     from tokenizers.pre_tokenizers import BertPreTokenizer
@@ -162,26 +162,26 @@ def _tables(tokenizer: Tokenizer) -> tuple[bytes | None, bytes | None]:
 
 
 def _marks(data: bytes, spaced: bytes) -> Int64:
-    """Return int64 (n,), ascending: where ``spaced`` is cut at a mark of ``data``."""
+    """Return int64 (n,), ascending: where ``spaced`` is split at a mark of ``data``."""
     every = np.flatnonzero(np.frombuffer(data.translate(_IS_MARK), np.bool_))
     marks: Int64 = every[np.frombuffer(spaced, np.uint8)[every] == ord(" ")]
     return marks
 
 
 def _tokens(found: Sequence[bytes]) -> Int32:
-    """Return int32 (m, 2): the id and the start of each token of pieces laid end to end."""
+    """Return int32 (m, 2): id and start of each token of the concatenated pieces."""
     return np.frombuffer(b"".join(found), np.int32).reshape(-1, 2)
 
 
 def _edges(things: Sequence[Sized]) -> Int64:
-    """Return int64 (n + 1,): where each of n things laid end to end begins, and where the last ends."""
+    """Return int64 (n + 1,): the start of each of n concatenated items, and the end of the last."""
     edges = np.zeros(len(things) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, things), np.int64, len(things)), out=edges[1:])
     return edges
 
 
 def _merged(left: Int32, left_edges: Int64, right: Int32, right_edges: Int64) -> tuple[Int32, Int64]:
-    """Return for each text what ``left`` has of it and then what ``right`` has, and the edges of that."""
+    """Return for each text its part of ``left`` followed by its part of ``right``, and the new edges."""
     merged = np.empty(len(left) + len(right), np.int32)
     merged[np.arange(len(left)) + np.repeat(right_edges[:-1], np.diff(left_edges))] = left
     merged[np.arange(len(right)) + np.repeat(left_edges[1:], np.diff(right_edges))] = right

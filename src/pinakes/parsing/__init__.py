@@ -1,7 +1,7 @@
-"""Readers: the bytes of one file become a ``Document``.
+"""Readers: convert the bytes of one file to a ``Document``.
 
-``READERS`` maps extensions, ``NAMES`` whole file names, to the class that reads them. Plug-ins read files of other
-names; where modules of readers are told, theirs are "distribution/name", of the version of the distribution.
+``READERS`` maps extensions, ``NAMES`` whole file names, to reader classes. Plug-ins read files of other names; a
+plug-in's module is identified as "distribution/name", and its version is that of the distribution.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ NAMES: Final[dict[str, str]] = {
     **dict.fromkeys((".mailmap", ".clang-format", "go.sum"), _TEXT),
     **dict.fromkeys(("owners", "owners_aliases"), "structured:Yaml"),
 }
-"""File name (lower case) → module and class, for files that are known by their name."""
+"""File name (lower case) → module and class, for files recognised by their name."""
 
 VERSIONS: Final[dict[str, int]] = {
     "captions": 1,
@@ -102,10 +102,10 @@ VERSIONS: Final[dict[str, int]] = {
         2,
     ),
 }
-"""The version of each module with readers. Raise it when its texts change: a sync then reads its documents again."""
+"""Reader module → version. Increase it when the texts of a reader change: a sync then reads its documents again."""
 
 _WITH_LINES: Final = frozenset(("code", "markdown", "structured", "tables", "text"))
-"""Modules of readers whose chunks have the line numbers of the file."""
+"""Reader modules whose chunks have line numbers of the file."""
 
 _REFUSED: Final[dict[str, str]] = {
     extension: what
@@ -122,10 +122,10 @@ _REFUSED: Final[dict[str, str]] = {
 }
 
 _OURS: Final = frozenset(("captions", "code", "markdown", "notebook", "structured", "tables", "text"))
-"""Modules of readers whose work is done by Python and bounded by what they count."""
+"""Reader modules that are pure Python, with a bounded amount of work."""
 
 _OF_TEXT: Final = _OURS | {"html", "xml"}
-"""Modules of readers for files that are text as they are, in some encoding."""
+"""Reader modules for files that are text in some encoding."""
 
 _SECRETS: Final = frozenset(
     (
@@ -133,7 +133,7 @@ _SECRETS: Final = frozenset(
         *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials", "kubeconfig"),
     )
 )
-"""File names that usually hold credentials; their content must never come up in a search."""
+"""Names of files that usually hold credentials; their content must never be indexed."""
 
 
 def read(
@@ -146,34 +146,34 @@ def read(
     ocr: bool = False,
     mask: Callable[[Document], Document] | None = None,
 ) -> Document:
-    """Read one file. ``path`` chooses the reader; a name nobody knows is read as text if it is text.
+    """Read one file. ``path`` chooses the reader; a file with an unknown name is read as text if it is text.
 
-    Content that is clearly another format than its name says is read as that format.
+    Content that is clearly of another format than the file name says is read as that format.
 
     Args:
         data: the file's content.
         path: its path or name, POSIX separators.
-        max_chars: largest text, in characters.
-        timeout_s: longest time for the conversion of one file, in seconds.
-        passwords: what to try on encrypted files, in turn.
-        ocr: read pages that are only pictures.
-        mask: what masks credentials; called before embedded data, which may hold some, is left out.
+        max_chars: maximum length of the text, in characters.
+        timeout_s: time limit for the conversion, in seconds.
+        passwords: tried in order on encrypted files.
+        ocr: recognise the text of pages that are only pictures.
+        mask: masks credentials; called before embedded data is removed, which may contain some.
 
     Raises:
-        Empty: there is no text in it.
-        Binary: it is not text in any format that can be read.
-        TooLarge: its text, or what it unpacks to, exceeds a limit.
-        Unreadable: it is damaged, encrypted, or has no text that can be extracted.
-        PluginBroken: its reader is a plug-in that cannot be used.
+        Empty: the file has no text.
+        Binary: the file is in no format that can be read.
+        TooLarge: the text, or the unpacked content, exceeds a limit.
+        Unreadable: the file is damaged, encrypted, or has no extractable text.
+        PluginBroken: the reader is a plug-in that cannot be used.
     """
     if reason := refusal(path):
         raise Binary(reason, hint="Exclude such files to keep them out of the report.")
-    path = _as_it_is(path, data)
+    path = _with_true_extension(path, data)
     reader = reader_of(path)
     notes: tuple[ReadingNote, ...] = ()
     if reader.partition(":")[0] in _OF_TEXT:
         data, notes = to_utf8(data, declared_charset(data))
-    if b";base64," in data and reader.startswith("html:"):  # the converter leaves pictures out and says nothing
+    if b";base64," in data and reader.startswith("html:"):  # the converter drops pictures without a note
         source = data.decode("utf-8", "replace")
         cleaned = without_embedded_data(source)
         data, notes = cleaned.text.encode(), (*notes, *data_notes(source, cleaned.findings))
@@ -183,15 +183,15 @@ def read(
 
 
 def reader_of(path: str, data: bytes = b"") -> str:
-    """Return the module that reads files of this name and content, with its version: "pdf:1"."""
-    module = module_of(_as_it_is(path, data))
+    """Return the reader module for a file of this name and content, with its version: "pdf:1"."""
+    module = module_of(_with_true_extension(path, data))
     return f"{module}:{versions().get(module, 1)}"
 
 
 def is_older(reader: str, path: str) -> bool:
-    """Say whether a text was read by an older version of its reader than there is now.
+    """Return whether a text was read by an older version of its reader than the current one.
 
-    ``reader`` is as ``reader_of`` gives it; "" is the first version of the one for files of this name.
+    ``reader``: as ``reader_of`` returns it; "" means version 1 of the reader for this file name.
     """
     module, _, version = (reader or first_reader_of(path)).partition(":")
     if not is_ours(module):
@@ -200,7 +200,7 @@ def is_older(reader: str, path: str) -> bool:
 
 
 def versions() -> dict[str, int | str]:
-    """Return the versions of all modules with readers, plug-ins included."""
+    """Return the versions of all reader modules, including plug-ins."""
     return {
         **VERSIONS,
         **{_module(one): one.dist.version for one in plugins.offered()["readers"] if one.dist is not None},
@@ -208,32 +208,32 @@ def versions() -> dict[str, int | str]:
 
 
 def is_ours(module: str) -> bool:
-    """Say whether a module of readers is no plug-in."""
+    """Return whether a reader module is built in."""
     return "/" not in module
 
 
 def first_reader_of(path: str) -> str:
-    """Return the first version of the reader for files of this name: what read them before that was recorded."""
+    """Return version 1 of the reader for this file name, which read files before versions were recorded."""
     return f"{module_of(path)}:1"
 
 
 def module_of(path: str) -> str:
-    """Return the module that reads files of this name, where their content is what the name says."""
+    """Return the reader module for this file name, assuming that the content matches it."""
     return (_entry(path) or _TEXT).partition(":")[0]
 
 
 def supported(path: str) -> bool:
-    """Say whether a reader is known for files of this name; others are read if they turn out to be text."""
+    """Return whether a reader is known for this file name; other files are read if they turn out to be text."""
     return _entry(path) is not None
 
 
 def keeps_lines(path: str, data: bytes = b"") -> bool:
-    """Say whether the lines of a text that was read from a file of this name are those of the file."""
-    return (_entry(_as_it_is(path, data)) or _TEXT).partition(":")[0] in _WITH_LINES
+    """Return whether the lines of the text read from this file are lines of the file."""
+    return (_entry(_with_true_extension(path, data)) or _TEXT).partition(":")[0] in _WITH_LINES
 
 
 def refusal(path: str) -> str | None:
-    """Return why files of this name are not read at all, None for those worth opening."""
+    """Return why files of this name are not read at all; None if they may be read."""
     name = path.rpartition("/")[2].lower()
     if name in _SECRETS or (name.startswith(".env.") and not name.endswith((".example", ".sample", ".template"))):
         return "The file usually holds credentials, which are not read."
@@ -242,19 +242,19 @@ def refusal(path: str) -> str | None:
 
 
 def remedied(passwords: Sequence[str], *, ocr: bool) -> frozenset[str]:
-    """Return the codes of errors that may not come again: a password is known, OCR is installed."""
+    """Return the codes of errors that may no longer occur: a password is configured, OCR is installed."""
     recognises = ocr and importlib.util.find_spec("rapidocr") is not None
     there = {Locked.code: bool(passwords), NeedsOcr.code: recognises}
     return frozenset(code for code, is_there in there.items() if is_there)
 
 
 def converts(path: str, data: bytes = b"") -> bool:
-    """Say whether a file goes through a converter, or is unpacked: which may end the process that does it."""
-    return (_entry(_as_it_is(path, data)) or _TEXT).partition(":")[0] not in _OURS
+    """Return whether a file goes through a converter or is unpacked, which could crash the process."""
+    return (_entry(_with_true_extension(path, data)) or _TEXT).partition(":")[0] not in _OURS
 
 
 def reader_for(path: str, limits: Limits) -> Reader:
-    """Return the reader of ours for files of this name."""
+    """Return the built-in reader for this file name."""
     return cast("Reader", _load(_own_entry(path) or _TEXT)(limits))
 
 
@@ -268,8 +268,8 @@ def _read(data: bytes, path: str, limits: Limits) -> Document:
     return replace(document, text=limits.check(scrub(document.text)))
 
 
-def _as_it_is(path: str, data: bytes) -> str:
-    """Return ``path`` with the extension that the content should have, as it is where that will do."""
+def _with_true_extension(path: str, data: bytes) -> str:
+    """Return ``path`` with the extension that fits the content, unchanged if it already does."""
     return path + other_extension(data, _extension(path))
 
 
@@ -287,13 +287,13 @@ def _own_entry(path: str) -> str | None:
 
 
 def _plugin(path: str) -> EntryPoint | None:
-    """Return the plug-in that reads files of this name, where none of our readers does."""
+    """Return the plug-in that reads files of this name, if no built-in reader does."""
     keys = (path.rpartition("/")[2].lower(), _extension(path))
     return next((found[0] for key in keys if (found := plugins.named("readers", key))), None)
 
 
 def _module(plugin: EntryPoint) -> str:
-    """Return what a plug-in is called where the modules of our readers are."""
+    """Return the identifier of a plug-in among reader modules."""
     return f"{plugin.dist.name if plugin.dist else ''}/{plugin.name}"
 
 

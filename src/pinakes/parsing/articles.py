@@ -1,4 +1,4 @@
-"""XML that is a document to read (JATS, patents, DocBook, TEI and the like) as Markdown."""
+"""XML documents for people (JATS, patents, DocBook, TEI and similar) as Markdown."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ _NOT_SHOWN: Final = frozenset(
         "colspec",
     ]
 )
-"""What is not for reading in a document: identifiers, rights, dates of print, sources of equations, drawings."""
+"""Elements without readable content: identifiers, rights, print dates, equation sources, drawings."""
 _LISTINGS: Final = frozenset(["programlisting", "screen", "literallayout", "code-block", "codeblock", "preformat"])
 _INLINE: Final = re.compile(r"\[[\s,;\u2010-\u2015-]*\]|\([\s,;\u2010-\u2015-]*\)")
 _SPACE_BEFORE: Final = re.compile(r" ([,.;:)\]])")
@@ -135,7 +135,7 @@ _ROOTS: Final = frozenset(
     ]
 )
 _ADDED: Final = {"claims": "Claims", "ack": "Acknowledgements", "ref-list": "References", "abstract": "Abstract"}
-"""Headings of parts that often have none of their own."""
+"""Headings for parts that often have none."""
 _MAX_LEVEL: Final = 6
 _MAX_VALUE_CHARS: Final = 80
 _MAX_NAMES: Final = 100
@@ -143,14 +143,14 @@ _MIN_PROSE_CHARS: Final = 200
 
 
 def is_article(root: Node) -> bool:
-    """Say whether an element is a document for people rather than data: paragraphs, or words between elements."""
+    """Return whether an element is a document for people rather than data: it has paragraphs or mixed content."""
     if local(root.name) in _ROOTS and _has_text(root):
         return True
     return any(_is_paragraph(node) for node in _all(root))
 
 
 def article(root: Node) -> tuple[str, str, Metadata]:
-    """Return a document as Markdown, its title and what it says of itself."""
+    """Return a document as Markdown, its title, and its metadata."""
     title = _title(root)
     people = list(dict.fromkeys(_people(root)))[:_MAX_NAMES]
     keywords = [cut(_words(node)) for node in _all(root) if local(node.name) == "kwd" and _words(node)][:_MAX_NAMES]
@@ -168,7 +168,7 @@ def article(root: Node) -> tuple[str, str, Metadata]:
 
 
 def local(name: str) -> str:
-    """Return the name of an element without its prefix."""
+    """Return the local name of an element, without its namespace prefix."""
     return name.rpartition(":")[2]
 
 
@@ -177,7 +177,7 @@ class _Walker:
         self._title = title
 
     def blocks(self, node: Node, level: int) -> Iterator[str]:
-        """Yield the Markdown blocks in an element, whose headings are of ``level`` + 1."""
+        """Yield the Markdown blocks of an element; its headings have ``level`` + 1."""
         name = local(node.name)
         if name in _NOT_SHOWN:
             return
@@ -216,7 +216,7 @@ class _Walker:
             yield f"{'#' * min(level + 1, _MAX_LEVEL)} {words}"
 
     def _paragraph(self, node: Node, level: int) -> Iterator[str]:
-        """Yield the words of an element; tables, lists and floats in it stand after them."""
+        """Yield the text of an element, followed by the tables, lists and floats in it."""
         floats = [child for child in node.children if local(child.name) in _FLOATS]
         inner = [child for child in node.children if local(child.name) in _PARAGRAPHS]
         if inner and not node.is_prose:
@@ -240,7 +240,7 @@ class _Walker:
         yield "\n".join(items)
 
     def _captions(self, table: Node) -> Iterator[str]:
-        """Yield the title of a table that has it inside, as in DocBook."""
+        """Yield the title inside of a table, as in DocBook."""
         for child in table.children:
             if local(child.name) in ("title", "caption") and (words := _words(child)):
                 yield words
@@ -302,12 +302,12 @@ _PLAIN: Final = frozenset(
 
 
 def label(name: str) -> str:
-    """Return an element's name as people write it: ``owning-sig`` becomes ``Owning sig``."""
+    """Return an element's name in readable form: ``owning-sig`` becomes ``Owning sig``."""
     return (name[:1].upper() + name[1:]).replace("-", " ").replace("_", " ")
 
 
 def _all(node: Node) -> Iterator[Node]:
-    """Yield an element and those in it, in their order."""
+    """Yield an element and its descendants, in document order."""
     left = [node]
     while left:
         one = left.pop()
@@ -336,7 +336,7 @@ def _title(root: Node) -> str:
 
 
 def _people(root: Node) -> Iterator[str]:
-    """Yield the names of the authors of an article and the inventors of a patent, not of what it cites."""
+    """Yield the authors of an article and the inventors of a patent, without those of cited works."""
     for node in _outside(
         root, ("ref-list", "us-references-cited", "references-cited", "back", "us-parties-agents", "agents")
     ):
@@ -359,7 +359,7 @@ def _outside(root: Node, names: Iterable[str]) -> Iterator[Node]:
 
 
 def _citation(node: Node) -> str:
-    """Return a work that is cited: its words as they are written, or its parts in their order."""
+    """Return a cited work: its text as written, or its parts in order."""
     for child in node.children:
         if local(child.name) in ("mixed-citation", "citation", "nlm-citation") and child.is_prose:
             return _words(child)
@@ -374,7 +374,7 @@ def _leaves(node: Node) -> Iterator[Node]:
 
 
 def _table(node: Node) -> str:
-    """Return the rows of a table of HTML or CALS; the first is that of the column names."""
+    """Return the rows of an HTML or CALS table; the first row has the column names."""
     columns = {
         one.attributes.get("colname", ""): at
         for at, one in enumerate(one for one in _all(node) if local(one.name) == "colspec")
@@ -401,7 +401,7 @@ def _table(node: Node) -> str:
 
 
 def _cell(cell: Node, columns: Mapping[str, int]) -> Cell:
-    """Return a cell of HTML or CALS, which names the columns that it spans."""
+    """Return a cell; a CALS cell names the columns that it spans."""
     said = cell.attributes
     first, last = (columns.get(said.get(name, "")) for name in ("namest", "nameend"))
     wide = last - first + 1 if first is not None and last is not None else _count(said.get("colspan"))
@@ -414,7 +414,7 @@ def _count(value: str | None) -> int:
 
 
 def _formula(node: Node) -> str:
-    """Return the source of an equation that is there in no other form."""
+    """Return the source of an equation that has no other form."""
     names = {local(one.name): one for one in _all(node)}
     if "tex-math" not in names or "math" in names:
         return ""
@@ -424,7 +424,7 @@ def _formula(node: Node) -> str:
 
 
 def _words(node: Node, *, without_labels: bool = False) -> str:
-    """Return the text in an element on one line, without marks of citations and what is not for reading."""
+    """Return the text of an element on one line, without citation marks and elements that are not for reading."""
     text = "".join(_spoken(node, top=True, labels=not without_labels))
     words = " ".join(_INLINE.sub("", " ".join(text.split())).split())
     return _SPACE_BEFORE.sub(r"\1", words)

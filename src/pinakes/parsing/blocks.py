@@ -1,4 +1,4 @@
-"""Blocks of a document that flows, such as those of a word processor: headings, items, tables, and what joins them."""
+"""Blocks of a flowing document, such as a word processor's: headings, list items, tables; and how they are joined."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from pinakes.parsing.grids import Grid, markdown
 
 _PAGE_WORDS: Final = re.compile(r"(?:page|seite|pagina|página|p|pg|of|von|de|di|sur|/|[\s.,:|–-])*", re.IGNORECASE)
 _PAGE_END: Final = re.compile(r"[\s|–-]+(?:page|seite|pagina|página)[\s\d.–-]*\Z", re.IGNORECASE)
-"""What is left of the number of a page behind other words."""
+"""A page number after other words in a header or footer."""
 _MOST_IN_LINE: Final = 1000
-"""Characters of the tables in a cell that stay in its row."""
+"""Characters of tables inside of a cell that are written in the cell's row."""
 _BAR: Final = re.compile(r"(?<!\\)\|")
 _RULE: Final = re.compile(r"\|(?: --- \|)+")
 MOST_HEADS: Final = 5
-"""Rows that name the columns of a table."""
+"""The maximum number of header rows of a table."""
 
 
 class Block(NamedTuple):
-    """A part of a document: "item" of a list, "head", "table", its "caption", or other "text" that stands by itself."""
+    """A part of a document: "item" of a list, "head", "table", its "caption", or other "text"."""
 
     kind: str
     text: str
 
 
 def table(grid: Grid, heads: int) -> Iterator[Block]:
-    """Yield a table whose first ``heads`` rows are said to name the columns; a first row of one cell is its caption."""
+    """Yield a table with ``heads`` header rows; a first row with a single cell becomes the caption."""
     if len(grid) > 1 and len({one for one in grid[0] if one}) == 1 and not any(grid[0][1:]) and any(grid[1][1:]):
         yield Block("caption", grid.pop(0)[0])
         heads = max(heads - 1, 0)
@@ -36,7 +36,7 @@ def table(grid: Grid, heads: int) -> Iterator[Block]:
 
 
 def in_margin(block: Block, *, numbered: bool) -> str:
-    """Return what a block of a header or footer says, "" where it is the number of a page; ``numbered``: it had one."""
+    """Return the text of a header or footer block, "" if it is only a page number; ``numbered``: it had one."""
     if "\n|" in block.text:
         return block.text.strip()
     text = " ".join(block.text.split())
@@ -47,7 +47,7 @@ def in_margin(block: Block, *, numbered: bool) -> str:
 
 
 def margins(texts: Iterable[str]) -> str:
-    """Return the texts of headers and footers as a section, "" where there are none."""
+    """Return the texts of headers and footers as a section, "" if there are none."""
     found = [
         Block("table", one) if one.startswith("|") else Block("item", f"- {one.removeprefix('- ')}")
         for one in texts
@@ -57,9 +57,9 @@ def margins(texts: Iterable[str]) -> str:
 
 
 def of_cell(blocks: Sequence[Block], further: list[Block]) -> str:
-    """Return the text of a cell in one line, with the small tables in it: ``Part, Pieces; bolt, 4``.
+    """Return the text of a cell on one line, including small tables in it: ``Part, Pieces; bolt, 4``.
 
-    ``further`` gets the tables that are larger, with their captions.
+    Larger tables and their captions are appended to ``further``.
     """
     inside = [block for block in blocks if block.kind == "table"]
     if sum(len(block.text) for block in inside) > _MOST_IN_LINE:
@@ -75,14 +75,14 @@ def _in_line(table: str) -> str:
 
 
 def flat(blocks: Iterable[Block]) -> str:
-    """Return the text of a cell in one line."""
+    """Return the text of blocks on one line."""
     return " ".join(
         " ".join(block.text.lstrip("# ") if block.kind == "head" else block.text for block in blocks).split()
     )
 
 
 def joined(blocks: Iterable[Block]) -> str:
-    """Return blocks as Markdown: items of one list follow each other, others have a blank line between them."""
+    """Return blocks as Markdown: list items are adjacent, other blocks are separated by blank lines."""
     parts: list[str] = []
     before = ""
     for block in blocks:

@@ -1,4 +1,4 @@
-"""Captions (WebVTT, SubRip): what is said, as paragraphs that begin with their time."""
+"""Captions (WebVTT, SubRip): the spoken text, in paragraphs that begin with their time."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _TAG: Final = re.compile(r"</?[A-Za-z0-9][^<>]{0,200}>|\{\\[^{}]{0,100}\}")
 _SENTENCE_END: Final = re.compile(r"[.!?…。！？؟]['\"”’)\]»]*$")
 _MAX_PARAGRAPH_CHARS: Final = 600
 _PAUSE_S: Final = 4
-"""A paragraph ends with a sentence before a pause of so many seconds."""
+"""Seconds of a pause that ends a paragraph after a sentence."""
 _LONG_PAUSE_S: Final = 15
-"""A paragraph ends before a pause of so many seconds, sentence or not."""
+"""Seconds of a pause that always ends a paragraph."""
 
 
 class _Cue(NamedTuple):
-    """A caption: seconds from the beginning, who speaks ("" where nobody is named), the words, the line in the file."""
+    """A caption: seconds from the beginning, the speaker ("" if not named), the words, the line in the file."""
 
     start: int
     end: int
@@ -38,13 +38,13 @@ class _Cue(NamedTuple):
 
 
 class Captions:
-    """Reads VTT and SRT. Numbers of captions, styles and positions are left out; speakers are kept."""
+    """Reads VTT and SRT. Caption numbers, styles and positions are dropped; speakers are kept."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
-        """Read ``data``; a file without times is read as it stands."""
+        """Read ``data``; a file without times is read as plain text."""
         source = self._limits.check(decode(data))
         paragraphs = [(first, text) for first, text in _paragraphs(_cues(source)) if text]
         if not paragraphs:
@@ -62,7 +62,7 @@ def _cues(source: str) -> Iterator[_Cue]:
     for number, row in enumerate([*rows, ""], 1):
         if timing := _TIMING.match(row):
             if words:
-                if _NUMBER.fullmatch(words[-1]):  # that of the cue that begins here, without a blank line before it
+                if _NUMBER.fullmatch(words[-1]):  # the number of the next cue, without a blank line before it
                     words.pop()
                 yield from _spoken(start, end, words, line)
             parts = [int(part or 0) for part in timing.groups()]
@@ -80,16 +80,16 @@ def _cues(source: str) -> Iterator[_Cue]:
 
 
 def _spoken(start: int, end: int, words: list[str], line: int) -> Iterator[_Cue]:
-    """Yield what each speaker says in one caption."""
+    """Yield one cue per speaker in a caption."""
     parts = _VOICE.split(" ".join(words))
-    for speaker, said in zip(["", *parts[1::2]], parts[::2], strict=True):
-        plain = " ".join(html.unescape(_TAG.sub("", said)).split())
+    for speaker, spoken in zip(["", *parts[1::2]], parts[::2], strict=True):
+        plain = " ".join(html.unescape(_TAG.sub("", spoken)).split())
         if plain:
             yield _Cue(start, end, " ".join(html.unescape(speaker).split()), plain, line)
 
 
 def _paragraphs(cues: Iterator[_Cue]) -> Iterator[tuple[int, str]]:
-    """Yield the line in the file and the text of each paragraph."""
+    """Yield (line in the file, text) of each paragraph."""
     parts: list[str] = []
     first: _Cue | None = None
     before: _Cue | None = None
@@ -99,7 +99,7 @@ def _paragraphs(cues: Iterator[_Cue]) -> Iterator[tuple[int, str]]:
             yield first.line, _paragraph(first, parts)
             parts, first, size = [], None, 0
         first = first or cue
-        if not (before and parts and cue.words == before.words):  # rolling captions repeat what was said
+        if not (before and parts and cue.words == before.words):  # rolling captions repeat words
             parts.append(_new_words(before, cue) if parts else cue.words)
             size += len(parts[-1]) + 1
         before = cue
@@ -115,7 +115,7 @@ def _parted(before: _Cue, cue: _Cue, size: int) -> bool:
 
 
 def _new_words(before: _Cue | None, cue: _Cue) -> str:
-    """Return the words of ``cue`` without those of the caption before, which rolling captions show once more."""
+    """Return the words of ``cue`` without those of the previous caption, which rolling captions repeat."""
     if before and cue.words.startswith(before.words + " "):
         return cue.words[len(before.words) + 1 :]
     return cue.words

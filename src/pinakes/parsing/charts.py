@@ -1,4 +1,4 @@
-"""Charts and diagrams of Office files as text: title, and a table of the series; the lines of a diagram."""
+"""Charts and diagrams of Office files as text: the title and a table of the series, or the lines of a diagram."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pinakes.parsing.numberformats import displayed
 from pinakes.parsing.openxml import Package, Relation, line, number
 
 _MOST_CELLS: Final = 200_000
-"""Of the table of a chart: far more than one can show."""
+"""The maximum cells of a chart's table: far more than a chart can show."""
 _LABELS: Final = ("cat", "xVal")
 _VALUES: Final = ("val", "yVal", "bubbleSize")
 
 
 def drawn(package: Package, relations: Mapping[str, Relation], read: set[str]) -> Iterator[str]:
-    """Yield what the charts and diagrams among ``relations`` say, as Markdown; those in ``read`` were there."""
+    """Yield the charts and diagrams among ``relations`` as Markdown; ``read`` collects the parts already read."""
     for relation in relations.values():
         name = relation.target
         if relation.external or name in read or name not in package.names:
@@ -32,7 +32,7 @@ def drawn(package: Package, relations: Mapping[str, Relation], read: set[str]) -
 
 
 def chart(root: Element) -> Iterator[str]:
-    """Yield title and numbers of a chart."""
+    """Yield the title and the table of a chart."""
     titles = list(root.iter("title"))
     of_chart = next((one for parent in root.iter("chart") for one in parent.findall("title")), None)
     title = " ".join(paragraphs(of_chart)) if of_chart is not None else ""
@@ -41,7 +41,7 @@ def chart(root: Element) -> Iterator[str]:
 
 
 def titled(title: str, axes: Sequence[str], table: str) -> Iterator[str]:
-    """Yield the title of a chart with those of its axes, and its table, as far as there are any."""
+    """Yield the title of a chart with its axis titles, and its table, if there are any."""
     if title or axes:
         yield "Chart: " + title + (f" ({', '.join(dict.fromkeys(axes))})" if axes else "")
     if table:
@@ -49,7 +49,7 @@ def titled(title: str, axes: Sequence[str], table: str) -> Iterator[str]:
 
 
 def paragraphs(element: Element) -> list[str]:
-    """Return the paragraphs of DrawingML that have words."""
+    """Return the non-empty paragraphs of a DrawingML element."""
     found = []
     for paragraph in element.iter("p"):
         parts = (one.text or "" if one.tag == "t" else " " for one in paragraph.iter() if one.tag in ("t", "br", "tab"))
@@ -71,7 +71,7 @@ def _table(root: Element) -> str:
             for at, label in _points(series.find(kind)).items():
                 labels.setdefault(at, label)
     if not names:
-        for place, data in enumerate(root.iter("data"), 1):  # of the newer kinds, such as waterfalls
+        for place, data in enumerate(root.iter("data"), 1):  # newer kinds of charts, such as waterfalls
             names.append(f"Series {place}")
             columns.append(_points(data.find("numDim")))
             labels |= _points(data.find("strDim"))
@@ -83,9 +83,9 @@ def _table(root: Element) -> str:
 
 
 def _points(data: Element | None) -> dict[int, str]:
-    """Return place → value of the points that a chart has stored, as its numbers are displayed.
+    """Return position → value of the data points stored in a chart, as the chart displays them.
 
-    Labels of several levels, such as quarters in years, are joined.
+    Labels with several levels, such as quarters of years, are joined.
     """
     if data is None:
         return {}
@@ -98,7 +98,7 @@ def _points(data: Element | None) -> dict[int, str]:
 
 
 def _joined(inner: dict[int, str], outer: list[dict[int, str]]) -> dict[int, str]:
-    """Return the labels of the inner level, each behind those of the ``outer`` ones, which hold until the next one."""
+    """Return the inner labels, each after the ``outer`` labels in effect at its position."""
     places = sorted({at for level in (inner, *outer) for at in level})
     current = [""] * len(outer)
     found: dict[int, str] = {}

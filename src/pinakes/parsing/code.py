@@ -1,4 +1,4 @@
-"""Source code: the text as it is, and the name of its language."""
+"""Source code: the unchanged text, and the name of its language."""
 
 from __future__ import annotations
 
@@ -95,26 +95,26 @@ NAMED_LANGUAGES: Final = {
 """File name (lower case) → language."""
 
 _WITH_SUFFIX: Final = ("dockerfile", "kconfig", "makefile")
-"""Names that stay what they are with a dot and more behind them (``Makefile.build``)."""
+"""File names that may be followed by a dot and a suffix (``Makefile.build``)."""
 
 _SHEBANG: Final = re.compile(r"#![^\n]*?\b(python|bash|zsh|ksh|sh|node|perl|ruby|php|lua)[\d.]*\b")
 _INTERPRETERS: Final = {"bash": "shell", "zsh": "shell", "ksh": "shell", "sh": "shell", "node": "javascript"}
 
 
 class Code:
-    """Reads source code. The text keeps every line where it stands in the file."""
+    """Reads source code. Every line of the text has its line number in the file."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:
-        """Read ``data``; the language follows from ``path``."""
+        """Read ``data``; the language is derived from ``path``."""
         text = self._limits.check(decode(data))
         return Document(text=text, kind="code", language=language_of(path))
 
 
 def language_of(path: str) -> str | None:
-    """Return the programming language a file of this name holds, None when the name does not say."""
+    """Return the programming language of a file name, None if it does not tell."""
     name = path.rpartition("/")[2].lower()
     stem, dot, extension = name.rpartition(".")
     by_name = NAMED_LANGUAGES.get(name) or LANGUAGES.get(dot + extension if stem else "")
@@ -123,7 +123,7 @@ def language_of(path: str) -> str | None:
 
 
 def language_of_script(text: str) -> str | None:
-    """Return the language that the first line ``#!…`` of ``text`` names, None where there is no such line."""
+    """Return the language named by a ``#!…`` line of ``text``, None if there is no such line."""
     if not text.startswith("#!"):
         return None
     match = _SHEBANG.match(text)

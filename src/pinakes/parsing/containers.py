@@ -1,4 +1,4 @@
-"""Refuses containers that would bring a converter down: zip bombs and damaged OLE files."""
+"""Rejects containers that would crash a converter: zip bombs and damaged OLE files."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _STEP_BYTES: Final = 1 << 20
 
 
 def check_zip(data: bytes) -> None:
-    """Pass, where ``data`` is a ZIP container whose content is of a reasonable size.
+    """Check that a ZIP container in ``data`` unpacks to a reasonable size.
 
-    The directory may lie about sizes, so everything is inflated and counted.
+    The directory may give wrong sizes, so everything is inflated and counted.
 
     Raises:
-        TooLarge: over 500 MB, or over 50 MB and 200 times the packed size.
+        TooLarge: it unpacks to over 500 MB, or to over 50 MB and 200 times the packed size.
         Unreadable: the container is damaged or unusual.
     """
     allowed = min(_MAX_BYTES, max(_FREE_BYTES, len(data) * _MAX_RATIO))
@@ -42,7 +42,7 @@ def check_zip(data: bytes) -> None:
     if len(entries) > _MAX_ENTRIES or sum(entry.file_size for entry in entries) > allowed:
         raise _bomb(allowed)
     left = allowed
-    for entry in entries:  # which may overlap, so that each is small and all together are not
+    for entry in entries:  # entries may overlap: each small, all together large
         if entry.compress_type == zipfile.ZIP_DEFLATED:
             left -= _inflated(data, entry, left)
         elif entry.compress_type == zipfile.ZIP_STORED:
@@ -58,7 +58,7 @@ def check_zip(data: bytes) -> None:
 
 @contextmanager
 def reading_zip() -> Iterator[None]:
-    """Read entries of a ZIP container in it; what is wrong with one becomes ``Unreadable``."""
+    """Translate errors of reading entries of a ZIP container to ``Unreadable``."""
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
@@ -66,7 +66,7 @@ def reading_zip() -> Iterator[None]:
 
 
 def rewritten(container: zipfile.ZipFile, changed: Mapping[str, bytes], left_out: Container[str] = ()) -> bytes:
-    """Return a ZIP container, not packed, with other content of the entries ``changed``, without those ``left_out``."""
+    """Return a ZIP container, uncompressed, with new content for ``changed`` entries and without ``left_out`` ones."""
     copy = io.BytesIO()
     with zipfile.ZipFile(copy, "w") as written:
         for name in container.namelist():
@@ -76,9 +76,9 @@ def rewritten(container: zipfile.ZipFile, changed: Mapping[str, bytes], left_out
 
 
 def check_ole(data: bytes) -> None:
-    """Pass, where ``data``, an OLE container (DOC, XLS, PPT, MSG), is possible for its length and has no loops.
+    """Check that an OLE container (DOC, XLS, PPT, MSG) is consistent with its length and has no loops.
 
-    A converter that believes an impossible one asks for gigabytes, which ends the process.
+    For an inconsistent container a converter may allocate gigabytes, which kills the process.
     Source: [MS-CFB] 2.2 (header), 2.3 (FAT), 2.4 (mini FAT), 2.5 (DIFAT).
 
     Raises:
@@ -112,16 +112,16 @@ def check_ole(data: bytes) -> None:
 
 
 def _sectors(data: bytes, numbers: NDArray[Any], size: int) -> NDArray[np.uint32]:
-    """Return the named sectors of ``size`` bytes as uint32 (len(numbers) · size / 4,)."""
+    """Return the sectors with these numbers, of ``size`` bytes, as uint32 (len(numbers) · size / 4,)."""
     parts = [data[(int(number) + 1) * size : (int(number) + 2) * size].ljust(size, b"\xff") for number in numbers]
     return np.frombuffer(b"".join(parts), "<u4")
 
 
 def _loops(successors: NDArray[np.uint32]) -> bool:
-    """Say whether following ``successors``, uint32 (n,), from some sector never ends."""
+    """Return whether following ``successors``, uint32 (n,), from any sector runs into a loop."""
     end = len(successors)
     jump = np.append(np.where(successors < end, successors, end), end).astype(np.int64)
-    for _ in range(end.bit_length()):  # each round doubles the distance
+    for _ in range(end.bit_length()):  # each iteration doubles the distance
         jump = jump[jump]
     return bool((jump != end).any())
 
@@ -131,12 +131,12 @@ def _damaged(reason: str) -> Unreadable:
 
 
 def _inflated(data: bytes, entry: zipfile.ZipInfo, limit: int) -> int:
-    """Return how many bytes ``entry`` inflates to; counting stops above ``limit``."""
+    """Return how many bytes ``entry`` inflates to; stops counting above ``limit``."""
     header = data[entry.header_offset : entry.header_offset + _LOCAL_HEADER.size]
     if len(header) < _LOCAL_HEADER.size:
         return 0
     name_length, extra_length = _LOCAL_HEADER.unpack(header)
-    # To the end of the stream rather than to the stated size, which may lie as well.
+    # Read to the end of the stream, since the stated packed size may be wrong, too.
     packed = memoryview(data)[entry.header_offset + _LOCAL_HEADER.size + name_length + extra_length :]
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
     total = 0
@@ -149,7 +149,7 @@ def _inflated(data: bytes, entry: zipfile.ZipInfo, limit: int) -> int:
             if not rest:
                 rest = packed[position : position + _STEP_BYTES]
                 position += len(rest)
-    except zlib.error:  # a damaged entry: the converter says so in its own words
+    except zlib.error:  # a damaged entry: the converter reports it
         return total
     return total
 

@@ -1,4 +1,4 @@
-"""Bytes to clean text: encodings, newlines, control characters, and telling text from binary."""
+"""Decodes bytes to clean text: encodings, newlines, control characters; rejects binary data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pinakes.core.errors import Binary, Empty, Unreadable
 from pinakes.core.records import ReadingNote
 from pinakes.parsing.encodings import guess, is_ebcdic, known_encoding, shifting_encoding, wide_encoding
 
-_BOMS: Final = (  # longest first: the mark of UTF-16 LE begins that of UTF-32 LE
+_BOMS: Final = (  # longest first: the UTF-16 LE mark is a prefix of the UTF-32 LE mark
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF8, "utf-8"),
@@ -21,7 +21,7 @@ _BOMS: Final = (  # longest first: the mark of UTF-16 LE begins that of UTF-32 L
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 BOMS: Final = tuple(mark for mark, _ in _BOMS)
-"""What a text may begin with that is not a part of it, and tells its encoding."""
+"""Byte-order marks."""
 
 _CHARSET: Final = re.compile(rb"""<(?:meta\b[^>]*?charset|\?xml\b[^>]*?encoding)\s*=\s*["']?([\w.:-]{2,40})""", re.I)
 _CONTROLS: Final = bytes({*range(32), 127} - {*b"\t\n\v\f\r"})
@@ -30,20 +30,20 @@ _ANSI_COLOUR: Final = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 _SAMPLE_BYTES: Final = 8192
 _MAX_CONTROLS: Final = 0.3
-"""Largest share of control bytes in a sample that is valid UTF-8; beyond, it is binary."""
+"""Maximum share of control bytes in a valid UTF-8 sample; above, it is binary."""
 _MAX_CONTROLS_LEGACY: Final = 0.02
-"""The same for a sample that is not UTF-8: compressed data has 11 %, real text next to none."""
+"""The same for a sample that is not UTF-8: compressed data has 11 %, text almost none."""
 _MAX_REPLACED: Final = 0.1
 _DOUBTFUL: Final = "doubtful-encoding"
 
 
 def decode(data: bytes, *, charset: str | None = None) -> str:
-    """Return the text in ``data``: no byte-order mark, ``\\n`` newlines, no control characters but tabs.
+    """Return the text in ``data`` without byte-order mark and control characters except tabs, with ``\\n`` newlines.
 
     Raises:
-        Empty: there is nothing but white space.
+        Empty: there is only white space.
         Binary: it is not text.
-        Unreadable: it is text in an encoding that is not read.
+        Unreadable: its encoding is not supported.
     """
     cleaned = _cleaned(data, charset)
     if b"\r" in cleaned:
@@ -55,14 +55,14 @@ def decode(data: bytes, *, charset: str | None = None) -> str:
 
 
 def to_utf8(data: bytes, charset: str | None = None) -> tuple[bytes, tuple[ReadingNote, ...]]:
-    """Return ``data``, a text, in UTF-8 without a mark, and a note where its encoding cannot be told for certain.
+    """Return the text ``data`` in UTF-8 without a byte-order mark, and a note if its encoding is uncertain.
 
-    A mark decides, then whether it is UTF-8, then ``charset`` (what the content says of itself) where that is
-    possible, then which encoding makes words of it.
+    The encoding is determined by a byte-order mark, then by whether it is UTF-8, then by ``charset`` (declared by the
+    content) if that is possible, then by which encoding yields likely words.
 
     Raises:
         Binary: it is not text.
-        Unreadable: it is text in an encoding that is not read.
+        Unreadable: its encoding is not supported.
     """
     if data.isascii() and b"~{" not in data and len(data.translate(None, _CONTROLS)) == len(data):
         return data, ()
@@ -90,7 +90,7 @@ def to_utf8(data: bytes, charset: str | None = None) -> tuple[bytes, tuple[Readi
 
 
 def line_numbers(data: bytes) -> list[int]:
-    """Return the number that each line of ``decode(data)`` has for tools to which only ``\\n`` ends a line."""
+    """Return the number of each line of ``decode(data)`` for tools that end lines only at ``\\n``."""
     numbers = [1]
     for end in _LINE_END.finditer(_cleaned(data)):
         numbers.append(numbers[-1] + end[0].endswith(b"\n"))
@@ -98,13 +98,13 @@ def line_numbers(data: bytes) -> list[int]:
 
 
 def declared_charset(data: bytes) -> str | None:
-    """Return the encoding that HTML or XML says it has, None where it says nothing."""
+    """Return the encoding declared by HTML or XML, None if none is declared."""
     match = _CHARSET.search(data[:4096])
     return match[1].decode("ascii") if match else None
 
 
 def scrub(text: str) -> str:
-    """Return ``text`` as ``decode`` would: for text that a library or an escape sequence made."""
+    """Return ``text`` cleaned as by ``decode``, for text from a library or an escape sequence."""
     if text.isascii() and not _has_controls(text):
         return text
     cleaned = text.encode("utf-8", "replace").translate(_SPACES, _CONTROLS)
@@ -112,7 +112,7 @@ def scrub(text: str) -> str:
 
 
 def line_of(escaped: str) -> str:
-    """Return the words of an XML or HTML text, all in one line."""
+    """Return the unescaped text of XML or HTML on one line."""
     return scrub(" ".join(html.unescape(escaped).split()))
 
 
@@ -121,7 +121,7 @@ def _has_controls(text: str) -> bool:
 
 
 def _cleaned(data: bytes, charset: str | None = None) -> bytes:
-    """Return ``data`` in UTF-8, without a mark and control characters."""
+    """Return ``data`` in UTF-8, without byte-order mark and control characters."""
     data, _ = to_utf8(data, charset)
     cleaned = data.translate(_SPACES, _CONTROLS)
     if len(cleaned) != len(data):
@@ -132,7 +132,7 @@ def _cleaned(data: bytes, charset: str | None = None) -> bytes:
 
 
 def _marked(body: bytes, encoding: str) -> bytes:
-    """Return what stands after a mark, in UTF-8."""
+    """Return the text after a byte-order mark, in UTF-8."""
     if encoding == "utf-8":
         return body
     text = body.decode(encoding, "replace")
@@ -180,7 +180,7 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _is_damaged_utf8(data: bytes) -> bool:
-    """Say whether ``data`` is UTF-8 with a few flaws."""
+    """Return whether ``data`` is UTF-8 with a few errors."""
     damaged = data.decode("utf-8", "replace")
     bad = damaged.count("\ufffd")
     ascii_count = len(data) - len(data.translate(None, bytes(range(128))))

@@ -1,4 +1,4 @@
-"""How probable a text is in Chinese, Japanese or Korean: by its usual characters."""
+"""The likelihood of a text in Chinese, Japanese or Korean, by character frequency."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 from typing import Final
 
 ENCODINGS: Final = ("gb18030", "big5", "cp949", "euc_jp", "cp932")
-"""Encodings with several bytes a character."""
+"""Multi-byte encodings."""
 
 _FREQUENT: Final = {
     "gb18030": (
@@ -24,9 +24,9 @@ _FREQUENT: Final = {
         "西電語会社者事業内"
     ),
 }
-"""The most frequent characters of the language of an encoding, those of Japanese but for kana."""
+"""Encoding → the most frequent characters of its language, for Japanese without kana."""
 _COSTS: Final = {"gb18030": (-5.8, -8.8), "big5": (-5.8, -8.8), "cp949": (-4.6, -8.4), "euc_jp": (-6.7, -9.2)}
-"""The logarithm of how probable each frequent character is, and each other usual one."""
+"""Log probability of a frequent character, and of any other common one."""
 _KANA: Final = -4.5
 _HALF_WIDTH_KANA: Final = -3.6
 _SIGN: Final = -5.0
@@ -38,16 +38,16 @@ _LEAD_BYTES: Final = {
     "cp949": ("euc_kr", 0xB0, 0xC8),
     "euc_jp": ("euc_jp", 0xB0, 0xCF),
 }
-"""The standard that orders characters by their use, and the first bytes of those that are in use every day."""
+"""The standard that orders characters by use, and the first bytes of those in everyday use."""
 _IS_SIGN: Final = re.compile("[\u3000-\u3029\uff01-\uff5e\u2010-\u2026\u00b7]")
 _IS_KANA: Final = re.compile("[\u3041-\u3093\u30a1-\u30f6\u30fc]")
 _IS_HALF_WIDTH: Final = re.compile("[ｦ-ﾟ]")
 _NO_HALF_WIDTH: Final = re.compile("(?<![ｳｶ-ﾄﾊ-ﾎ])ﾞ|(?<![ﾊ-ﾎ])ﾟ|(?<![ｦ-ﾟ])(?:[ｧ-ｰ]|[ｦｱ-ﾝ](?![ｦ-ﾟ]))")
-"""Marks and small kana of half width where there can be none, and kana alone."""
+"""Half-width marks and small kana in impossible positions, and isolated kana."""
 
 
 def score(text: str, encoding: str) -> float:
-    """Return the logarithm of how probable the characters of ``text`` beyond ASCII are in its language."""
+    """Return the log probability of the non-ASCII characters of ``text`` in the language of ``encoding``."""
     table = "euc_jp" if encoding == "cp932" else encoding
     broken = _BROKEN * len(_NO_HALF_WIDTH.findall(text))
     return broken + sum(_cost(char, table) for char in text if char > "\x7f")

@@ -1,4 +1,4 @@
-"""Which encoding bytes are in that are not UTF-8: by what they would say in each, and which letters languages use."""
+"""Guesses the encoding of text that is not UTF-8, by letter frequencies and word shapes under each candidate."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from pinakes.parsing import east_asian
 
 _SAMPLE_BYTES: Final = 24_576
 _SURE: Final = 0.6
-"""Least lead over the next best reading, in nats for each letter beyond ASCII, up to the first ``_ENOUGH`` of them."""
+"""Minimum lead over the next best reading, in nats per non-ASCII letter, for up to the first ``_ENOUGH`` of them."""
 _ENOUGH: Final = 12
 _WORST: Final = -7.5
-"""What a letter costs that the language does not use."""
+"""Log probability of a letter that the language does not use."""
 _PUNCTUATION: Final = -4.5
 _SYMBOL: Final = -9.0
 _BROKEN: Final = -6.0
-"""What it costs when a capital follows a small letter, a sign stands inside a word, or a word mixes scripts."""
+"""Penalty for a capital after a small letter, a sign inside a word, or mixed scripts in a word."""
 _LEAST_MEAN: Final = -6.5
-"""A reading whose letters cost more than this in the mean is no text in any language that is known."""
+"""A reading with a lower mean log probability is text in no known language."""
 _LEAST_MEAN_EAST_ASIAN: Final = -10.0
 _ASCII: Final = -3.5
-"""What a letter of ASCII costs: counted where a reading with several bytes a character has less of them than others."""
+"""Log probability of an ASCII letter: counted where multi-byte readings have fewer of them than others."""
 
 _LETTERS: Final = {
     "en": "éèñïöüçêâôóáíàäåøæ",
@@ -63,7 +63,7 @@ _LETTERS: Final = {
     "ar": "اليمونترةبعدفهسكحجقىصشأخطذضءثزغإئظؤآ",
     "th": "านรอกเง่ยลมวดท้สตะปบัคีหแจิพชขใไืุูโผณซธถึ์ศภษฐฉญฝฏฎฒฟฮๆำ็ฤฬ",
 }
-"""The letters beyond ASCII of a language, the most frequent first."""
+"""Language → its non-ASCII letters, the most frequent first."""
 
 _LATIN_1: Final = ("en", "de", "fr", "es", "pt", "it", "ca", "sv", "da", "is", "nl", "sq")
 _LATIN_2: Final = ("pl", "cs", "sk", "hu", "ro", "hr", "de")
@@ -102,10 +102,10 @@ _WRITTEN_IN: Final = (
     ("cp857", ("tr",)),
     ("cp737", ("el",)),
 )
-"""Encodings of one byte a character, the usual ones first, and the languages that are written in them."""
+"""Single-byte encodings, the most common first, and the languages written in them."""
 
 _EAST_ASIAN_BYTES: Final = 4096
-"""What is looked at of a text that may be East Asian."""
+"""Bytes of a possibly East Asian text that are examined."""
 _EAST_ASIAN_LETTER: Final = lazy(r"[\u3000-\u9fff\uac00-\ud7a3\uff01-\uff5e\uff66-\uff9f]")
 _ALONE: Final = lazy(r"(?<=[A-Za-z])[^\x00-\x7f]|[^\x00-\x7f](?=[A-Za-z])")
 _USUAL: Final = 0.9
@@ -113,7 +113,7 @@ _THAI_MARKS: Final = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
 _NO_THAI: Final = lazy(
     f"(?<![\u0e01-\u0e2e{_THAI_MARKS}])[{_THAI_MARKS}\u0e30\u0e33]|[\u0e40-\u0e44](?![\u0e01-\u0e2e])|[{_THAI_MARKS}]{{3}}"
 )
-"""Vowels and marks where there can be none."""
+"""Vowels and marks in impossible positions."""
 _MOST_ALONE: Final = 0.2
 _STATEFUL: Final = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$", "iso2022_jp_2"), (b"\x1b(J", "iso2022_jp_2"), (b"~{", "hz"))
 _MARKS: Final = frozenset("“”„‚‘’«»‹›–—…•€£¥§©®™°·¿¡№\u00a0´`×½¼²³µ±−")
@@ -132,7 +132,7 @@ _WIDER: Final = {
     "tis-620": "cp874",
     "big5": "big5hkscs",
 }
-"""What is written under the name of the first is often the second, which has all its characters and more."""
+"""Encoding name → the superset that is often meant by it."""
 
 _EBCDIC_WORDS: Final = bytes(
     {*range(0x81, 0x8A), *range(0x91, 0x9A), *range(0xA2, 0xAA), *range(0xC1, 0xCA), *range(0xD1, 0xDA)}
@@ -143,7 +143,7 @@ _EBCDIC_SIGNS: Final = bytes((0x40, 0x4B, 0x6B, 0x60, 0x61, 0x7A, 0x7D, 0x7F, 0x
 
 @dataclass(frozen=True, slots=True)
 class EncodingGuess:
-    """The encoding that a text is most probably in, and whether nothing else is nearly as probable."""
+    """The most probable encoding of a text; ``sure``: no other is nearly as probable."""
 
     encoding: str
     sure: bool
@@ -156,9 +156,9 @@ class _Reading(NamedTuple):
 
 
 def known_encoding(charset: str | None) -> str | None:
-    """Return the codec of an encoding that a file names, None where there is none, or none for texts of bytes.
+    """Return the codec of a declared encoding, None if it is unknown or not a text encoding.
 
-    Codecs that unpack, escape or compute (zip, idna, unicode_escape, utf-7) are not for files from anywhere.
+    Codecs that unpack, escape or compute (zip, idna, unicode_escape, utf-7) are unsafe for untrusted files.
     """
     try:
         name = codecs.lookup(charset.strip()[:40]).name if charset else ""
@@ -169,9 +169,9 @@ def known_encoding(charset: str | None) -> str | None:
 
 
 def guess(data: bytes) -> EncodingGuess:
-    """Return the encoding of ``data``, text that is not UTF-8. It is judged by lines that say something of it."""
+    """Guess the encoding of ``data``, text that is not UTF-8, from a sample of its lines with non-ASCII bytes."""
     sample = _sample(data)
-    words = b" ".join(dict.fromkeys(sample.split()))  # a word that is there again says nothing new
+    words = b" ".join(dict.fromkeys(sample.split()))  # repeated words add no information
     wide = [name for name in east_asian.ENCODINGS if _fits(sample, name)]
     words = words[:_EAST_ASIAN_BYTES] if wide else words
     readings = sorted([*_single_byte(words), *_east_asian(words, wide)], reverse=True)
@@ -186,7 +186,7 @@ def guess(data: bytes) -> EncodingGuess:
 
 
 def wide_encoding(data: bytes) -> str | None:
-    """Return which UTF-16 (or UTF-32) without a mark ``data`` is in, None where it is in none."""
+    """Return the UTF-16 or UTF-32 encoding of ``data`` without a byte-order mark, None if it is neither."""
     sample = data[: _SAMPLE_BYTES - _SAMPLE_BYTES % 4]
     if len(data) < 4 or (b"\0" not in sample and not _has_controls(sample)):
         return None
@@ -196,7 +196,7 @@ def wide_encoding(data: bytes) -> str | None:
 
 
 def shifting_encoding(data: bytes) -> str | None:
-    """Return the encoding of seven bits that ``data`` shifts with escape sequences (ISO-2022, HZ), None for none."""
+    """Return the 7-bit encoding with escape sequences (ISO-2022, HZ) of ``data``, None if it has none."""
     if b"\x1b" not in data and b"~{" not in data:
         return None
     for mark, name in _STATEFUL:
@@ -211,7 +211,7 @@ def shifting_encoding(data: bytes) -> str | None:
 
 
 def is_ebcdic(data: bytes) -> bool:
-    """Say whether ``data`` is text in an EBCDIC code page, as mainframes write it."""
+    """Return whether ``data`` is text in an EBCDIC code page."""
     sample = data[:_SAMPLE_BYTES]
     if not sample:
         return False
@@ -222,7 +222,7 @@ def is_ebcdic(data: bytes) -> bool:
 
 
 def _sample(data: bytes) -> bytes:
-    """Return lines of ``data`` that have bytes beyond ASCII, whole where they are not too long."""
+    """Return the lines of ``data`` with non-ASCII bytes, cut if they are very long."""
     lines: list[bytes] = []
     size = 0
     for line in data[: 64 * _SAMPLE_BYTES].split(b"\n"):
@@ -267,7 +267,7 @@ def _letters_score(letters: list[str], language: str) -> float:
 
 
 def _shape(text: str) -> float:
-    """Return what is odd about the words of ``text``: 0 for nothing, the lower the odder."""
+    """Return a penalty for the unusual word shapes of ``text``: 0 for none, otherwise negative."""
     score = 0.0
     before = " "
     for at, char in enumerate(text):
@@ -316,12 +316,12 @@ def _east_asian(sample: bytes, encodings: Sequence[str]) -> list[_Reading]:
 
 
 def _within(sample: bytes, text: str) -> int:
-    """Return how many bytes of ASCII are parts of the characters of ``text``."""
+    """Return how many ASCII bytes are parts of multi-byte characters of ``text``."""
     return sum(byte < 0x80 for byte in sample) - sum(char <= "\x7f" for char in text)
 
 
 def _fits(sample: bytes, encoding: str) -> bool:
-    """Say whether ``sample`` is East Asian text in ``encoding``: words of two characters and more, not single ones."""
+    """Return whether ``sample`` is East Asian text in ``encoding``: mostly words of two or more characters."""
     text = _decoded(sample, encoding)
     if text is None:
         return False
@@ -332,7 +332,7 @@ def _fits(sample: bytes, encoding: str) -> bool:
 
 
 def _decoded(sample: bytes, encoding: str) -> str | None:
-    """Return ``sample``, U+FFFD for a character that it ends inside of, None where it is not in ``encoding``."""
+    """Return ``sample`` decoded, with U+FFFD for a character cut at its end; None if it is not in ``encoding``."""
     decoder = codecs.getincrementaldecoder(encoding)()
     try:
         text = decoder.decode(sample)
@@ -346,11 +346,11 @@ def _has_controls(sample: bytes) -> bool:
 
 
 _LEAST_CHARACTERS: Final = 4
-"""So many different characters has a text: one over and over is a table of numbers."""
+"""The minimum number of different characters in a text: fewer are a table of numbers."""
 
 
 def _plausible(sample: bytes, encoding: str) -> float:
-    """Return how much like text ``sample`` is in a UTF-16, 0.0 for what is none."""
+    """Return how likely ``sample`` is text in this UTF-16 encoding, 0.0 if it is not."""
     text = (_decoded(sample, encoding) or "").removesuffix("\ufffd")
     if not text:
         return 0.0

@@ -1,4 +1,4 @@
-"""Office files that are encrypted: opened with a password where there is one."""
+"""Encrypted Office files: decrypts them if a password is configured."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _INSTALL: Final = "To try the passwords of ingest.passwords_variable on Office f
 
 
 def is_encrypted(data: bytes) -> bool:
-    """Say whether ``data`` is the container that encrypted Office files (DOCX, XLSX, PPTX) are wrapped in."""
+    """Return whether ``data`` is the container of an encrypted Office file (DOCX, XLSX, PPTX)."""
     return data.startswith(OLE) and _PACKAGE in data
 
 
 def decrypted(data: bytes, limits: Limits) -> bytes:
-    """Return what is wrapped in ``data``, by the first password that fits.
+    """Return the decrypted content of ``data``, with the first password that fits.
 
     Raises:
-        Locked: there is none that fits, or the extra ``passwords`` is missing.
+        Locked: no password fits, or the extra ``passwords`` is not installed.
     """
     if not limits.passwords:
         raise encrypted("File")
@@ -38,12 +38,12 @@ def decrypted(data: bytes, limits: Limits) -> bytes:
             file = msoffcrypto.OfficeFile(io.BytesIO(data))
             file.load_key(password=password, verify_password=True)
             file.decrypt(opened)
-        except Exception:  # noqa: BLE001, S112 - the library raises whatever the damaged parts of a file bring up
+        except Exception:  # noqa: BLE001, S112 - the library may raise anything on damaged files
             continue
         return opened.getvalue()
     raise encrypted("File")
 
 
 def encrypted(what: str) -> Locked:
-    """Return the reason for a file that no known password opens."""
+    """Return the error for a file that no known password opens."""
     return Locked(f"{what} is encrypted and cannot be decrypted.", hint=_HINT)

@@ -1,4 +1,4 @@
-"""Books (EPUB): the chapters in the order in which they are read, each converted as a web page."""
+"""Books (EPUB): the chapters in reading order, each converted like a web page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TITLE_CHARS: Final = 5000
 _PAGE_NAMES: Final = (".xhtml", ".html", ".htm")
 _BODY: Final = re.compile(r"<body\b[^<>]*>(.*?)(?:</body\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _EMPTY: Final = re.compile(r"<(title|script|style|a|i|b|em|strong|span|div|p|td|th)\b([^<>]*)/>", re.IGNORECASE)
-"""Elements that are closed at once, which in HTML would go on to the end."""
+"""Self-closing elements, which HTML would leave open to the end of the page."""
 
 
 class Epub:
@@ -40,13 +40,13 @@ class Epub:
         self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
-        """Read ``data``; the title is that of its properties, else the first heading.
+        """Read ``data``; the title is that of the metadata, else the first heading.
 
         Raises:
-            Empty: there is nothing in it.
+            Empty: the book has no text.
             Locked: its chapters are encrypted.
-            TooLarge: they hold more than the limits allow.
-            Unreadable: it is damaged, or names no chapters.
+            TooLarge: its chapters exceed the limits.
+            Unreadable: it is damaged, or lists no chapters.
         """
         if not data.strip(b"\0 \t\r\n"):
             raise Empty("The file is empty.")
@@ -72,7 +72,7 @@ class Epub:
         )
 
     def _texts(self, package: Package, chapters: list[str]) -> tuple[list[str], int]:
-        """Return the text of each chapter, and how many hidden parts they have."""
+        """Return the text of each chapter, and the total number of hidden parts."""
         locked = {unquote(one.get("URI", "")) for one in package.tree(_LOCKED).iter("CipherReference")}
         if chapters and locked.issuperset(chapters):
             raise encrypted("File")
@@ -94,7 +94,7 @@ def _no_book(why: str) -> Unreadable:
 
 
 def _main(package: Package) -> str:
-    """Return the name of the part that lists the chapters."""
+    """Return the name of the package document, which lists the chapters."""
     named = [one.get("full-path", "") for one in package.tree(_CONTAINER).iter("rootfile")]
     there = [
         *(name for name in named if name in package.names),
@@ -106,7 +106,7 @@ def _main(package: Package) -> str:
 
 
 def _chapters(package: Package, book: Element, folder: str) -> Iterator[str]:
-    """Yield the names of the chapters: as the book orders them, then those that it only lists; its menu is none."""
+    """Yield the names of the chapters: first in reading order, then the other listed ones, without the menu."""
     items = {one.get("id", ""): one for one in book.iter("item")}
     ordered = [items[one.get("idref", "")] for one in book.iter("itemref") if one.get("idref", "") in items]
     listed = [one for one in items.values() if one.get("media-type") in _PAGES[:2]]
@@ -119,7 +119,7 @@ def _chapters(package: Package, book: Element, folder: str) -> Iterator[str]:
 
 
 def _chapter(data: bytes, limits: Limits) -> tuple[str, int]:
-    """Return a chapter as Markdown, and how many hidden parts it has."""
+    """Return a chapter as Markdown, and its number of hidden parts."""
     source = _EMPTY.sub(r"<\1\2></\1>", decode(data, charset=declared_charset(data)))
     body = _BODY.search(source)
     page = f"<main>{body[1] if body else source}</main>"
@@ -128,7 +128,7 @@ def _chapter(data: bytes, limits: Limits) -> tuple[str, int]:
 
 
 def _metadata(book: Element) -> dict[str, JSON]:
-    """Return what a book says of itself, under the names that a conversion gives to it."""
+    """Return the metadata of a book, with the field names of other conversions."""
     values: dict[str, list[JSON]] = {}
     for about in book.iter("metadata"):
         for one in about.iter():

@@ -1,4 +1,4 @@
-"""Equations of Word documents as LaTeX, through kreuzberg, which has a converter for them."""
+"""Equations of Word documents as LaTeX, converted by kreuzberg."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _DISPLAYED: Final = "\ue0f5"
 
 
 def written(text: str, equations: Sequence[Element], convert: Callable[[bytes], str]) -> str:
-    """Return ``text`` with its equations, by number, as LaTeX: in ``$`` in a line, in ``$$`` where they stand apart.
+    """Return ``text`` with its numbered placeholders replaced by LaTeX: ``$…$`` inline, ``$$…$$`` displayed.
 
-    ``convert`` makes Markdown of a Word document.
+    ``convert`` converts a Word document to Markdown.
     """
     if not equations:
         return text

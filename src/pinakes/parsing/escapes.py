@@ -1,4 +1,4 @@
-"""Escapes in the quoted values of YAML, TOML and property files, decoded where they stand; no line moves."""
+"""Decodes escapes in quoted values of YAML, TOML and property files in place; line numbers do not change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PROPERTY_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
 
 
 def unescaped_yaml(source: str) -> str:
-    """Return valid YAML with the escapes in its double-quoted scalars decoded: ``\\u00e9`` is é, ``\\n`` a space."""
+    """Return valid YAML with the escapes in double-quoted scalars decoded: ``\\u00e9`` is é, ``\\n`` a space."""
     if "\\" not in source:
         return source
     import yaml
@@ -47,7 +47,7 @@ def unescaped_toml(source: str) -> str:
 
 
 def unescaped_properties(source: str) -> str:
-    """Return a Java property file with its ``\\uXXXX`` decoded, which is how it writes letters beyond Latin-1."""
+    """Return a Java property file with ``\\uXXXX`` decoded, by which it writes letters beyond Latin-1."""
     if "\\u" not in source:
         return source
     return scrub(_paired(_PROPERTY_ESCAPE.sub(lambda found: _letter(found[1]), source)))
@@ -65,11 +65,11 @@ def _meaning(found: re.Match[str]) -> str:
 
 
 def _letter(number: str) -> str:
-    """Return the character of a code point; a space for what would begin another line or is none."""
+    """Return the character of a code point; a space for invalid ones and those that would begin another line."""
     code = int(number, 16)
     return " " if code < 0x20 or code in (0x7F, 0x85, 0x2028, 0x2029) or code > 0x10FFFF else chr(code)
 
 
 def _paired(text: str) -> str:
-    """Return ``text`` with each pair of surrogates as the character that both write together."""
+    """Return ``text`` with each surrogate pair as one character."""
     return _SURROGATES.sub(lambda found: found[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)

@@ -1,4 +1,4 @@
-"""RSS and Atom feeds: Markdown with a section for each entry."""
+"""RSS and Atom feeds: Markdown with a section per entry."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _WORD: Final = re.compile(r"\w+")
 _TAG: Final = re.compile(r"<[^<>]*>")
 _DEEPEST: Final = 6
 _OWN_LEVELS: Final = 2
-"""Headings of entries stand below that of the feed and that of the entry."""
+"""Headings inside of entries are lowered by this many levels, below those of the feed and the entry."""
 
 
 def feed_of(root: Node, limits: Limits) -> Document | None:
-    """Return the document of a feed (RSS 0.9 to 2.0, Atom), None where ``root`` is none."""
+    """Return the document of a feed (RSS 0.9 to 2.0, Atom), None if ``root`` is not a feed."""
     if root.name not in ("rss", "feed", "rdf:RDF"):
         return None
     channel = next(iter(root.of("channel")), root)
@@ -38,8 +38,8 @@ def feed_of(root: Node, limits: Limits) -> Document | None:
     page = [f"<h1>{escape(title)}</h1>", f"<p>{escape(about)}</p>", *map(_entry, entries)]
     text = to_markdown("\n".join(page), limits)
     metadata: dict[str, JSON] = {"entries": len(entries)}
-    said = {"description": about, "link": _link(channel), "author": _author(channel), "modified": _date(channel)}
-    metadata |= {name: value for name, value in said.items() if value}
+    values = {"description": about, "link": _link(channel), "author": _author(channel), "modified": _date(channel)}
+    metadata |= {name: value for name, value in values.items() if value}
     return Document(text=limits.check(text), title=title, kind="markdown", metadata=metadata)
 
 
@@ -52,22 +52,22 @@ def _entry(entry: Node) -> str:
 
 
 def _content(entry: Node) -> str:
-    """Return what an entry says, as HTML: before its content the summary, where this has words of its own."""
+    """Return the content of an entry as HTML, after its summary if that has words of its own."""
     parts: list[str] = []
-    said: set[str] = set()
+    seen_words: set[str] = set()
     for node in (node for name in _CONTENTS for node in _called(entry, name)):
         raw = node.raw.strip()
         words = set(_WORD.findall(unescape(_TAG.sub(" ", raw))))
-        if not raw or (parts and words <= said):
+        if not raw or (parts and words <= seen_words):
             continue
         is_plain = node.attributes.get("type") == "text" or bool(node.children)
         parts.insert(0, f"<p>{escape(raw)}</p>" if is_plain else f"<div>{raw}</div>")
-        said |= words
+        seen_words |= words
     return _HEADING.sub(lambda found: f"<{found[1]}h{min(_DEEPEST, int(found[2]) + _OWN_LEVELS)}", "".join(parts))
 
 
 def _called(node: Node, name: str) -> list[Node]:
-    """Return the elements directly in ``node`` that have a name; its prefix, if it has one, may be any."""
+    """Return the children of ``node`` with this local name, under any prefix if ``name`` has one."""
     prefix, _, local = name.rpartition(":")
     if not prefix:
         return node.of(name)

@@ -1,4 +1,4 @@
-"""Front matter: the mapping between two fences that a text begins with, and what only looks like one."""
+"""Front matter: the mapping between two fences at the start of a text; tells it from similar text."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ _USUAL_KEYS: Final = frozenset(
         "weight",
     ]
 )
-"""Keys that only metadata has, in lower case."""
+"""Keys that only occur in metadata, in lower case."""
 
 
 class FrontMatter(NamedTuple):
-    """A text whose front matter gave way to empty lines, its values and title, and what is wrong with it."""
+    """A text with its front matter replaced by blank lines, the metadata and title, and notes on problems."""
 
     text: str
     metadata: Metadata
@@ -104,10 +104,10 @@ class FrontMatter(NamedTuple):
 
 
 def split_front_matter(text: str) -> FrontMatter:
-    """Part ``text`` from the YAML (``---``) or TOML (``+++``) mapping between fences that it begins with.
+    """Split the front matter from ``text``: a YAML (``---``) or TOML (``+++``) mapping between fences at its start.
 
-    What does not parse as a mapping stays text, and so does a mapping that is prose, a dialogue or a note between two
-    rules. Front matter with a value that is too long for metadata stays in the text, too.
+    What cannot be parsed as a mapping stays in the text, and so does a mapping that is prose, a dialogue or a note
+    between two rules. Front matter with a value too long for metadata also stays in the text.
     """
     match = _FENCED.match(text) if text.startswith(("---", "+++")) else None
     if match is None or len(match["body"]) > _MAX_CHARS:
@@ -133,7 +133,7 @@ def split_front_matter(text: str) -> FrontMatter:
 
 
 def _is_prose(body: str, values: dict[str, JSON]) -> bool:
-    """Say whether a mapping is text that happens to have colons: sentences as keys, speakers, notes."""
+    """Return whether a mapping is text that happens to have colons: sentences as keys, speakers, notes."""
     keys = [str(key) for key in values]
     if not all(len(key) <= _MAX_KEY_CHARS and _KEY.fullmatch(key) for key in keys):
         return True
@@ -141,11 +141,11 @@ def _is_prose(body: str, values: dict[str, JSON]) -> bool:
         return False
     if not body[: body.index("\n")].strip() or len(_KEY_LINE.findall(body)) > len(keys):
         return True
-    said = [str(value) for value in values.values() if isinstance(value, str)]
-    if len(said) < len(keys):
+    texts = [str(value) for value in values.values() if isinstance(value, str)]
+    if len(texts) < len(keys):
         return False
-    return all(map(_is_sentence, said)) or (
-        all(key[0].isupper() for key in keys) and any(len(value.split()) > 1 for value in said)
+    return all(map(_is_sentence, texts)) or (
+        all(key[0].isupper() for key in keys) and any(len(value.split()) > 1 for value in texts)
     )
 
 

@@ -1,4 +1,4 @@
-"""Tables as grids: cells that span others fill their places, several header rows become one, then it is Markdown."""
+"""Tables as grids: expands spanning cells, merges header rows, writes Markdown."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 _MOST_SPANNED: Final = 1000
-"""Rows or columns that one cell may span, as in HTML."""
+"""The maximum rows or columns that one cell may span, as in HTML."""
 _GROWTH: Final = 10
 _FREE_CELLS: Final = 10_000
 _FREE_CHARS: Final = 50_000
-"""What spans may add to a table, beyond ten times what it has: a few characters of a file can ask for millions."""
+"""Characters that spans may add to a table, beyond ten times its own: a small file can ask for millions."""
 _PARTED: Final = " / "
 
 
 class Cell(NamedTuple):
-    """A cell as a file has it: its text, and how many columns and rows it spans."""
+    """A cell of a file: its text, and how many columns and rows it spans."""
 
     text: str
     columns: int = 1
@@ -26,14 +26,14 @@ Grid = list[list[str]]
 
 
 def filled(rows: Sequence[Sequence[Cell]]) -> Grid:
-    """Return the text of each place, which is that of the cell that spans it. Rows may differ in length.
+    """Return the grid of texts, in which a spanning cell fills all its positions. Rows may differ in length.
 
-    A cell alone in its row, such as the name of a group of rows, stands once. Spans that would make a table many times
-    larger are not filled.
+    A cell alone in its row, such as the name of a group of rows, is not repeated. Spans that would make the table many
+    times larger are not expanded.
     """
-    left = _Room(rows)
+    left = _Budget(rows)
     grid: Grid = []
-    above: dict[int, tuple[str, int]] = {}  # column → text, and how many rows below it still fills
+    above: dict[int, tuple[str, int]] = {}  # column → text, and number of rows below that it still fills
     for row in rows:
         line: list[str] = []
         below: dict[int, tuple[str, int]] = {}
@@ -42,7 +42,7 @@ def filled(rows: Sequence[Sequence[Cell]]) -> Grid:
             at = len(line)
             if at in above:
                 text, count = above.pop(at)
-                line.append(left.again(text))
+                line.append(left.repeated(text))
                 if count > 1:
                     below[at] = text, count - 1
                 continue
@@ -53,10 +53,10 @@ def filled(rows: Sequence[Sequence[Cell]]) -> Grid:
                 line.append("")
                 continue
             columns, down = left.spans(cell)
-            again = "" if alone else cell.text
-            line += [cell.text, *(left.again(again) for _ in range(columns - 1))]
+            repeated = "" if alone else cell.text
+            line += [cell.text, *(left.repeated(repeated) for _ in range(columns - 1))]
             if down > 1:
-                below |= {at + one: (cell.text if not one else again, down - 1) for one in range(columns)}
+                below |= {at + one: (cell.text if not one else repeated, down - 1) for one in range(columns)}
             for one in range(at, at + columns):
                 above.pop(one, None)
         grid.append(line)
@@ -65,34 +65,34 @@ def filled(rows: Sequence[Sequence[Cell]]) -> Grid:
 
 
 def without_twins(grid: Grid) -> Grid:
-    """Return a table without columns that say the same as the one before them in every row: cells span both."""
+    """Return a table without columns that equal the previous one in every row, as spanning cells cause."""
     width = max(map(len, grid), default=0)
     kept = [at for at in range(width) if not at or any(row[at - 1 : at] != row[at : at + 1] for row in grid)]
     return [[row[at] for at in kept if at < len(row)] for row in grid] if len(kept) < width else grid
 
 
-class _Room:
-    """How much spans may still add to a table."""
+class _Budget:
+    """The budget of cells and characters that spans may add to a table."""
 
     def __init__(self, rows: Sequence[Sequence[Cell]]) -> None:
         self._cells = _FREE_CELLS + _GROWTH * sum(map(len, rows))
         self._chars = _FREE_CHARS + _GROWTH * sum(len(cell.text) for row in rows for cell in row)
 
     def spans(self, cell: Cell) -> tuple[int, int]:
-        """Return how many columns and rows ``cell`` fills."""
+        """Return how many columns and rows ``cell`` may fill."""
         columns, rows = (min(max(count, 1), _MOST_SPANNED) for count in (cell.columns, cell.rows))
         if columns * rows > 1:
             self._cells -= columns * rows - 1
         return (columns, rows) if self._cells >= 0 else (1, 1)
 
-    def again(self, text: str) -> str:
-        """Return ``text`` where it may stand once more."""
+    def repeated(self, text: str) -> str:
+        """Return ``text`` if it may be repeated, else ""."""
         self._chars -= len(text)
         return text if self._chars >= 0 else ""
 
 
 def with_one_header(grid: Grid, heads: int) -> Grid:
-    """Return a table whose first ``heads`` rows are one: the names above each other, each once."""
+    """Return a table whose first ``heads`` rows are merged into one: the distinct names of each column joined."""
     if heads < 2 or len(grid) < heads:
         return grid
     width = max(map(len, grid[:heads]))
@@ -101,10 +101,9 @@ def with_one_header(grid: Grid, heads: int) -> Grid:
 
 
 def markdown(grid: Grid, heads: int = 1) -> str:
-    """Return a table of one or more rows as Markdown, ``""`` where no cell has words; blank rows and columns go.
+    """Return a grid as a Markdown table, ``""`` if no cell has words; blank rows and columns are dropped.
 
-    ``heads`` is how many rows name the columns; with none the columns have no names. Of one column the cells are
-    paragraphs.
+    ``heads``: number of header rows; with 0 the columns have no names. A single column becomes paragraphs.
     """
     rows = [row for row in with_one_header(grid, heads) if any(row)]
     if not rows:
@@ -123,6 +122,6 @@ def markdown(grid: Grid, heads: int = 1) -> str:
 
 
 def _line(row: Sequence[str], width: int) -> str:
-    """Return a row of at least ``width`` cells."""
+    """Return a table row of at least ``width`` cells."""
     cells = (" ".join(text.split()).replace("|", "\\|") if text else "" for text in row)
     return f"| {' | '.join(cells)} |" + "  |" * (width - len(row))

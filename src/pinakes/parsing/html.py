@@ -1,4 +1,4 @@
-"""HTML: Markdown through kreuzberg, without scripts, styles and navigation; title and meta tags."""
+"""HTML: converted to Markdown by kreuzberg without scripts, styles and navigation; title and meta tags."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNSEEN: Final = re.compile(
     r"<(script|style|noscript|template|svg)\b[^<>]*>.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL
 )
 _MATHML: Final = re.compile(r"<!-- MathML: .*?(?:-->[ ]?|\Z)", re.DOTALL)
-"""The source of an equation, which the converter writes before its text."""
+"""The source of an equation, which the converter writes before the equation's text."""
 
 _META: Final = {
     "description": "description",
@@ -52,7 +52,7 @@ _META: Final = {
     "og:site_name": "site",
 }
 _OWN: Final = "pinakes:"
-"""Meta tags of ours: a source that makes pages says by them what it knows of each."""
+"""Prefix of our own meta tags, by which a source that generates pages adds metadata."""
 
 _MAX_META_CHARS: Final = 1000
 _SITE: Final = r"\s*[-–—|·:»]\s*"
@@ -68,8 +68,8 @@ class Html:
         """Read ``data``; the title is ``<title>``, else the first ``<h1>``.
 
         Raises:
-            Empty: it shows no text.
-            Unreadable: it cannot be converted.
+            Empty: the page shows no text.
+            Unreadable: the page cannot be converted.
         """
         source = _UNSEEN.sub(" ", decode(data, charset=declared_charset(data)))
         head = _Head()
@@ -87,18 +87,18 @@ class Html:
 
 
 def to_markdown(source: str, limits: Limits) -> str:
-    """Return what a page shows, as Markdown.
+    """Return the visible content of a page as Markdown.
 
     Raises:
-        Unreadable: it cannot be converted.
+        Unreadable: the page cannot be converted.
     """
-    # Without its head tags, or kreuzberg writes them into the text.
+    # Head tags are removed, since kreuzberg would write them into the text.
     body = with_spans(without_layout(with_values(_HEAD_TAGS.sub("", _UNSEEN.sub(" ", source)))))
     return tidy(_MATHML.sub("", convert(body.encode(), "text/html", limits).content))
 
 
 class _Head(html.parser.HTMLParser):
-    """Collects the title, what the meta tags say of the page, and the address that its links are relative to."""
+    """Collects the title, the meta tags, and the base URL of links."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class _Head(html.parser.HTMLParser):
         self._in_title = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note a meta tag, or that the title begins."""
+        """Collect a meta tag, or note the start of the title."""
         self._in_title = tag == "title" and not self.title
         values = {name: value or "" for name, value in attrs}
         if tag == "html" and values.get("lang"):
@@ -127,18 +127,18 @@ class _Head(html.parser.HTMLParser):
             self.metadata.setdefault(name, _parts(content) if name == "keywords" else content)
 
     def handle_data(self, data: str) -> None:
-        """Add to the title."""
+        """Append to the title."""
         if self._in_title:
             self.title += data
 
     def handle_endtag(self, tag: str) -> None:
-        """Note that the title ends."""
+        """Note the end of the title."""
         if tag == "title":
             self._in_title = False
 
 
 def _parts(keywords: str) -> list[JSON]:
-    """Return each keyword once, as other formats have them."""
+    """Return the distinct keywords as a list, as other formats have them."""
     return list(dict.fromkeys(part for each in re.split("[,;]", keywords) if (part := each.strip())))
 
 
@@ -147,7 +147,7 @@ def _is_address(href: str) -> bool:
 
 
 def _without_site(title: str, metadata: dict[str, JSON]) -> str:
-    """Return a title without the name of the site, where the page tells that name."""
+    """Return a title without the name of the site, if the page declares that name."""
     site = str(metadata.get("site", ""))
     if not site:
         return title

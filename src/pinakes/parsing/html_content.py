@@ -1,4 +1,4 @@
-"""What of a web page is its content: without navigation, banners and footers, with links that say where they lead."""
+"""Extracts the main content of a web page: without navigation, banners and footers, with absolute links."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from urllib.parse import urljoin
 from pinakes.text.markup import Element, cut, elements, within
 
 _MOST_CHARS: Final = 5_000_000
-"""Larger pages are read as they are: looking for their parts would take long."""
+"""Larger pages are read unchanged, since finding their parts would take too long."""
 
 _MAIN: Final = frozenset(("main", "article"))
 _NEVER: Final = frozenset(("nav", "dialog", "datalist"))
 _AROUND: Final = frozenset(("footer", "aside"))
-"""Left out unless they are inside of the main part."""
+"""Elements that are dropped unless they are inside of the main part."""
 
 _ROLES: Final = frozenset(("navigation", "contentinfo", "search", "dialog", "alertdialog"))
 _CONTAINERS: Final = frozenset(("div", "section", "aside", "form", "ul", "ol", "p", "header", "footer", "a"))
@@ -26,20 +26,20 @@ _NOISE: Final = re.compile(
     r"|site-(?:nav|navigation|footer)|pagination|pager|share-buttons|social-share|headerlink|screen-reader-text"
 )
 _MOST_NOISE: Final = 0.4
-"""What is called like navigation and holds more of the page than this is its content."""
+"""An element named like navigation with a larger share of the page is its content."""
 
 _LEAST_MAIN: Final = 0.15
-"""A main part with less of the page than this is not the whole of its content."""
+"""A main part with a smaller share of the page is not the whole content."""
 
 _DEEP: Final = 30
 _DEEPEST: Final = 50
-"""The converter drops, without a word, what is inside more than some sixty elements."""
+"""Maximum nesting depth: the converter silently drops content below about sixty levels."""
 
 _WRAPPERS: Final = frozenset(("div", "section", "article", "span", "font", "center", "main"))
 _HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _NOT_SHOWN: Final = frozenset(("html", "head", "input", "meta", "link"))
 _WITHOUT_WORDS: Final = frozenset(("body", "table", "tbody", "thead", "tr", "ul", "ol", "select"))
-"""No words can stand directly in them, or all of the page does."""
+"""Elements that cannot contain text directly, or that contain the whole page."""
 _HIDING: Final = re.compile(
     r"""\s(?:hidden(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+))?|style\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+))(?=[\s/>])""",
     re.IGNORECASE,
@@ -50,14 +50,14 @@ _TEXT: Final = re.compile(r"(?:^|(?<=>))[^<>]+")
 
 
 HIDDEN_MARK: Final = "[hidden] "
-"""Stands before what a page has and does not show."""
+"""Precedes hidden text."""
 
 
 def main_part(source: str, base: str = "", *, mark_hidden: bool = False) -> str:
     """Return the part of an HTML page that is its content.
 
-    ``base`` is the address that its links are relative to; without one they stay as they are. What is hidden is left
-    out, or kept behind ``HIDDEN_MARK`` if ``mark_hidden``.
+    ``base``: URL that relative links are resolved against; without it they are unchanged. Hidden text is dropped, or
+    kept after ``HIDDEN_MARK`` if ``mark_hidden``.
     """
     if len(source) > _MOST_CHARS:
         return source
@@ -74,7 +74,7 @@ def main_part(source: str, base: str = "", *, mark_hidden: bool = False) -> str:
 
 
 class _Sizes:
-    """Tells of any part of a page about how many characters of it are shown."""
+    """Computes the approximate number of visible characters in any part of a page."""
 
     def __init__(self, source: str) -> None:
         self._ends, self._sums = [0], [0]
@@ -84,20 +84,20 @@ class _Sizes:
         self.whole = max(self._sums[-1], 1)
 
     def share(self, element: Element) -> float:
-        """Return which share of the page an element shows."""
+        """Return an element's share of the visible text of the page."""
         before, after = (bisect_right(self._ends, place) - 1 for place in (element.start, element.end))
         return (self._sums[after] - self._sums[before]) / self.whole
 
 
 def _main(found: Sequence[Element], sizes: _Sizes) -> Element | None:
-    """Return the one element that says it is the main part."""
+    """Return the only element that is marked as the main part, if it is large enough."""
     named = [element for element in found if element.tag == "main" or element.attributes.get("role") == "main"]
     outer = [one for number, one in enumerate(named) if not number or one.start >= named[0].end]
     return outer[0] if len(outer) == 1 and sizes.share(outer[0]) >= _LEAST_MAIN else None
 
 
 def _hidden(source: str, found: Sequence[Element]) -> Iterator[tuple[int, int, str]]:
-    """Yield the tags of elements that are hidden as they would be if these were not; the outermost with a mark."""
+    """Yield replacements that make hidden elements visible, with a mark before the outermost one."""
     marked = 0
     for at, element in enumerate(found):
         if element.tag in _NOT_SHOWN or not _is_hidden(element):
@@ -138,7 +138,7 @@ def _left_out(found: Sequence[Element], sizes: _Sizes, main: Element | None, kee
 
 
 def _unwrapped(found: Sequence[Element]) -> Iterator[tuple[int, int, str]]:
-    """Yield the tags of elements that others are wrapped in so deeply that what they hold would be lost."""
+    """Yield replacements that remove the tags of elements nested so deeply that their content would be lost."""
     depths: list[int] = []
     for element in found:
         depth = 1 + (depths[element.parent] if element.parent is not None else 0)
@@ -152,7 +152,7 @@ def _unwrapped(found: Sequence[Element]) -> Iterator[tuple[int, int, str]]:
 
 
 def _links(source: str, found: Sequence[Element], base: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the tags of links, with the address they lead to in full."""
+    """Yield replacements for the tags of links, with absolute URLs."""
     for element in found:
         href = element.attributes.get("href", "").strip()
         if element.tag != "a" or not href or href.lower().startswith(_KEPT):

@@ -1,4 +1,4 @@
-"""Words that the lines of a printed page break or join, made whole and parted."""
+"""Restores words that line breaks of a printed page split or joined."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Final
 
 _BREAK: Final = "(?:[\x02\ufffe]\n?|[-‐]\n)"
-"""How a hyphen at the end of a line comes: as a mark of its own, or as it is printed."""
+"""A hyphen at the end of a line: as a control character, or as printed."""
 _BREAKS: Final = ("\x02", "\ufffe", "-\n", "‐\n")
 _BROKEN: Final = re.compile(
     rf"(?<![^\W\d_])(?P<head>[^\W\d_]{{2,}}|[^\W\d_](?=[\x02\ufffe]|[-‐]\n[^\W\d_A-Z]{{2}})){_BREAK}(?P<tail>\w+)"
 )
-"""Single letters that end a line by a printed hyphen may be grades, one below the other: ``A-``, ``B-``."""
+"""Single letters with a printed hyphen at the end of a line may be grades, one below the other: ``A-``, ``B-``."""
 _MARKS: Final = re.compile("[\x02\ufffe]\n?")
 _SOFT_HYPHEN: Final = re.compile("\u00ad\n?")
 _LIGATURES: Final = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
@@ -24,12 +24,12 @@ _JOINED: Final = re.compile(r"(?<![\w/.:@#`-])(?P<left>[a-zà-ÿ]{3,})(?P<right>
 
 
 def mended(pages: Sequence[str]) -> list[str]:
-    """Return pages with words made whole that lines or marks cut, and parted that were joined (``endStart``).
+    """Return pages in which split words are joined, and joined words (``endStart``) are split.
 
-    What the pages have elsewhere decides: ``well-known`` keeps its hyphen where it is written so. So do words before a
-    capital or a number, single letters (``d-dimensional``), and words that have one already (``state-of-the-art``):
-    none of these ends by a syllable. Two words are parted only where both stand alone elsewhere and they stand together
-    once, so names as ``eBay`` and ``camelCase`` stay.
+    Other occurrences in the pages decide: ``well-known`` keeps its hyphen if it is written so elsewhere. Hyphens are
+    also kept before a capital or a number, after single letters (``d-dimensional``), and in words with several
+    (``state-of-the-art``), since these are not hyphenated at syllables. Two words are split only if both occur
+    separately elsewhere and the joined form occurs once, so that names such as ``eBay`` and ``camelCase`` stay.
     """
     pages = [page if page.isascii() else _SOFT_HYPHEN.sub("", page).translate(_CUT) for page in pages]
     if not any((_may_break(page) and _BROKEN.search(page)) or _JOINED.search(page) for page in pages):
@@ -56,5 +56,5 @@ def mended(pages: Sequence[str]) -> list[str]:
 
 
 def _may_break(page: str) -> bool:
-    """Say whether there can be a broken word: much faster than looking for one."""
+    """Return whether a page may have a split word: much faster than looking for one."""
     return any(mark in page for mark in _BREAKS)

@@ -1,4 +1,4 @@
-"""Words of Markdown that marks cut: entities for letters, bold type and tags inside of a word. Code stays as it is."""
+"""Restores words that markup splits in Markdown: entities, bold type and tags inside of a word. Code is unchanged."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _ALL: Final = re.compile(
 _INNER: Final = re.compile(rf"(?:\*\*|>)({_LETTERS})")
 _TABS: Final = re.compile(r"\t++$", re.MULTILINE)
 _KEPT: Final = re.compile(rb"<(?:!|/?(?:pre|code|script|style|textarea|samp|kbd)\b)", re.IGNORECASE)
-"""A block of HTML that has one of these holds code or a comment."""
+"""An HTML block with one of these contains code or a comment."""
 _IN_HTML: Final = re.compile(rb"[&<]")
 
 
 def joined(text: str) -> str:
-    """Return Markdown in which such words are whole; no line moves."""
+    """Return Markdown with such words restored; line numbers do not change."""
     if not any(pattern.search(text) for pattern in _CUT):
         return text
     return _ALL.sub(partial(_whole, _marks(text)), text)
 
 
 def _marks(text: str) -> set[int]:
-    """Return where marks, tags and entities begin that the parser reads as such, so none of code."""
+    """Return the offsets of marks, tags and entities that the parser recognises, which excludes code."""
     from pyromark import events_with_range
 
-    # To the parser a tab behind a fence does not keep it open.
+    # To the parser, a fence followed by a tab does not stay open.
     source = _TABS.sub(lambda tabs: " " * len(tabs[0]), text)
     data = source.encode()
     found: list[int] = []
@@ -49,7 +49,7 @@ def _marks(text: str) -> set[int]:
         elif kind == "Start" and value == "HtmlBlock" and not _KEPT.search(data, start, end):
             found.extend(mark.start() for mark in _IN_HTML.finditer(data, start, end))
     places = np.array(found, np.int64)
-    inner = np.flatnonzero((np.frombuffer(data, np.uint8) & 0xC0) == 0x80)  # bytes that begin no character
+    inner = np.flatnonzero((np.frombuffer(data, np.uint8) & 0xC0) == 0x80)  # continuation bytes
     return set((places - inner.searchsorted(places)).tolist())
 
 
@@ -68,13 +68,13 @@ def _whole(marks: set[int], found: re.Match[str]) -> str:
 
 
 def _touches(found: re.Match[str]) -> bool:
-    """Say whether a letter stands right before or behind it."""
+    """Return whether a letter is directly before or after the match."""
     text = found.string
     return text[found.start() - 1 : found.start()].isalpha() or text[found.end() : found.end() + 1].isalpha()
 
 
 def _character(entity: str) -> str:
-    """Return the letter or digit that an entity stands for, nothing for a mark without width, else the entity."""
+    """Return the letter or digit of an entity, "" for a zero-width mark, otherwise the entity."""
     char = html.unescape(entity)
     if char.isascii() or len(char) > 2:
         return entity

@@ -1,4 +1,4 @@
-"""JSON as indented lines: the lines of the file, without quotes, braces and commas at their edges."""
+"""JSON as indented lines: the lines of the file, without quotes, braces and commas at their ends."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 from typing import Final
 
 MAX_DEPTH: Final = 100
-"""Deepest nesting that is written as lines."""
+"""The maximum nesting depth."""
 LONG_LINE_CHARS: Final = 1000
-"""A line of the file that is longer than this becomes several lines of text."""
+"""A longer line of the file becomes several lines of text."""
 
 _MAX_INDENT: Final = 24
 _MAX_INLINE_CHARS: Final = 100
@@ -17,7 +17,7 @@ _TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++')
 _SIMPLE: Final = re.compile(
     r'[ \t]*+(?:([}\]])|(?:"([^"\\]++)"[ \t]*+:[ \t]*+)?(?:([{\[])|"([^"\\]*+)"|([^\s{}\[\],:"]++)))[ \t]*+,?[ \t]*+\r?'
 )
-"""A line as programs write them: a bracket, or one value, or one key with the beginning of its value."""
+"""A line as most programs write it: a bracket, a value, or a key with the start of its value."""
 _SPACES: Final = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]")
 _OPENING: Final = frozenset("{[")
 _CLOSING: Final = frozenset("}]")
@@ -28,17 +28,17 @@ class TooDeepError(ValueError):
 
 
 def json_lines(source: str, *, records: bool) -> tuple[str, tuple[int, ...]]:
-    """Return valid JSON as indented lines ``key: value``, and the line of ``source`` of each where these differ.
+    """Return valid JSON as indented lines ``key: value``, and each line's number in ``source``, () if all are the same.
 
-    Elements of arrays begin with ``- ``. Each line of ``source`` becomes one line, which is blank where it only has
-    brackets; one of more than ``LONG_LINE_CHARS`` characters becomes several. Escapes in strings are decoded.
+    Elements of arrays begin with ``- ``. Each line of ``source`` becomes one line, blank if it has only brackets; a
+    line of more than ``LONG_LINE_CHARS`` characters becomes several. Escapes in strings are decoded.
 
     Args:
         source: JSON, or one value on each line.
-        records: each line is a value of its own, which begins with ``- ``.
+        records: each line is a separate value, which begins with ``- ``.
 
     Raises:
-        TooDeepError: it nests deeper than ``MAX_DEPTH``.
+        TooDeepError: the values nest deeper than ``MAX_DEPTH``.
     """
     writer = _Writer("[" if records else "")
     numbers: list[int] = []
@@ -51,7 +51,7 @@ def json_lines(source: str, *, records: bool) -> tuple[str, tuple[int, ...]]:
 
 
 class _Writer:
-    """Writes tokens as lines. ``_open`` are the brackets around the next token."""
+    """Writes tokens as lines. ``_open``: the brackets open at the current position."""
 
     def __init__(self, outer: str) -> None:
         self.lines: list[str] = []
@@ -152,7 +152,7 @@ class _Writer:
         self._parts.append(text)
 
     def _begin(self) -> None:
-        """Begin a line, or an element that is the first of an element: ``- - 1``."""
+        """Begin a line, or an element that is the first element of another: ``- - 1``."""
         dash = "- " if self._open[-1:] == ["["] else ""
         self._parts.append(dash if self._parts else self._indent() + dash)
 
@@ -166,7 +166,7 @@ class _Writer:
 
 
 def _partners(tokens: list[tuple[str, int]]) -> dict[int, int]:
-    """Return which token closes each bracket that is closed on the same line."""
+    """Return index of opening bracket → index of its closing bracket on the same line."""
     opened: list[int] = []
     found: dict[int, int] = {}
     for at, (token, _) in enumerate(tokens):

@@ -1,4 +1,4 @@
-"""Tables that hold other tables: those that only lay out a page become blocks, others have the inner ones in a cell."""
+"""Nested HTML tables: layout tables become blocks; other tables get inner tables written into their cells."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 
 _TAG: Final = re.compile(r"<(/?)(table|thead|tbody|tfoot|tr|td|th|caption)\b([^<>]*)>", re.IGNORECASE)
 _MOST_IN_LINE: Final = 4000
-"""Characters of a table in a cell, tags included, that are written in a line."""
+"""Maximum characters, including tags, of an inner table that is written on one line."""
 
 
 def without_layout(page: str) -> str:
-    """Return HTML in which no table holds another one.
+    """Return HTML without nested tables.
 
-    Tables that hold others, or one cell only, are blocks. Where the first row of such a table is column names, its rows
-    stay, and a small table in one of its cells is written in a line: ``Part, Pieces; bolt, 4; nut, 5``.
+    Tables that contain others, or only one cell, become blocks. If the first row of such a table has column names, its
+    rows stay, and a small inner table is written on one line: ``Part, Pieces; bolt, 4; nut, 5``.
     """
     if "<table" not in page.lower():
         return page
@@ -23,7 +23,7 @@ def without_layout(page: str) -> str:
     laid, holding = _layout(tags)
     parts: list[str] = []
     position = 0
-    own, last = frozenset[int](), -1  # the tags of the table with rows that a tag is in, and the last of them
+    own, last = frozenset[int](), -1  # tags of the enclosing table that keeps its rows, and the last of them
     line = _Line()
     for at, tag in enumerate(tags):
         if at in holding and at > last:
@@ -45,13 +45,13 @@ def without_layout(page: str) -> str:
 
 
 class _Line:
-    """Writes the tags of tables as what parts rows and cells in a line."""
+    """Replaces the tags of an inner table by separators of rows and cells."""
 
     def __init__(self) -> None:
         self._rows = self._cells = False
 
     def instead(self, tag: re.Match[str]) -> str:
-        """Return what stands for ``tag``."""
+        """Return the replacement of ``tag``."""
         name, begins = tag[2].lower(), not tag[1]
         if name == "table" and begins:
             self._rows = self._cells = False
@@ -66,7 +66,7 @@ class _Line:
 
 @dataclass(slots=True)
 class _Table:
-    """A table: its own tags, how many cells and tables it holds, the length of the largest, what its first row has."""
+    """A table: indices of its own tags, numbers of cells and inner tables, the largest one, tags of its first row."""
 
     tags: list[int]
     cells: int = 0
@@ -76,7 +76,7 @@ class _Table:
     first: list[str] = field(default_factory=list)
 
     def add(self, at: int, tag: re.Match[str]) -> None:
-        """Count one of its own tags."""
+        """Count one of the table's own tags."""
         self.tags.append(at)
         if tag[1]:
             return
@@ -89,12 +89,12 @@ class _Table:
 
     @property
     def has_names(self) -> bool:
-        """Whether its first row is column names, and others follow."""
+        """Whether the first row has column names, and other rows follow."""
         return self.rows > 1 and len(self.first) > 1 and all(name == "th" for name in self.first)
 
 
 def _layout(tags: list[re.Match[str]]) -> tuple[set[int], dict[int, list[int]]]:
-    """Return which tags belong to tables that lay out, and the tags of those that hold others in rows with names."""
+    """Return the tags of layout tables, and outer tables with column names → the tags of their inner tables."""
     laid: set[int] = set()
     holding: dict[int, list[int]] = {}
     opened: list[_Table] = []

@@ -1,4 +1,4 @@
-"""How much one document may cost."""
+"""The limits for reading one document."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pinakes.core.errors import TooLarge
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Largest text of one document in characters, and longest time for one conversion in seconds.
+    """The limits for one document: text length in characters, conversion time in seconds.
 
-    ``passwords`` are tried on encrypted files, one after the other; ``ocr``: pages that are only pictures are read.
+    ``passwords`` are tried in order on encrypted files; ``ocr``: recognise text on pages that are only pictures.
     """
 
     max_chars: int
@@ -21,7 +21,7 @@ class Limits:
     ocr: bool = False
 
     def check(self, text: str) -> str:
-        """Return ``text``.
+        """Return ``text`` if it is within the limit.
 
         Raises:
             TooLarge: it has more than ``max_chars`` characters.
@@ -30,7 +30,7 @@ class Limits:
         return text
 
     def check_size(self, chars: int) -> None:
-        """Raise ``TooLarge`` when ``chars`` characters are more than allowed."""
+        """Raise ``TooLarge`` if ``chars`` exceeds ``max_chars``."""
         if chars > self.max_chars:
             raise TooLarge(
                 f"The text has more than the {self.max_chars:,} characters allowed.",
@@ -39,5 +39,5 @@ class Limits:
 
 
 def passwords_in(variable: str) -> tuple[str, ...]:
-    """Return the passwords in an environment variable, one a line; none where it is not set."""
+    """Return the passwords in an environment variable, one per line; () if it is not set."""
     return tuple(filter(None, os.environ.get(variable, "").splitlines())) if variable else ()

@@ -1,4 +1,4 @@
-"""E-mail as it is sent (RFC 5322, MIME): who wrote what to whom and when, the text, the names of what is attached."""
+"""E-mail messages (RFC 5322, MIME): sender, recipients, subject and date, the text, the names of attachments."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _FORM: Final = re.compile(
     rb"^content-(?:type|disposition|transfer-encoding|id|description|language|location):(?:[^\n]|\n[ \t])*",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A header on the form of a part, which the library parses at once."""
+"""A header on the form of a part, which the library parses on access."""
 _PIECES: Final = re.compile(r"(?:.{1,2000}(?:\s|\Z)|.{1,2000})", re.DOTALL)
-"""Parts of a long header, which end where a word does."""
+"""Pieces of a long header, split at white space if possible."""
 _MOST_NAMES: Final = 100
 
 
 class Mail:
-    """Reads EML. Of a text that there is in several forms the plain one is read; attachments are named."""
+    """Reads EML. If a text has several forms, the plain one is read; attachments are only named."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -45,8 +45,8 @@ class Mail:
         """Read ``data``; the title is the subject.
 
         Raises:
-            Empty: there is nothing in it.
-            Unreadable: it is no message.
+            Empty: the file is empty.
+            Unreadable: it is not a message.
         """
         if not data.strip(b"\0 \t\r\n"):
             raise Empty("The file is empty.")
@@ -72,7 +72,7 @@ class Mail:
         return Document(text=text, title=title, kind="markdown", metadata=metadata, notes=tuple(self._notes))
 
     def _texts(self, part: Message, depth: int = 0) -> Iterator[str]:
-        """Yield the texts that a message shows, also those of messages that were passed on within it."""
+        """Yield the visible texts of a message, including forwarded messages."""
         kind = part.get_content_type()
         if depth > _MOST_NESTED or (_attached(part) and kind != "message/rfc822"):
             return
@@ -95,7 +95,7 @@ class Mail:
             yield to_markdown(main_part(self._decoded(part)), self._limits).strip("\n")
 
     def _decoded(self, part: Message) -> str:
-        """Return the text of a part, by the encoding that it names or, where that cannot be, one that fits."""
+        """Return the text of a part in its declared encoding, or a guessed one if that is impossible."""
         payload = part.get_payload(decode=True)
         try:
             data, notes = to_utf8(payload if isinstance(payload, bytes) else b"", part.get_content_charset())
@@ -107,7 +107,7 @@ class Mail:
 
 
 def _head(message: Message) -> str:
-    """Return the lines above a text: subject, people, date, and what is attached."""
+    """Return the header lines above the text: subject, people, date, attachments."""
     lines = [(name, _header(message, name)) for name in _SHOWN]
     names = [name for part in message.walk() if (name := _attached(part)) and not _is_shown(part)]
     lines.append(("Attachments", ", ".join(names[:_MOST_NAMES])))
@@ -115,15 +115,15 @@ def _head(message: Message) -> str:
 
 
 def _is_shown(part: Message) -> bool:
-    """Say whether a part is a picture that stands in the text."""
+    """Return whether a part is an inline picture."""
     return part.get_content_maintype() == "image" and part["Content-ID"] is not None
 
 
 def _attached(part: Message) -> str:
-    """Return the name of an attachment, "" where a part is none."""
+    """Return the name of an attachment, "" if the part is none."""
     try:
         name, disposition = part.get_filename(), part.get_content_disposition()
-    except Exception:  # noqa: BLE001 - what the library raises at malformed headers is of no one kind
+    except Exception:  # noqa: BLE001 - the library raises various errors for malformed headers
         return ""
     return scrub(" ".join((name or "unnamed").split())) if name or disposition == "attachment" else ""
 
@@ -131,13 +131,13 @@ def _attached(part: Message) -> str:
 def _header(message: Message, name: str) -> str:
     try:
         value = _as_written(message, name) if _is_long(message, name) else str(message[name] or "")
-    except Exception:  # noqa: BLE001 - as above; then it is read as it was written
+    except Exception:  # noqa: BLE001 - as above; use the raw value
         value = _as_written(message, name)
     return scrub(" ".join(value.split()))
 
 
 def _is_long(message: Message, name: str) -> bool:
-    """Say whether a header is so long that the library, whose time grows with the square of it, must not parse it."""
+    """Return whether a header is too long for the library, whose time is quadratic in its length."""
     return any(len(str(value)) > _MOST_PARSED for key, value in message.raw_items() if key.lower() == name.lower())
 
 
@@ -159,7 +159,7 @@ def _addresses(message: Message, name: str) -> list[str]:
 
 
 def _shortened(header: re.Match[bytes]) -> bytes:
-    """Return a header that is short enough to be parsed in good time."""
+    """Return a header cut to a length that can be parsed fast."""
     return header[0] if len(header[0]) <= _MOST_FORM else header[0][:_MOST_FORM]
 
 

@@ -1,4 +1,4 @@
-"""Markdown: the text as it is, front matter as metadata."""
+"""Markdown: the unchanged text, with front matter as metadata."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pinakes.parsing.titles import markdown_title
 
 
 class Markdown:
-    """Reads Markdown. Line numbers stay those of the file: front matter gives way to empty lines."""
+    """Reads Markdown. Line numbers are those of the file: front matter is replaced by blank lines."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
-        """Read ``data``; the title is the front matter's, else the first level-1 heading.
+        """Read ``data``; the title is that of the front matter, else the first level-1 heading.
 
-        Front matter that cannot be parsed stays in the text; ``front_matter_error`` in the metadata says why.
+        Front matter that cannot be parsed stays in the text, with a note.
         """
         text, metadata, title, notes = split_front_matter(self._limits.check(decode(data)))
         if text.isspace():

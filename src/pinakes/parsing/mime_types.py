@@ -1,4 +1,4 @@
-"""Which files kreuzberg can convert. Apart from the reader of them, which takes long to load."""
+"""MIME types of the files that kreuzberg converts; separate from their reader, which takes long to import."""
 
 from __future__ import annotations
 
@@ -29,4 +29,4 @@ MIME_TYPES: Final = {
     ".org": "text/x-org",
     ".opml": "application/xml+opml",
 }
-"""Extension → the MIME type kreuzberg knows the format by."""
+"""Extension → MIME type for kreuzberg."""

@@ -1,4 +1,4 @@
-"""Jupyter notebooks: Markdown cells as they are, code cells as fenced code with their printed output."""
+"""Jupyter notebooks: Markdown cells unchanged, code cells as fenced code with their text output."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Notebook:
         """Read ``data``; the title is the first level-1 heading.
 
         Raises:
-            Unreadable: it is not a notebook.
-            Empty: no cell holds anything.
+            Unreadable: the file is not a notebook.
+            Empty: no cell has text.
         """
         try:
             notebook = parse_json(decode(data))
@@ -37,7 +37,7 @@ class Notebook:
         language = _language(notebook)
         cells = _cells(notebook)
         printed = [_printed(cell) for cell in cells]
-        parts = [part for cell, said in zip(cells, printed, strict=True) if (part := _cell(cell, said, language))]
+        parts = [part for cell, output in zip(cells, printed, strict=True) if (part := _cell(cell, output, language))]
         if not parts:
             raise Empty("The notebook has no text in its cells.")
         text = self._limits.check(scrub("\n\n".join(parts) + "\n"))
@@ -62,7 +62,7 @@ def _cells(notebook: JSON) -> list[JSON]:
 
 
 def _pictures(cells: Sequence[JSON]) -> tuple[ReadingNote, ...]:
-    """Return a note where outputs and attachments hold pictures, which are not read."""
+    """Return a note if outputs or attachments contain pictures, which are not read."""
     count = 0
     for cell in cells:
         holders = [_table(one, "data") for one in _outputs(cell)]
@@ -91,20 +91,20 @@ def _cell(cell: JSON, printed: str, language: str) -> str:
 
 
 def _cuts(printed: Sequence[str]) -> tuple[ReadingNote, ...]:
-    """Return a note where outputs are longer than what is read of them."""
-    count = sum(len(said) > _MAX_OUTPUT_CHARS for said in printed)
+    """Return a note if outputs are longer than what is read of them."""
+    count = sum(len(output) > _MAX_OUTPUT_CHARS for output in printed)
     message = f"Of long outputs the first {_MAX_OUTPUT_CHARS:,} characters were read."
     return (ReadingNote("limit", message, count=count),) if count else ()
 
 
 def _printed(cell: JSON) -> str:
-    """Return what the outputs of a cell of code print."""
+    """Return the text output of a code cell."""
     outputs = map(_output, _outputs(cell)) if cell.get("cell_type") == "code" else ()
     return "\n".join(filter(None, outputs)).strip("\n")
 
 
 def _output(output: JSON) -> str:
-    """Return what an output prints, or the error that it is; pictures and HTML give nothing."""
+    """Return the text of an output, or of its error; pictures and HTML yield nothing."""
     if output.get("output_type") in ("error", "pyerr"):
         return ": ".join(filter(None, (_joined(output.get(name)) for name in ("ename", "evalue"))))
     data = _table(output, "data") or output

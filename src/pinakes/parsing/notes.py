@@ -1,4 +1,4 @@
-"""Notes and comments of a document: a number where each belongs, and sections at the end, which are Markdown."""
+"""Footnotes and comments of a document: numbered marks in the text, and Markdown sections at its end."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d))?")
 
 
 def comment(author: str, words: str, made: str = "") -> str:
-    """Return a comment with who made it and when (a moment in ISO 8601), where known: ``Ada (2024-05-06 07:08): …``."""
+    """Return a comment with its author and time (``made``, ISO 8601), if known: ``Ada (2024-05-06 07:08): …``."""
     moment = _TIME.match(made.strip())
     when = " ".join(filter(None, moment.groups())) if moment else ""
     who = "" if author.strip().lower() in _NOBODY else author.strip()
-    said = f"{who} ({when})" if who and when else who or when
-    return f"{said}: {words}" if said else words
+    origin = f"{who} ({when})" if who and when else who or when
+    return f"{origin}: {words}" if origin else words
 
 
 def sections(notes: Iterable[str], comments: Iterable[str]) -> str:
-    """Return the notes, in the order of their numbers, and the comments; "" where there are none."""
+    """Return the sections of notes, in order of their numbers, and of comments; "" if there are none."""
     return _section("Notes", [f"[^{number}] {note}" for number, note in enumerate(notes, 1)]) + _section(
         "Comments", list(comments)
     )

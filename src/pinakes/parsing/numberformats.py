@@ -1,7 +1,7 @@
-"""Numbers, dates and durations of workbooks as their cells show them: format codes of ECMA-376, part 1, 18.8.31.
+"""Formats numbers, dates and durations like workbook cells: format codes of ECMA-376, part 1, 18.8.31.
 
-Names of days and months, separators of thousands and decimals are those of English. Of the codes that look otherwise
-in each country (14 and 22, a date and a date with its time) dates come as ISO 8601 has them.
+Names of days and months and the separators are English. Codes whose format depends on the country (14 and 22, a date
+and a date with time) are written as ISO 8601 dates.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ BUILT_IN: Final = {
     50: "yyyy-mm-dd",
     57: "yyyy-mm-dd",
 }
-"""Number of a format that every program knows → its code."""
+"""Number of a built-in format → its code."""
 
 _CONTEXT: Final = Context(prec=400)
-"""Enough for the largest number that a cell can hold, and the smallest."""
+"""Precision that suffices for the largest and the smallest number of a cell."""
 
 _LONGEST_CODE: Final = 1000
 _MOST_PLACES: Final = 30
-"""Behind the point, as in the programs that write such codes."""
+"""Maximum decimal places, as in spreadsheet programs."""
 _TOKEN: Final = re.compile(
     r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|_(?P<blank>.)|\*(?P<fill>.)|\[(?P<bracket>[^\]]*)\]?'
     r"|(?P<general>general)|(?P<ampm>am/pm|a/p|上午/下午)|(?P<exponent>e[+-])|(?P<date>y+|m+|d+|h+|s+|e+|b+|g+)"
@@ -77,18 +77,18 @@ _MONTHS: Final = (
 _FIRST_DAY: Final = {False: datetime(1899, 12, 30), True: datetime(1904, 1, 1)}  # noqa: DTZ001 - cells have no zone
 _LAST_SERIAL: Final = 2_958_466
 _BEFORE_MARCH_1900: Final = 60
-"""Programs take 1900 for a leap year; days before its 29 February are one later than they would be."""
+"""Spreadsheet programs treat 1900 as a leap year; serial days before 29 February 1900 are off by one."""
 
 
 class Token(NamedTuple):
-    """A piece of a format code: what it is, and how it is written."""
+    """A token of a format code: its kind and its text."""
 
     kind: str
     text: str
 
 
 class FormatSection(NamedTuple):
-    """One of the formats in a code, for the numbers that its condition, such as ``(">=", 100.0)``, names."""
+    """A section of a format code, and its condition on the number, such as ``(">=", 100.0)``."""
 
     tokens: tuple[Token, ...]
     condition: tuple[str, float] | None
@@ -97,7 +97,7 @@ class FormatSection(NamedTuple):
 
 
 def displayed(value: float | str, code: str, *, since_1904: bool = False) -> str:
-    """Return ``value`` as a cell with the format ``code`` shows it."""
+    """Return ``value`` formatted by the format ``code``."""
     if code == "General":
         return value if isinstance(value, str) else general(value) if math.isfinite(value) else str(value)
     sections = _sections(code[:_LONGEST_CODE])
@@ -116,7 +116,7 @@ def displayed(value: float | str, code: str, *, since_1904: bool = False) -> str
 
 
 def general(value: float) -> str:
-    """Return a number as cells without a format show it, whole numbers with all their digits."""
+    """Return a number in the general format; whole numbers have all their digits."""
     if value == int(value) and abs(value) < 1e15:
         return str(int(value))
     return f"{value:.10g}" if 1e-4 <= abs(value) < 1e11 else f"{value:.6G}"
@@ -157,7 +157,7 @@ def _section(tokens: list[Token], condition: tuple[str, float] | None) -> Format
 
 
 def _with_minutes(tokens: Sequence[Token]) -> list[Token]:
-    """Return tokens of a date in which those that mean minutes, not months, say so."""
+    """Return the tokens of a date format, with those for minutes marked as such instead of months."""
     parts = [at for at, token in enumerate(tokens) if token.kind in ("date", "elapsed")]
     found = [Token(token.kind, token.text.lower()) if token.kind == "date" else token for token in tokens]
     for place, at in enumerate(parts):
@@ -170,7 +170,7 @@ def _with_minutes(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _chosen(sections: Sequence[FormatSection], value: float) -> tuple[FormatSection | None, float]:
-    """Return the section for a number, and the number as it is shown there: those for negative ones have their sign."""
+    """Return the section for a number, and the number to format: a section for negative numbers adds their sign."""
     numeric = [one for one in sections if one.kind != "text"] or list(sections)
     if not any(one.condition for one in numeric):
         if value < 0 and len(numeric) > 1:
@@ -205,7 +205,7 @@ def _number(tokens: Sequence[Token], value: float) -> str:
 
 
 def _fixed(tokens: Sequence[Token], amount: Decimal) -> str:
-    """Return a number in digits, with its sign."""
+    """Return a number in decimal digits, with its sign."""
     point = next((at for at, token in enumerate(tokens) if token.kind == "point"), len(tokens))
     last = max((at for at, token in enumerate(tokens[:point]) if token.kind == "digit"), default=-1)
     first = next((at for at, token in enumerate(tokens[:point]) if token.kind == "digit"), point)
@@ -224,7 +224,7 @@ def _fixed(tokens: Sequence[Token], amount: Decimal) -> str:
 
 
 def _whole(tokens: Sequence[Token], digits: str, grouped: bool) -> str:
-    """Return the digits before the point where their places are; the first place takes all that are left."""
+    """Return the integer digits in their placeholders; the first placeholder takes the remaining ones."""
     first = next((at for at, token in enumerate(tokens) if token.kind == "digit"), -1)
     shown: list[str] = [] if first >= 0 else [digits[::-1]]
     count = 0
@@ -242,7 +242,7 @@ def _whole(tokens: Sequence[Token], digits: str, grouped: bool) -> str:
 
 
 def _part(tokens: Sequence[Token], digits: str) -> str:
-    """Return the point and what is behind it; zeros that have no place of their own go."""
+    """Return the decimal point and the digits after it; zeros without a placeholder are dropped."""
     places = [at for at, token in enumerate(tokens) if token.kind == "digit"]
     needed = max((place for place, at in enumerate(places, 1) if tokens[at].text == "0"), default=0)
     kept = digits[:needed] + digits[needed:].rstrip("0")
@@ -294,7 +294,7 @@ def _fraction(tokens: Sequence[Token], amount: Decimal) -> str:
 
 
 def _denominator(tokens: Sequence[Token]) -> str:
-    """Return the places or digits behind the slash of a fraction."""
+    """Return the placeholders or digits after the slash of a fraction."""
     at = next(at for at, token in enumerate(tokens) if token.kind == "slash")
     return "".join(token.text for token in tokens[at + 1 :] if token.kind == "digit" or token.text.isdecimal())
 
@@ -328,14 +328,14 @@ def _date(tokens: Sequence[Token], value: float, since_1904: bool) -> str:
 
 
 def _second_places(tokens: Sequence[Token]) -> int:
-    """Return how many digits of a second are shown."""
+    """Return how many decimal places of seconds are shown."""
     point = next((at for at, token in enumerate(tokens) if token.kind == "point"), len(tokens))
     after = [token.kind for token in tokens[point + 1 : point + 4]]
     return [*after, "end"].index(next((kind for kind in after if kind != "digit"), "end"))
 
 
 def _date_part(token: Token, moment: datetime, half: bool) -> str:
-    """Return one part of a date: ``m`` is a month, ``minutes`` are told apart before."""
+    """Return one part of a date. ``m`` is a month; the token ``minutes`` was distinguished before."""
     if token.kind == "ampm":
         sign = "AM" if moment.hour < 12 else "PM"
         return sign if len(token.text) > 3 else sign[0]

@@ -1,4 +1,4 @@
-"""Reading pages that are only pictures, by RapidOCR. Needs the extra ``ocr``."""
+"""Text recognition on pages that are only pictures, by RapidOCR. Requires the extra ``ocr``."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pinakes.parsing.limits import Limits
 _DPI: Final = 150
 _POINTS_PER_INCH: Final = 72
 _MAX_SIDE: Final = 1760
-"""Of a page at this resolution, in pixels: A4 is as long. More needs more memory than a reading process has."""
+"""Maximum size of a page picture in pixels, that of A4 at this resolution. More exceeds the memory of a worker."""
 
 _LINE_SHARE: Final = 0.5
-"""Words stand on one line where their middles are apart by less than so much of their height."""
+"""Words are on one line if the distance of their middles is less than this share of their height."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Recognised text, with its left and right edge, its middle and its height, in pixels from the top left."""
+    """Recognised text with its left and right edge, vertical middle and height, in pixels from the top left."""
 
     text: str
     left: float
@@ -36,17 +36,17 @@ class Word:
 
 
 def needed() -> str:
-    """Return what to do about a file of which no page has text."""
+    """Return what to do about a file without text on any page."""
     install = "" if find_spec("rapidocr") else f"{install_command('ocr')}, then "
     return f"It needs OCR: {install}set ingest.ocr to auto; or exclude it."
 
 
 def read_pages(data: bytes, pages: Sequence[int], limits: Limits) -> Mapping[int, str]:
-    """Return page, counted from 0 → its text, of those of ``pages`` on which any was recognised.
+    """Return page number, from 0 → text, for those of ``pages`` on which text was recognised.
 
     Raises:
-        NeedsOcr: the extra is missing.
-        Unreadable: it takes longer than ``limits`` allow.
+        NeedsOcr: the extra is not installed.
+        Unreadable: it takes longer than ``limits.timeout_s``.
     """
     if not pages:
         return {}
@@ -72,7 +72,7 @@ def read_pages(data: bytes, pages: Sequence[int], limits: Limits) -> Mapping[int
 
 
 def laid_out(words: Sequence[Word]) -> str:
-    """Return words as lines from top to bottom; columns that stand far apart are parted by more than a space."""
+    """Return words as lines from top to bottom; columns far apart are separated by more than one space."""
     lines: list[list[Word]] = []
     for word in sorted(words, key=lambda one: one.middle):
         last = lines[-1] if lines else []
@@ -87,8 +87,8 @@ def _recognised(recognise: Any, picture: Any) -> Any:
     """Return what the engine finds in a picture.
 
     Raises:
-        MemoryError: there is too little.
-        Unreadable: it fails.
+        MemoryError: there is not enough memory.
+        Unreadable: recognition fails.
     """
     try:
         return recognise(picture)
@@ -108,7 +108,7 @@ def _words(result: Any) -> list[Word]:
 
 @functools.cache
 def _engine(kind: Any) -> Any:
-    """Return what recognises text in a picture; the models come with the package."""
+    """Return the OCR engine; its models come with the package."""
     logger = logging.getLogger("RapidOCR")
     engine = kind(params={"Global.log_level": "error", "Global.max_side_len": _MAX_SIDE, "Rec.rec_batch_num": 1})
     logger.setLevel(logging.ERROR)

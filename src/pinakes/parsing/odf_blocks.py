@@ -1,4 +1,4 @@
-"""Blocks of OpenDocument files as they follow each other: paragraphs, numbered headings and lists, tables, boxes."""
+"""Blocks of OpenDocument files in order: paragraphs, numbered headings and lists, tables, text boxes."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ _TRUE: Final = "true"
 
 
 def comments_of(story: Story, element: Element) -> list[str]:
-    """Return the comments that stand directly in ``element``."""
-    return [said for one in element.iterfind("annotation") for said in story.comment(one)]
+    """Return the comments that are direct children of ``element``."""
+    return [text for one in element.iterfind("annotation") for text in story.comment(one)]
 
 
 class Flow:
-    """Reads paragraphs, lists and tables as they follow each other."""
+    """Reads paragraphs, lists and tables in order."""
 
     def __init__(self, story: Story) -> None:
         self._story = story
-        self._last: Counter | None = None  # of the list before
+        self._last: Counter | None = None  # of the previous list
 
     def blocks(self, container: Element, depth: int) -> Iterator[Block]:
-        """Yield the blocks of a container: a body, a section, a cell, a text box, a note."""
+        """Yield the blocks of a container: a body, section, cell, text box or note."""
         for one in container:
             yield from self.block(one, depth)
 
     def block(self, one: Element, depth: int) -> Iterator[Block]:
-        """Yield what one part of a container shows."""
+        """Yield the blocks of one child of a container."""
         tag = one.tag
         if tag in ("p", "h"):
             yield from self._paragraph(one, depth)
@@ -69,7 +69,7 @@ class Flow:
             yield block._replace(text=f"[hidden] {block.text}") if marked else block
 
     def _paragraph(self, paragraph: Element, depth: int, label: str | None = None, at: int = 0) -> Iterator[Block]:
-        """Yield a paragraph, and what stands beside it; ``label``: what the item begins with, None for no item."""
+        """Yield a paragraph, then its shapes; ``label``: the label of a list item, None if it is not in a list."""
         story = self._story
         is_head = paragraph.tag == "h" and paragraph.get("is-list-header") != _TRUE
         text = story.text(paragraph, marked=not is_head)
@@ -85,7 +85,7 @@ class Flow:
             yield from Flow(story).blocks(shape, depth + 1)
 
     def _numbered(self, heading: Element, level: int) -> str | None:
-        """Return the number of a heading that is in no list."""
+        """Return the number of a heading that is not in a list."""
         counter = self._counter(OUTLINE)
         start = heading.get("start-value")
         return counter.label(max(level - 1, 0), number(start) if start is not None else None) or None
@@ -94,10 +94,10 @@ class Flow:
         return self._story.lists.setdefault(name, Counter(self._story.styles, name))
 
     def _list(self, element: Element, depth: int) -> Iterator[Block]:
-        yield from self._items(element, depth, 0, self._begun(element, element.get("style-name", "")))
+        yield from self._items(element, depth, 0, self._counter_of(element, element.get("style-name", "")))
 
     def _items(self, element: Element, depth: int, level: int, counter: Counter) -> Iterator[Block]:
-        """Yield the items of a list, and of those in it, which count with ``counter`` unless they look otherwise."""
+        """Yield the items of a list and its sublists, which use ``counter`` unless they have another style."""
         if known := element.get("id"):
             self._story.lists[f"\0{known}"] = counter
         for item in element:
@@ -121,8 +121,8 @@ class Flow:
             counter.again(level)
         return counter
 
-    def _begun(self, element: Element, name: str) -> Counter:
-        """Return what a list counts with: a counter of its own, or that of the one that it goes on with."""
+    def _counter_of(self, element: Element, name: str) -> Counter:
+        """Return the counter of a list: a new one, or that of the list it continues."""
         before = self._story.lists.get(f"\0{element.get('continue-list', '')}")
         if element.get("continue-numbering") == _TRUE:
             before = before or self._last
@@ -173,7 +173,7 @@ def _block(text: str, level: int, label: str | None, at: int) -> Block:
 
 
 def _rows(table: Element, depth: int, head: bool = False) -> Iterator[tuple[Element, bool]]:
-    """Yield the rows of a table, and whether they are said to name the columns."""
+    """Yield the rows of a table, and whether each is a header row."""
     for one in table:
         if one.tag == "table-row":
             again = min(number(one.get("number-rows-repeated"), 1), _MOST_REPEATED)
@@ -184,7 +184,7 @@ def _rows(table: Element, depth: int, head: bool = False) -> Iterator[tuple[Elem
 
 
 def _cells(row: Element) -> Iterator[Element]:
-    """Yield the cells of a row without those that others cover."""
+    """Yield the cells of a row, without those covered by others."""
     for one in row:
         if one.tag == "table-cell":
             again = min(number(one.get("number-columns-repeated"), 1), _MOST_REPEATED)

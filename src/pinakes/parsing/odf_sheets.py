@@ -1,4 +1,4 @@
-"""Sheets of OpenDocument workbooks (ODS): their tables, charts, shapes and comments; values as the cells show them."""
+"""Sheets of OpenDocument workbooks (ODS): tables, charts, shapes and comments; values as displayed in the cells."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _DURATION: Final = re.compile(r"-?P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:
 _NUMBERS: Final = frozenset(("float", "percentage", "currency", "date", "time"))
 _WORDS: Final = frozenset(("p", "h", "list"))
 _MOST_REPEATED: Final = 1000
-"""Times that a row with words is read again: sheets are filled with a value to their end."""
+"""Maximum repetitions of a row with text: sheets may be filled with a value to their end."""
 _MOST_FILLED: Final = 10_000
-"""Places that one cell fills."""
+"""Maximum cells that one repeated cell fills."""
 _MOST_COLUMNS: Final = 16_384
 _UNSEEN: Final = ("collapse", "filter")
 
 
 @dataclass(slots=True)
 class _Open:
-    """A sheet while it is read."""
+    """A sheet while it is being read."""
 
     name: str
     hidden: bool
@@ -45,23 +45,23 @@ class _Open:
     unseen: bool = False
     columns: int = 0
     comments: list[str] = field(default_factory=list)
-    besides: list[str] = field(default_factory=list)
+    extras: list[str] = field(default_factory=list)
 
 
 def read_sheets(
     package: Package, part: str, common: Sequence[Element], shown: Callable[[str], Iterator[Block]], limits: Limits
 ) -> tuple[list[str], list[ReadingNote]]:
-    """Return the text of each sheet, and what there is to say of them.
+    """Return the text of each sheet, and notes.
 
-    ``common`` are the styles that are not in this part; ``shown`` gives what an object shows, by its address.
+    ``common``: styles from other parts of the file; ``shown``: address of an embedded object → its blocks.
 
     Raises:
-        TooLarge: the cells hold more than the limit.
+        TooLarge: the cells exceed the limit.
     """
     hidden: dict[str, int] = {}
     texts: list[str] = []
     for one in _sheets(package, part, common, shown, limits):
-        tables = [*tables_of(one.sheet), *one.besides]
+        tables = [*tables_of(one.sheet), *one.extras]
         for kind, count in (("row", len(one.sheet.hidden_rows)), ("column", len(one.sheet.hidden_columns))):
             if count:
                 hidden[kind] = hidden.get(kind, 0) + count
@@ -74,7 +74,7 @@ def read_sheets(
 def _sheets(
     package: Package, part: str, common: Sequence[Element], shown: Callable[[str], Iterator[Block]], limits: Limits
 ) -> Iterator[_Open]:
-    """Yield the sheets of a workbook one after the other."""
+    """Yield the sheets of a workbook in order."""
     at: _Open | None = None
     story = Story(Styles(*common), shown)
     names = LocalNames()
@@ -97,7 +97,7 @@ def _sheets(
         elif tag == "table-column":
             _columns(at, attributes)
         elif tag == "shapes":
-            at.besides += _blocks(story, with_plain_names(element), ())
+            at.extras += _blocks(story, with_plain_names(element), ())
         else:
             _cell(at, element, attributes, story, limits)
     if at:
@@ -105,7 +105,7 @@ def _sheets(
 
 
 def _columns(at: _Open, attributes: dict[str, str]) -> None:
-    """Note which columns are hidden."""
+    """Record which columns are hidden."""
     count = max(number(attributes.get("number-columns-repeated"), 1), 1)
     if attributes.get("visibility") in _UNSEEN:
         at.sheet.hidden_columns |= set(range(at.columns, min(at.columns + count, _MOST_COLUMNS)))
@@ -119,14 +119,14 @@ def _done(at: _Open) -> _Open:
 
 
 def _cell(at: _Open, cell: Element, attributes: dict[str, str], story: Story, limits: Limits) -> None:
-    """Add a cell to its sheet, as often as it is said to be there."""
+    """Add a cell to its sheet, with its repetitions."""
     again = max(number(attributes["number-columns-repeated"], 1), 1) if "number-columns-repeated" in attributes else 1
     column, at.column = at.column, at.column + again
     if not len(cell) and not attributes:
         return
     text = _text(cell, attributes, story)
     if len(cell) and not (len(cell) == 1 and cell[0].tag == "p"):
-        _beside(at, cell, story, f"{letters_of(column)}{at.row + 1}")
+        _collect_extras(at, cell, story, f"{letters_of(column)}{at.row + 1}")
     if cell.tag != "table-cell" or column >= _MOST_COLUMNS:
         text = ""
     if not text:
@@ -140,7 +140,7 @@ def _cell(at: _Open, cell: Element, attributes: dict[str, str], story: Story, li
 
 
 def _fill(at: _Open, column: int, again: int, text: str, *, is_number: bool) -> None:
-    """Put the text of a cell into all places where it is said to stand."""
+    """Put the text of a cell into all positions that it fills."""
     sheet = at.sheet
     down = min(at.again, _MOST_REPEATED)
     last = min(column + min(again, max(_MOST_FILLED // down, 1)), _MOST_COLUMNS)
@@ -157,7 +157,7 @@ def _fill(at: _Open, column: int, again: int, text: str, *, is_number: bool) -> 
 
 
 def _text(cell: Element, attributes: dict[str, str], story: Story) -> str:
-    """Return what a cell shows; the value behind it where the file has no more."""
+    """Return the displayed text of a cell; its value if there is no text."""
     if len(cell) == 1 and not len(cell[0]) and cell[0].tag == "p":  # most cells
         if text := line(cell[0].text or ""):
             return text
@@ -177,10 +177,10 @@ def _text(cell: Element, attributes: dict[str, str], story: Story) -> str:
     return value
 
 
-def _beside(at: _Open, cell: Element, story: Story, place: str) -> None:
-    """Keep the comments of a cell, and what is drawn in it."""
-    at.comments += [f"{place}: {said}" for said in comments_of(story, cell)]
-    at.besides += _blocks(story, cell, (*_WORDS, "annotation"))
+def _collect_extras(at: _Open, cell: Element, story: Story, place: str) -> None:
+    """Collect the comments of a cell, and the shapes in it."""
+    at.comments += [f"{place}: {comment}" for comment in comments_of(story, cell)]
+    at.extras += _blocks(story, cell, (*_WORDS, "annotation"))
 
 
 def _blocks(story: Story, element: Element, left_out: Collection[str]) -> list[str]:

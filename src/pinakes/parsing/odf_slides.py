@@ -1,4 +1,4 @@
-"""Slides of OpenDocument presentations (ODP), as they are shown, with tables, charts, notes and comments."""
+"""Slides of OpenDocument presentations (ODP) in order, with tables, charts, notes and comments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MARGINS: Final = ("page-number", "date-time", "header", "footer")
 
 
 def read_slides(body: Element, story: Story) -> tuple[list[str], list[ReadingNote]]:
-    """Return the text of each slide, and what there is to say of them."""
+    """Return the text of each slide, and notes."""
     hidden = 0
     texts = []
     for page in body.iterfind("page"):
@@ -40,20 +40,20 @@ def _slide(page: Element, story: Story, *, is_hidden: bool) -> str:
             titles.append(line(" ".join(block.text.lstrip("# ").removeprefix("- ") for block in inner)))
         else:
             shown += inner
-    besides = [*_notes(page, story)]
+    extras = [*_notes(page, story)]
     if comments := comments_of(story, page):
-        besides.append("\n".join(["### Comments\n", *(f"- {one}" for one in comments)]))
-    return slide_text(" ".join(filter(None, titles)), [blocks.joined(shown), *besides], is_hidden=is_hidden)
+        extras.append("\n".join(["### Comments\n", *(f"- {one}" for one in comments)]))
+    return slide_text(" ".join(filter(None, titles)), [blocks.joined(shown), *extras], is_hidden=is_hidden)
 
 
 def _notes(page: Element, story: Story) -> Iterator[str]:
-    """Yield what is said to a slide."""
+    """Yield the speaker notes of a slide."""
     for notes in page.iterfind("notes"):
-        said: list[Block] = []
+        found: list[Block] = []
         for one in notes:
             if one.get("class") not in _MARGINS and one.tag not in ("page-thumbnail", "forms"):
-                said += Flow(story).blocks(_alone(one), 0)
-        if text := blocks.joined(said):
+                found += Flow(story).blocks(_alone(one), 0)
+        if text := blocks.joined(found):
             yield f"### Notes\n\n{text}"
 
 

@@ -1,4 +1,4 @@
-"""Styles of OpenDocument files: what is hidden or raised, how lists and headings count."""
+"""Styles of OpenDocument files: hidden and raised text, numbering of lists and headings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pinakes.parsing.scripts import Script
 from pinakes.parsing.word_styles import PLAIN, Look, counted_as
 
 _DEEPEST: Final = 20
-"""Styles based on each other."""
+"""Maximum depth of style inheritance."""
 _LEVELS: Final = 10
 _KINDS: Final = {
     "1": "decimal",
@@ -24,23 +24,23 @@ _KINDS: Final = {
 _NONE: Final = ("", "none", "normal", "0%", "0% 100%")
 _LIST_STYLES: Final = ("list-style", "outline-style")
 OUTLINE: Final = "\0outline"
-"""Name of the list that headings count in."""
+"""The name under which headings are numbered like a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What a style says, of its own or by those that it is based on."""
+    """The properties of a style, its own and inherited ones."""
 
     look: Look = PLAIN
     list_name: str = ""
     level: int | None = None
     hidden: bool = False
-    """Of a table, a section or a page."""
+    """Whether a table, section or page is hidden."""
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How a level of a list counts: ``kind`` as Word names it, "bullet" too; ``levels`` that its numbers show."""
+    """How a list level is numbered: ``kind`` as in Word, or "bullet"; ``levels``: how many levels its numbers show."""
 
     kind: str = "bullet"
     before: str = ""
@@ -50,7 +50,7 @@ class Level:
 
 
 class Styles:
-    """Styles by family and name, and lists by name, of the given parts of a file; later ones go before earlier ones."""
+    """Styles by family and name, and lists by name, from several parts of a file; later parts take precedence."""
 
     def __init__(self, *parts: Element) -> None:
         self._own: dict[tuple[str, str], Element] = {}
@@ -64,7 +64,7 @@ class Styles:
                 self._lists[name] = dict(_levels(one))
 
     def of(self, family: str, name: str) -> Style:
-        """Return the style of a family ("paragraph", "text", "table" …), an empty one where there is none."""
+        """Return the style of a family ("paragraph", "text", "table" …); an empty one if there is none."""
         key = family, name
         if key not in self._found:
             chain: list[Element] = []
@@ -79,19 +79,19 @@ class Styles:
         return self._found[key]
 
     def level(self, list_name: str, level: int) -> Level:
-        """Return how a level of a list counts; a list that nobody describes has bullets."""
+        """Return the numbering of a list level; an unknown list has bullets."""
         return self._lists.get(list_name, {}).get(level, Level("none" if list_name == OUTLINE else "bullet"))
 
 
 def _over(style: Element, below: Style) -> Style:
-    """Return what a style says, and ``below`` where it says nothing."""
+    """Return the properties of a style, with those of ``below`` as defaults."""
     look, hidden = below.look, below.hidden
     for one in style:
         if one.tag == "text-properties":
             look = _look(one).over(look)
         elif one.tag.endswith("-properties"):
-            said = (one.get("display"), one.get("visibility"))  # of a table, of a slide
-            hidden = said[0] in ("false", "none") or said[1] == "hidden" if any(said) else hidden
+            visibility = (one.get("display"), one.get("visibility"))  # for tables, for slides
+            hidden = visibility[0] in ("false", "none") or visibility[1] == "hidden" if any(visibility) else hidden
     level = style.get("default-outline-level")
     return Style(
         look,
@@ -114,7 +114,7 @@ def _look(properties: Element) -> Look:
 
 
 def _script(position: str) -> Script:
-    """Return what a position such as ``super 58%`` or ``-33% 58%`` is."""
+    """Return the script of a position such as ``super 58%`` or ``-33% 58%``."""
     first = position.split(" ")[0]
     if position in _NONE or first in _NONE:
         return ""
@@ -136,7 +136,7 @@ def _levels(style: Element) -> Iterator[tuple[int, Level]]:
 
 
 class Counter:
-    """Counts the items of one list as they come."""
+    """Numbers the items of one list in order."""
 
     def __init__(self, styles: Styles, name: str) -> None:
         self._styles = styles
@@ -144,7 +144,7 @@ class Counter:
         self._counts: list[int | None] = [None] * _LEVELS
 
     def label(self, level: int, start: int | None = None) -> str:
-        """Return what stands before the next item, "-" for a bullet, "" for nothing; ``start``: its number, if said."""
+        """Return the label of the next item, "-" for a bullet, "" for none; ``start``: its number, if given."""
         level = min(level, _LEVELS - 1)
         own = self._styles.level(self.name, level)
         count = self._counts[level]
@@ -159,7 +159,7 @@ class Counter:
         return f"{own.before}{'.'.join(filter(None, numbers))}{own.after}".strip()
 
     def again(self, level: int) -> None:
-        """Begin to count a level anew."""
+        """Restart the numbering of a level."""
         self._counts[min(level, _LEVELS - 1) :] = [None] * (_LEVELS - min(level, _LEVELS - 1))
 
     def _number(self, level: int) -> str:

@@ -1,4 +1,4 @@
-"""Paragraphs of OpenDocument files: spans, links, notes, comments, fields of forms, what is raised or hidden."""
+"""Paragraphs of OpenDocument files: spans, links, notes, comments, form fields, raised and hidden text."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _TRUE: Final = "true"
 
 @dataclass(slots=True)
 class Story:
-    """A text that flows by itself, while it is read.
+    """An independent text (body, header, note) while it is being read.
 
-    ``shown`` gives the blocks of an object that a frame holds (charts, equations), by its address; ``controls`` what
-    fields of forms show, by their names.
+    ``shown``: address of an embedded object (chart, equation) → its blocks; ``controls``: name of a form field → its
+    displayed value.
     """
 
     styles: Styles
@@ -48,12 +48,12 @@ class Story:
     beside: list[Element] = field(default_factory=list)
     hidden: int = 0
     pages: bool = True
-    """Whether the numbers of pages, as fields, are text."""
+    """Whether page number fields are part of the text."""
     had_pages: bool = False
     lists: dict[str, Counter] = field(default_factory=dict)
 
     def text(self, paragraph: Element, *, marked: bool = True) -> str:
-        """Return the words of a paragraph or heading."""
+        """Return the text of a paragraph or heading."""
         style = self.styles.of("paragraph", paragraph.get("style-name", ""))
         look = Look(hidden=style.look.hidden) if style.look.hidden else PLAIN
         concealed = any(one.get("is-hidden") == _TRUE for one in paragraph.iterfind("hidden-paragraph"))
@@ -93,7 +93,7 @@ class Story:
             self._inline(one, pieces, own.over(look), href if ":" in href else link, depth + 1)
 
     def _shape(self, shape: Element, pieces: list[Piece], link: str) -> None:
-        """Keep a shape for below; fields and the words that stand for a picture are part of the text."""
+        """Collect a shape to follow the paragraph; form fields and descriptions of pictures become text."""
         if shape.tag == "control":
             pieces.append(Piece(f" {self.controls.get(shape.get('control', ''), '')} ", PLAIN))
             return
@@ -104,21 +104,21 @@ class Story:
     def _note(self, note: Element, pieces: list[Piece]) -> None:
         body = note.find("note-body")
         words = (self.text(one) for one in body.iter() if one.tag in ("p", "h")) if body is not None else ()
-        if said := " ".join(" ".join(words).split()):
-            self.cited.append(said)
+        if text := " ".join(" ".join(words).split()):
+            self.cited.append(text)
             pieces.append(Piece(f"[^{len(self.cited)}]", PLAIN))
 
     def comment(self, annotation: Element) -> Iterator[str]:
-        """Yield a comment with who made it and when, if it says something."""
+        """Yield a comment with author and date, if it has text."""
         author, made = (annotation.findtext(name, "") for name in ("creator", "date"))
-        said = " ".join(" ".join(self.text(one, marked=False) for one in annotation.iter("p")).split())
-        if said:
+        text = " ".join(" ".join(self.text(one, marked=False) for one in annotation.iter("p")).split())
+        if text:
             done = " (resolved)" if annotation.get("resolved") == _TRUE else ""
-            yield comment(line(author), said, made) + done
+            yield comment(line(author), text, made) + done
 
 
 def described(shape: Element) -> str:
-    """Return the words that stand for a picture, "" where it is none or has none."""
+    """Return the alternative text of a picture; "" for other shapes, or if it has none."""
     if shape.find("image") is None:
         return ""
     words = (line("".join(one.itertext())) for one in shape if one.tag in ("title", "desc"))
@@ -133,7 +133,7 @@ def _ruby(ruby: Element, look: Look, link: str) -> Piece:
 
 
 def _conditional(text: Element, look: Look, link: str) -> Piece:
-    """Return text that may be hidden: then the file has it as a value."""
+    """Return conditional text; if hidden, its value is in an attribute."""
     if text.get("is-hidden") == _TRUE:
         return Piece(text.get("string-value", ""), Look(hidden=True))
     return Piece(text.text or "", look, link)

@@ -1,4 +1,4 @@
-"""Office, OpenDocument, RTF, Outlook messages and the rest, through kreuzberg, as Markdown."""
+"""Office, OpenDocument, RTF, Outlook messages and other formats as Markdown, mostly through kreuzberg."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _RTF: Final = ".rtf"
 _XLS: Final = ".xls"
 _NEW_LINE: Final = "\n"
 _MAIL: Final = ".msg"
-"""As plain text: in its Markdown the lines of a message become one."""
+"""Converted to plain text, since the Markdown of a message joins its lines."""
 
 _SLIDES: Final = frozenset((".pptx", ".pptm", ".ppsx", ".ppt", ".odp"))
 _OPEN_XML: Final = frozenset((*_WORD, ".pptx", ".pptm", ".ppsx", ".xlsx", ".xlsm"))
 _OPEN_DOCUMENT: Final = frozenset((".odt", ".ods", ".odp"))
-"""These are read here, part by part; kreuzberg converts the others."""
+"""Read by our own code; kreuzberg converts the other formats."""
 _TEXTUAL: Final = frozenset((".fb2", ".org", ".opml"))
 
 Form: TypeAlias = Literal["markdown", "marked", "plain"]
@@ -49,23 +49,23 @@ _PAGE_MARK: Final = "\ue0f0{page_num}\ue0f1"
 _PAGE: Final = re.compile(r"\s*\ue0f0(\d+)\ue0f1\s*")
 _NO_DATE: Final = re.compile(r"\b1899-12-3[01] (?=\d\d:\d\d:\d\d \|)")
 _MIDNIGHT: Final = re.compile(r"\b(\d{4}-\d\d-\d\d) 00:00:00(?= \|)")
-"""A cell that holds a time only, or a date only, is told as both."""
+"""Placeholders that kreuzberg adds to cells with only a time, or only a date."""
 _TITLE_CHARS: Final = 5000
-"""A heading further down names a part of the document, not the document."""
+"""Characters in which a heading counts as the document's title; later ones are titles of sections."""
 _NOBODY: Final = frozenset(("anonymous", "(anonymous)", "(unspecified)", "unknown"))
 
 
 class Office:
-    """Reads what kreuzberg converts. Pictures are not read (no OCR)."""
+    """Reads the formats that kreuzberg converts. Pictures are not read (no OCR)."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:
-        """Read ``data`` in the format that the extension of ``path`` names.
+        """Read ``data`` in the format of the extension of ``path``.
 
         Raises:
-            Empty: there is nothing in it.
+            Empty: the file has no text.
             TooLarge: it would unpack to too much.
             Unreadable: it is encrypted, damaged, has no text, or takes too long.
         """
@@ -84,7 +84,7 @@ class Office:
         return self._converted(data, extension)
 
     def _packaged(self, data: bytes, extension: str) -> Document:
-        """Read a file of Office Open XML or OpenDocument."""
+        """Read an Office Open XML or OpenDocument file."""
         if not data.startswith(ZIP):
             raise Unreadable(
                 "File is damaged or not what its name says: it is no ZIP container.",
@@ -115,7 +115,7 @@ class Office:
         return tidy(convert(data, MIME_TYPES[".docx"], self._limits).content)
 
     def _converted(self, data: bytes, extension: str) -> Document:
-        """Read a file that kreuzberg converts."""
+        """Read a file through kreuzberg."""
         if extension == _RTF:
             rtf = read_rtf(data)
             return self._document(rtf.text, metadata_of(rtf.metadata), extension, (), tuple(rtf.notes))
@@ -132,12 +132,12 @@ class Office:
         return self._document(text, metadata_of(result.metadata), extension, pages)
 
     def _old_workbook(self, data: bytes) -> tuple[list[str], list[ReadingNote]] | None:
-        """Return sheets and notes of an XLS, None where only a conversion, which takes more damage, may help."""
+        """Return sheets and notes of an XLS; None if only a conversion, which tolerates more damage, may read it."""
         try:
             return read_old_workbook(data, self._limits)
         except Unreadable:
             raise
-        except Exception:  # noqa: BLE001 - the library raises whatever damage brings up
+        except Exception:  # noqa: BLE001 - the library may raise anything on damaged files
             return None
 
     def _document(
@@ -163,10 +163,10 @@ class Office:
 
 
 def convert(data: bytes, mime_type: str, limits: Limits, form: Form = "markdown") -> Any:
-    """Return kreuzberg's result for ``data``: Markdown, with ``marked`` slides, or plain text.
+    """Return kreuzberg's result for ``data`` in the ``form``: Markdown, with ``marked`` slides, or plain text.
 
     Raises:
-        Unreadable: whatever went wrong, in words.
+        Unreadable: the conversion failed; the message gives the reason.
     """
     import kreuzberg
 
@@ -180,7 +180,7 @@ def convert(data: bytes, mime_type: str, limits: Limits, form: Form = "markdown"
 
 
 def translate(error: BaseException, mime_type: str, limits: Limits) -> Unreadable:
-    """Return what kreuzberg's ``error`` means, in our words."""
+    """Return kreuzberg's ``error`` as one of ours."""
     what = "PDF" if mime_type == MIME_TYPES[".pdf"] else "File"
     message = " ".join(str(error).split())
     if "password" in message.lower() or "encrypted" in message.lower():
@@ -193,7 +193,7 @@ def translate(error: BaseException, mime_type: str, limits: Limits) -> Unreadabl
     name, _, rest = message.partition(": ")
     reason = rest if name == type(error).__name__ and rest else message
     half = reason[: (len(reason) - 2) // 2]
-    if half and reason == f"{half}: {half}":  # kreuzberg says some reasons twice
+    if half and reason == f"{half}: {half}":  # kreuzberg repeats some reasons
         reason = half
     if "security" in reason.lower() or "bomb" in reason.lower():
         return TooLarge(f"{what} exceeds a safety limit: {cut(reason)}.", hint="Exclude the file.")
@@ -221,7 +221,7 @@ def _config(timeout_s: int, passwords: tuple[str, ...], form: Form) -> Any:
 
 
 def _paged(text: str, extension: str, metadata: Any) -> tuple[str, tuple[int, ...]]:
-    """Return ``text`` without marks, and the offsets at which its slides or sheets begin."""
+    """Return ``text`` without page marks, and the offsets at which its slides or sheets begin."""
     if extension in _SLIDES:
         parts = _PAGE.split(text.lstrip("\n"))
         found = {int(number): slide for number, slide in zip(parts[1::2], parts[2::2], strict=True)}
@@ -234,7 +234,7 @@ def _paged(text: str, extension: str, metadata: Any) -> tuple[str, tuple[int, ..
 
 
 def _parted(text: str, names: Sequence[str]) -> list[str]:
-    """Return the text of each sheet, of which all have sections called by their ``names`` but those without cells."""
+    """Return the text of each sheet, found by section headings with the ``names``; sheets without cells have none."""
     lines, parts = f"\n{text}", dict[int, str]()
     last, begun = 0, 0
     for number, name in enumerate(names):
@@ -247,7 +247,7 @@ def _parted(text: str, names: Sequence[str]) -> list[str]:
 
 
 def joined(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:
-    """Return the text of all pages, and the offset at which each begins; an empty one begins where the next does."""
+    """Return the joined text of all pages, and the offset of each; an empty page has the offset of the next one."""
     parts: list[str] = []
     begins: list[int] = []
     size = 0
@@ -261,7 +261,7 @@ def joined(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:
 
 
 def _refuse_old(extension: str) -> None:
-    """Refuse old formats under a new name that do not tell which of them they are."""
+    """Reject old formats under a new name, unless the extension identifies the old format."""
     if extension not in OLE_FORMATS:
         raise Unreadable(
             f"The file is an old Office file, not {extension[1:].upper()}.", hint="Rename it, or save it again."
@@ -275,7 +275,7 @@ def _title(metadata: dict[str, JSON], text: str, extension: str) -> str:
 
 
 def metadata_of(found: Any) -> dict[str, JSON]:
-    """Keep what is of use to a reader or a filter, as plain JSON values."""
+    """Return the metadata that is useful to readers or filters, as JSON values."""
     kept: dict[str, JSON] = {}
     for name in ("title", "subject"):
         if isinstance(value := found.get(name), str) and own_title(value):
@@ -297,7 +297,7 @@ def metadata_of(found: Any) -> dict[str, JSON]:
 
 
 def iso(raw: JSON) -> str:
-    """Return a date as ISO 8601 to the second, ``""`` when it is none."""
+    """Return a date as ISO 8601 to the second, ``""`` if it is not a date."""
     if not isinstance(raw, str):
         return ""
     for parse in (datetime.fromisoformat, parsedate_to_datetime):

@@ -1,4 +1,4 @@
-"""Workbooks of the old format (XLS), through xlrd: values as the cells show them, merged cells, hidden parts, notes."""
+"""Workbooks of the old format (XLS), by xlrd: displayed values, merged cells, hidden parts, comments."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from pinakes.parsing.scripts import Script, scripted
 from pinakes.parsing.sheets import hidden_notes, letters_of, sheet_text
 
 _TEXT, _NUMBER, _DATE, _BOOLEAN, _ERROR = 1, 2, 3, 4, 5
-"""Kinds of cells."""
+"""Cell types."""
 _LOCAL_DATES: Final = (14, 22)
-"""Formats that each country writes otherwise."""
+"""Formats that depend on the country."""
 _SCRIPTS: Final[dict[int, Script]] = {1: "super", 2: "sub"}
 
 
 def read_old_workbook(data: bytes, limits: Limits) -> tuple[list[str], list[ReadingNote]]:
-    """Return the text of each sheet, in the order of the workbook, and what there is to say of them.
+    """Return the text of each sheet, in the order of the workbook, and notes.
 
     Raises:
-        TooLarge: the cells hold more than the limit.
-        Exception: whatever damage in the file brings up in the library.
+        TooLarge: the cells exceed the limit.
+        Exception: whatever the library raises on a damaged file.
     """
     import xlrd
 
@@ -70,7 +70,7 @@ def _cells(book: Any, one: Any, limits: Limits) -> Sheet:
 
 
 def _shown(book: Any, one: Any, place: tuple[int, int], kind: int, value: Any, formats: dict[int, str]) -> str:
-    """Return what a cell shows; ``formats`` remembers the code of each style of cells."""
+    """Return the displayed text of a cell; ``formats`` caches the format code of each cell style."""
     if kind in (_NUMBER, _DATE):
         style = one.cell_xf_index(*place)
         if style not in formats:
@@ -98,7 +98,7 @@ def _code(book: Any, style: int) -> str:
 
 
 def _with_scripts(book: Any, one: Any, place: tuple[int, int], text: str) -> str:
-    """Return the text of a cell, of which some runs may be raised or lowered."""
+    """Return the text of a cell, with raised and lowered runs marked."""
     runs = one.rich_text_runlist_map.get(place)
     if not runs:
         return clean(text).strip()
@@ -112,8 +112,8 @@ def _with_scripts(book: Any, one: Any, place: tuple[int, int], text: str) -> str
 
 
 def _comments(one: Any) -> Iterator[str]:
-    """Yield the notes of cells, each with its cell and who made it."""
+    """Yield the comments of cells, each with its cell and author."""
     for (row, column), note in sorted(one.cell_note_map.items()):
         author = line(note.author or "")
-        if said := line(note.text or "").removeprefix(f"{author}: ").removeprefix(f"{author}:"):
-            yield f"{letters_of(column)}{row + 1}: {comment(author, said)}"
+        if text := line(note.text or "").removeprefix(f"{author}: ").removeprefix(f"{author}:"):
+            yield f"{letters_of(column)}{row + 1}: {comment(author, text)}"

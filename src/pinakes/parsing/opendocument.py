@@ -1,4 +1,4 @@
-"""OpenDocument files: texts (ODT), workbooks (ODS) and presentations (ODP), part by part."""
+"""OpenDocument files: texts (ODT), workbooks (ODS) and presentations (ODP)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CHECKED: Final = ("checked", "true")
 
 
 class OpenText(NamedTuple):
-    """What a file says: ``parts`` are its slides or sheets, the only one is the text of a document."""
+    """The content of a file: ``parts`` are its slides or sheets; a text document is a single part."""
 
     parts: list[str]
     metadata: dict[str, JSON]
@@ -45,8 +45,8 @@ def read_opendocument(package: Package, extension: str, limits: Limits) -> OpenT
 
     Raises:
         Locked: it is encrypted.
-        TooLarge: it holds more than the limits allow.
-        Unreadable: it is no OpenDocument file.
+        TooLarge: it exceeds the limits.
+        Unreadable: it is not an OpenDocument file.
     """
     if _CONTENT not in package.names:
         raise Unreadable(
@@ -79,7 +79,7 @@ def read_opendocument(package: Package, extension: str, limits: Limits) -> OpenT
 
 
 def _margins(common: Element, story: Story) -> str:
-    """Return the texts of headers and footers, each once, as a section; page numbers are left out."""
+    """Return the distinct texts of headers and footers as a section, without page numbers."""
     found: dict[str, None] = {}
     for page in common.iter("master-page"):
         for margin in page:
@@ -92,7 +92,7 @@ def _margins(common: Element, story: Story) -> str:
 
 
 def _controls(root: Element) -> Iterator[tuple[str, str]]:
-    """Yield the name of each field of a form, and what it shows."""
+    """Yield the id of each form field, and its displayed value."""
     for forms in root.iter("forms"):
         for one in forms.iter():
             shown = _shown(one)
@@ -121,7 +121,7 @@ def _shown(control: Element) -> str:
 
 
 def _metadata(root: Element) -> dict[str, JSON]:
-    """Return what a file says of itself, under the names that a conversion gives to it."""
+    """Return the metadata of a file, with the field names of other conversions."""
     found: dict[str, JSON] = {}
     values = {one.tag: line("".join(one.itertext())) for parent in root.iter("meta") for one in parent}
     for name in ("title", "subject"):
@@ -142,14 +142,14 @@ def _metadata(root: Element) -> dict[str, JSON]:
 
 
 class _Objects:
-    """Charts and equations that are files in the file, each of which is shown once."""
+    """Embedded charts and equations, each shown once."""
 
     def __init__(self, package: Package) -> None:
         self._package = package
         self._read: set[str] = set()
 
     def shown(self, address: str) -> Iterator[Block]:
-        """Yield what an object shows, by its address in the file."""
+        """Yield the blocks of an embedded object; ``address``: its path in the file."""
         part = posixpath.normpath(posixpath.join(address.lstrip("./"), _CONTENT))
         if part in self._read or part == _CONTENT:
             return
@@ -160,12 +160,12 @@ class _Objects:
             if words:
                 yield Block("text", f"${words}$")
         for chart in root.iter("chart"):
-            if chart.find("chart") is None:  # the part is called like the chart in it
+            if chart.find("chart") is None:  # the root element has the same name as the chart in it
                 yield from (Block("text", text) for text in _chart(chart))
 
 
 def _chart(chart: Element) -> Iterator[str]:
-    """Yield title and numbers of a chart."""
+    """Yield the title and the table of a chart."""
     title = _words(chart.find("title")) or _words(chart.find("subtitle"))
     axes = [text for one in chart.iterfind("./plot-area/axis/title") if (text := _words(one))]
     table = chart.find("table")

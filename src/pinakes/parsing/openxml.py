@@ -1,7 +1,7 @@
-"""Packages of Office Open XML (DOCX, PPTX, XLSX): their parts as trees, what these refer to, their properties.
+"""Office Open XML packages (DOCX, PPTX, XLSX): their parts as trees, relationships, properties.
 
-Names of elements and attributes are without their namespace, since Office has two sets of them; attributes of the
-namespace of relationships keep ``r:``, since ``id`` and ``r:id`` stand at the same element.
+Names of elements and attributes have no namespace, since Office uses two sets of them; attributes in the namespace of
+relationships keep the prefix ``r:``, since an element may have both ``id`` and ``r:id``.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from pinakes.parsing.decode import scrub
 
 _RELATIONSHIPS: Final = "officeDocument/2006/relationships}", "officeDocument/relationships}"
 _MOST_TAGS: Final = 6_000_000
-"""Of one part: its tree would need more memory than a reader has."""
+"""Maximum tags of one part: a larger tree would exceed the memory of a worker."""
 _UNSEEN: Final = re.compile(
     "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\ufffc\ufff9-\ufffb]"
 )
 _REVISION: Final = "}rsid"
-"""Begins attributes that say in which session a run was written: most of all there are, and of no use here."""
+"""Part of the names of attributes with revision ids: the most frequent ones, and useless here."""
 _SEPARATORS: Final = re.compile("[;,]")
 _SHARED: Final = "docProps/core.xml"
 _PROGRAM: Final = "docProps/app.xml"
 
 
 class Relation(NamedTuple):
-    """What a part refers to: the last word of its type, and the name of the part (or an address, if ``external``)."""
+    """A relationship: the last word of its type, and the name of the target part (or a URL, if ``external``)."""
 
     kind: str
     target: str
@@ -41,7 +41,7 @@ class Relation(NamedTuple):
 
 
 class Package:
-    """An Office file. Parts that are missing are empty; ``notes`` names those that are damaged."""
+    """An Office file. Missing parts are empty; ``notes`` lists damaged ones."""
 
     def __init__(self, data: bytes) -> None:
         self._container = zipfile.ZipFile(io.BytesIO(data))
@@ -50,10 +50,10 @@ class Package:
         self._relations: dict[str, dict[str, Relation]] = {}
 
     def main(self, *usual: str) -> str:
-        """Return the name of the part that the file begins with, the first of the ``usual`` ones that is there.
+        """Return the name of the main part, or the first of the ``usual`` names that exists.
 
         Raises:
-            Unreadable: there is none.
+            Unreadable: there is no such part.
         """
         named = [one.target for one in self.relations("").values() if one.kind == "officeDocument"]
         for name in (*named, *usual):
@@ -65,7 +65,7 @@ class Package:
         )
 
     def relations(self, part: str) -> dict[str, Relation]:
-        """Return id → what ``part`` refers to; ``""`` is the file itself."""
+        """Return id → relationship of ``part``; ``""`` is the package itself."""
         if part in self._relations:
             return self._relations[part]
         folder, _, name = part.rpartition("/")
@@ -79,7 +79,7 @@ class Package:
         return found
 
     def targets(self, part: str, kind: str) -> list[str]:
-        """Return the names of the parts of one ``kind`` that ``part`` refers to."""
+        """Return the names of the parts that ``part`` refers to with a relationship of this ``kind``."""
         found = self.relations(part).values()
         return [one.target for one in found if one.kind == kind and not one.external and one.target in self.names]
 
@@ -88,12 +88,12 @@ class Package:
         return self._container.read(name)
 
     def tree(self, name: str) -> Element:
-        """Return the root of a part, an element without name where there is none.
+        """Return the root element of a part; a nameless element if the part does not exist.
 
-        What precedes a flaw in a damaged part is kept.
+        If the part is damaged, the content before the error is returned.
 
         Raises:
-            TooLarge: it has more tags than a tree can hold.
+            TooLarge: the part has more tags than allowed.
         """
         if name not in self.names:
             return Element("")
@@ -110,9 +110,9 @@ class Package:
         return _plain(builder)
 
     def events(self, name: str, begun: frozenset[str], ended: frozenset[str]) -> Iterator[Element]:
-        """Yield elements of a large part: those called as in ``begun`` when they begin, as in ``ended`` when they end.
+        """Yield elements of a large part: names in ``begun`` at their start, names in ``ended`` at their end.
 
-        Each is forgotten after that, so that memory holds no more than one at a time.
+        Each is cleared after use, so that memory holds only one at a time.
         """
         if name not in self.names:
             return
@@ -136,13 +136,13 @@ class Package:
             self.damaged(name, error)
 
     def damaged(self, name: str, error: Exception) -> None:
-        """Note that a part could be read up to a flaw only."""
+        """Add a note that a part is damaged and was read up to the error."""
         self.notes.append(
             ReadingNote("damaged-part", f"The part {name} is damaged and was read up to its flaw: {error}.")
         )
 
     def properties(self) -> dict[str, JSON]:
-        """Return what the file says of itself, under the names that a conversion gives to it."""
+        """Return the metadata of the file, with the field names of other conversions."""
         core, program = self.tree(_SHARED), self.tree(_PROGRAM)
         values = {one.tag: line("".join(one.itertext())) for one in core}
         found: dict[str, JSON] = {name: values[name] for name in ("title", "subject") if values.get(name)}
@@ -160,35 +160,35 @@ class Package:
 
 
 def words(element: Element, tag: str = "t") -> str:
-    """Return what the elements called ``tag`` in ``element`` say, without spaces at either end."""
+    """Return the stripped text of all elements called ``tag`` in ``element``."""
     return line("".join(one.text or "" for one in element.iter(tag)))
 
 
 def on(element: Element | None, absent: bool = False) -> bool:
-    """Say whether an element that stands for yes or no says yes; ``absent`` is what is said where there is none."""
+    """Return the value of a boolean element; ``absent`` is the value if it is missing."""
     if element is None:
         return absent
     return element.get("val", "1").lower() not in ("0", "false", "off", "none")
 
 
 def number(text: str | None, otherwise: int = 0) -> int:
-    """Return a whole number of a few digits, ``otherwise`` for anything else."""
+    """Return a whole number of up to nine digits, ``otherwise`` for any other text."""
     value = (text or "").strip()
     return int(value) if value.lstrip("-").isdecimal() and len(value) < 10 else otherwise
 
 
 def clean(text: str) -> str:
-    """Return text without control characters and characters that nobody sees, which would cut words."""
+    """Return text without control characters and invisible characters, which would split words."""
     return scrub(text if text.isascii() else _UNSEEN.sub("", text))
 
 
 def line(text: str) -> str:
-    """Return text that is ``clean``, in one line."""
+    """Return cleaned text on one line."""
     return " ".join(clean(text).split())
 
 
 def with_plain_names(root: Element) -> Element:
-    """Return an element whose names, and those of all in it, are without their namespace."""
+    """Remove the namespaces from the names of an element and its descendants, in place; return the element."""
     names = LocalNames()
     for element in root.iter():
         element.tag = names[element.tag]
@@ -201,7 +201,7 @@ def with_plain_names(root: Element) -> Element:
 
 
 def _plain(builder: ElementTree.TreeBuilder) -> Element:
-    """Return what was built, with plain names."""
+    """Return the root that was built, with plain names."""
     try:
         root: Element | None = builder.close()
     except (AssertionError, ElementTree.ParseError):
@@ -212,7 +212,7 @@ def _plain(builder: ElementTree.TreeBuilder) -> Element:
 
 
 class LocalNames(dict[str, str]):
-    """Full name → name without its namespace."""
+    """Cache of qualified name → name without namespace."""
 
     def __missing__(self, name: str) -> str:
         self[name] = name if _REVISION in name or name[:1] != "{" else _local(name)

@@ -1,8 +1,8 @@
-"""What kreuzberg 4 leaves out of books (FB2), outlines (OPML) and Org files, which is written otherwise before.
+"""Prepares books (FB2), outlines (OPML) and Org files for kreuzberg 4, which would drop some of their content.
 
-- Notes of a book stand in a body of their own, which would be passed over for its name.
-- The note of a line of an outline is an attribute. It joins the text of the line until this is converted.
-- The caption of a table of Org is a keyword, and becomes a paragraph. Tags of headings are put in brackets.
+- Notes of a book are in a separate body, which kreuzberg skips by its name.
+- Notes of outline lines are attributes. They are appended to the text of the line until it is converted.
+- Captions of Org tables are keywords, and become paragraphs. Tags of headings are put in parentheses.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _BLOCK: Final = rb"^[ \t]*#\+BEGIN_(?P<block>\w+)[^\n]*+(?:\n(?![ \t]*#\+END_(?P
 _ORG: Final = re.compile(b"|".join((_BLOCK, _CAPTION, _TAGGED)), re.MULTILINE | re.IGNORECASE)
 _IN_BLOCK: Final = re.compile(_CAPTION, re.MULTILINE | re.IGNORECASE)
 _LISTINGS: Final = (b"src", b"example", b"export", b"comment", b"verse", b"html", b"latex")
-"""Blocks that hold no Org, so no captions either; headings are in no block."""
+"""Blocks without Org markup, and so without captions; no block contains headings."""
 _MARK, _MARK_OF_LINE = "\ue0e0", "\ue0e1"
 _NOTE: Final = re.compile(f"^(?P<line>[^\n{_MARK}]*){_MARK}(?P<note>[^\n]*)", re.MULTILINE)
 
 
 def prepared(data: bytes, extension: str) -> bytes:
-    """Return a book or an outline from which the notes are converted, too; anything else as it is."""
+    """Return a file in a form whose notes and captions are converted; other formats are unchanged."""
     if extension == ".fb2":
         return _BODY_OF_NOTES.sub(rb"<\1>", data)
     if extension == ".org":
@@ -35,7 +35,7 @@ def prepared(data: bytes, extension: str) -> bytes:
 
 
 def restored(text: str) -> str:
-    """Return text of an outline that was ``prepared`` with each note below its line."""
+    """Return the converted text of an outline with each note below its line."""
     return _NOTE.sub(_below, text)
 
 
@@ -63,7 +63,7 @@ def _with_note(line: re.Match[bytes]) -> bytes:
 
 
 def _reference(char: str) -> bytes:
-    return b"&#x%X;" % ord(char)  # whatever the file is encoded in
+    return b"&#x%X;" % ord(char)  # independent of the encoding of the file
 
 
 def _below(match: re.Match[str]) -> str:

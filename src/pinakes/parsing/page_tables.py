@@ -1,4 +1,4 @@
-"""Tables of web pages before they are converted: cells that span others fill their places, header rows become one."""
+"""Prepares tables of web pages for conversion: expands spanning cells, merges header rows."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _MOST_CHARS: Final = 5_000_000
 _ALL_BELOW: Final = 1000
 _TABLE_TAG: Final = re.compile(r"<(/?)(table|thead|tbody|tfoot|tr|td|th)\b[^<>]*>", re.IGNORECASE)
 _CAPITAL: Final = re.compile("</?T[A-Za-z]|</?t[a-z]*[A-Z]")
-"""Of some tables whose tags are in capitals and small letters the converter keeps the first cell only."""
+"""Tables with mixed-case tags, of which the converter sometimes keeps only the first cell."""
 _OPENED: Final = re.compile(r"<t[dh]\b", re.IGNORECASE)
 _SHUT: Final = re.compile(r"</t[dh]\s*>", re.IGNORECASE)
 _RANKS: Final = {"td": 3, "th": 3, "tr": 2, "thead": 1, "tbody": 1, "tfoot": 1, "table": 4}
-"""What begins ends what is open and has as high a rank; a table in a cell ends nothing."""
+"""Tag ranks: a tag closes open elements of up to its own rank; a table in a cell closes nothing."""
 _TAG: Final = re.compile(r"<[^<>]*>")
 
 
 def with_spans(source: str) -> str:
-    """Return a page whose tables have one header row and the text of each cell in all places that it spans.
+    """Return a page whose tables have one header row, and the text of each cell in all positions that it spans.
 
-    Cells that are left open are closed: of a table of one row the converter would keep the first one only.
+    Unclosed cells are closed, since the converter keeps only the first one of a table with one row.
     """
     if _CAPITAL.search(source):
         source = _TABLE_TAG.sub(lambda tag: tag[0].replace(tag[2], tag[2].lower(), 1), source)
@@ -47,7 +47,7 @@ def with_spans(source: str) -> str:
 
 
 def _closed(source: str) -> str:
-    """Return a page with the end tags of cells and rows that it leaves to be understood."""
+    """Return a page with the implied end tags of cells and rows."""
     parts: list[str] = []
     at = 0
     opened: list[str] = []
@@ -68,7 +68,7 @@ def _closed(source: str) -> str:
 
 
 def _has_words_between(source: str, cells: Sequence[Element], begin: int, end: int) -> bool:
-    """Say whether words stand in a table but in no cell, where they would be lost."""
+    """Return whether a table has text outside of its cells, which would be lost."""
     for cell in cells:
         if _TAG.sub("", source[begin : cell.start]).strip():
             return True
@@ -77,9 +77,9 @@ def _has_words_between(source: str, cells: Sequence[Element], begin: int, end: i
 
 
 def _rows(found: Sequence[Element]) -> dict[int, list[tuple[bool, list[Element]]]]:
-    """Return the rows of each table that holds no other: whether they are in its head, and their cells."""
+    """Return, for each table without inner tables, its rows: whether they are in the head, and their cells."""
     tables: dict[int, dict[int, tuple[bool, list[Element]]]] = {}
-    owner: list[int | None] = []  # the table that each element is in
+    owner: list[int | None] = []  # the enclosing table of each element
     head: list[bool] = []
     holding: set[int] = set()
     for at, element in enumerate(found):
@@ -104,7 +104,7 @@ def _rows(found: Sequence[Element]) -> dict[int, list[tuple[bool, list[Element]]
 
 
 def _rewritten(source: str, rows: list[tuple[bool, list[Element]]]) -> str:
-    """Return a table with all its cells, "" where it may stay as it is."""
+    """Return a table with all its cells, "" if it need not change."""
     heads = 0
     while heads < len(rows) and rows[heads][0]:
         heads += 1

@@ -1,7 +1,6 @@
-"""Values and words of web pages as people see them, written into the page before it is converted.
+"""Writes displayed values into a web page before conversion, and removes tags inside of words.
 
-Superscripts and subscripts, boxes that are ticked, what fields hold, numbers of items; formatting inside of a word,
-which would cut it, goes.
+The values are superscripts and subscripts, check boxes, form fields and item numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ Change: TypeAlias = tuple[int, int, str]
 
 _LIST_TAG: Final = re.compile(r"<(/?)(ul|ol|li)\b[^<>]*>", re.IGNORECASE)
 _MOST_CHARS: Final = 5_000_000
-"""Larger pages are read as they are: looking for their elements would take long."""
+"""Larger pages are read unchanged, since finding their elements would take too long."""
 _UNSEEN: Final = re.compile(
     "<wbr\\b[^<>]*>|[\u00ad\u200b\u2060\ufeff]"
     "|&(?:shy|ZeroWidthSpace|NoBreak|#0*(?:173|8203|8288|65279)|#[xX]0*(?:[aA][dD]|200[bB]|2060|[fF][eE][fF][fF]));",
@@ -27,7 +26,7 @@ _UNSEEN: Final = re.compile(
 )
 _TAG: Final = re.compile(r"<[^<>]*>")
 _LOOKS: Final = ("b", "strong", "i", "em", "u", "s", "mark", "small", "big", "cite", "dfn", "var", "tt")
-"""What a conversion has marks for."""
+"""Formatting that the conversion marks."""
 _INLINE: Final = re.compile(
     rf"</?(?:{'|'.join((*_LOOKS, 'a', 'sup', 'sub', 'span', 'font', 'bdi'))})\b[^<>]*>", re.IGNORECASE
 )
@@ -38,7 +37,7 @@ _REFERENCES: Final = frozenset(
     ("reference", "footnote", "footnote-ref", "footnoteref", "noteref", "fn", "cite", "citation")
 )
 _LETTERS: Final = r"[^\W\d_\u0590-\U0010ffff]{1,30}"
-"""Of scripts that part words by spaces, so that a link does not grow over a sentence."""
+"""Letters of scripts that separate words by spaces, so that a link cannot grow over a sentence."""
 _LETTERS_BEHIND: Final = re.compile(_LETTERS)
 _LETTERS_BEFORE: Final = re.compile(rf"{_LETTERS}\Z")
 _FIELDS: Final = frozenset(
@@ -50,7 +49,7 @@ _SHUT: Final = "</"
 
 
 def with_values(source: str) -> str:
-    """Return a page whose values and words a conversion keeps."""
+    """Return a page whose values and words survive the conversion."""
     source = _UNSEEN.sub("", source)
     if len(source) > _MOST_CHARS:
         return source
@@ -61,10 +60,10 @@ def with_values(source: str) -> str:
 
 
 def _closed_items(source: str) -> str:
-    """Return a page with the end tags of items that it leaves to be understood."""
+    """Return a page with the implied end tags of list items."""
     parts: list[str] = []
     at = 0
-    opened: list[bool] = []  # for each list that is open, whether an item is
+    opened: list[bool] = []  # for each open list, whether it has an open item
     for match in _LIST_TAG.finditer(source):
         name, ends = match[2].lower(), bool(match[1])
         if name == "li":
@@ -82,7 +81,7 @@ def _closed_items(source: str) -> str:
 
 
 def _scripts(source: str, found: Sequence[Element]) -> Iterator[Change]:
-    """Yield what is raised or lowered as characters that are; links to other pages stay."""
+    """Yield replacements of raised and lowered text by characters; links to other pages are kept."""
     links = {element.parent for element in found if element.tag == "a" and not _is_here(element)}
     for at, element in enumerate(found):
         if element.tag not in ("sup", "sub") or at in links or element.inner_end - element.inside > _SCRIPT_SOURCE:
@@ -98,13 +97,13 @@ def _scripts(source: str, found: Sequence[Element]) -> Iterator[Change]:
 
 
 def _is_here(link: Element) -> bool:
-    """Say whether a link leads to a place in the page."""
+    """Return whether a link leads to a place in the same page."""
     href = link.attributes.get("href", "")
     return not href or "#" in href
 
 
 def _text_before(source: str, at: int) -> str:
-    """Return the end of the text that precedes a place in a line, behind tags that only change its look."""
+    """Return the end of the text before an offset in a line, ignoring formatting tags."""
     text = source[max(0, at - _AROUND_CHARS) : at]
     text = _INLINE.sub("", text)
     return html.unescape(text[text.rfind(">") + 1 :][-40:])
@@ -116,7 +115,7 @@ def _text_after(source: str, at: int) -> str:
 
 
 def _controls(source: str, found: Sequence[Element]) -> Iterator[Change]:
-    """Yield what fields of forms hold, and the numbers of lists that do not simply count."""
+    """Yield the values of form fields, and the numbers of lists that do not simply count."""
     counts: dict[int, int] = {}
     lettered = {at for at, one in enumerate(found) if one.tag == "ol" and one.attributes.get("type") in _KINDS}
     for at, element in enumerate(found):
@@ -139,18 +138,18 @@ def _controls(source: str, found: Sequence[Element]) -> Iterator[Change]:
 
 
 def _item(item: Element, of: Element, at: int, counts: dict[int, int]) -> Iterator[Change]:
-    """Yield an item with the number that it says itself, or with the letter that its list counts with."""
+    """Yield an item with its explicit number, or with the letter of its list style."""
     value = item.attributes.get("value", "")
-    said = int(value) if value.isdecimal() and len(value) < 7 else None
+    stated = int(value) if value.isdecimal() and len(value) < 7 else None
     if at in counts:
-        counts[at] = counts[at] + 1 if said is None else said
+        counts[at] = counts[at] + 1 if stated is None else stated
         yield item.inside, item.inside, f"{counted_as(_KINDS[of.attributes['type']], counts[at])}. "
-    elif said is not None:
-        yield item.start, item.inside, f'</ol><ol start="{said}"><li>'
+    elif stated is not None:
+        yield item.start, item.inside, f'</ol><ol start="{stated}"><li>'
 
 
 def _shown(attributes: dict[str, str]) -> str:
-    """Return what a field shows, "" for a button or an empty one."""
+    """Return the displayed value of a field, "" for a button or an empty field."""
     kind = attributes.get("type", "").lower()
     if kind in ("checkbox", "radio"):
         return _CLOSED if "checked" in attributes else _OPENED
@@ -158,7 +157,7 @@ def _shown(attributes: dict[str, str]) -> str:
 
 
 def _whole_words(source: str, found: Sequence[Element]) -> Iterator[Change]:
-    """Yield tags that stand inside of a word: those of looks go, those of links take all of the word."""
+    """Yield replacements of tags inside of a word: formatting tags are removed, links extended to the whole word."""
     for element in found:
         if element.tag in _LOOKS:
             if _in_word(source, element.start, element.inside) or _in_word(source, element.inner_end, element.end):
@@ -170,7 +169,7 @@ def _whole_words(source: str, found: Sequence[Element]) -> Iterator[Change]:
 
 
 def _in_word(source: str, begin: int, end: int) -> bool:
-    """Say whether the tag at ``source[begin:end]`` stands between two characters of a word."""
+    """Return whether the tag at ``source[begin:end]`` is between two characters of a word."""
     before, after = source[begin - 1 : begin], source[end : end + 1]
     if not (before.isalnum() or before in (">", ";")) or not (after.isalnum() or after in ("<", "&")):
         return False

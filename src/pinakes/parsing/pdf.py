@@ -1,4 +1,4 @@
-"""PDF: the text of its pages through PDFium, put together to Markdown that knows where each page begins."""
+"""PDF: page texts from PDFium, converted to Markdown with the offset of each page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NO_TEXT: Final = "No extractable text found in PDF"
 _MIME_TYPE: Final = MIME_TYPES[".pdf"]
 _LINKS: Final = "Links: "
 _FORMS_SHARE: Final = 0.25
-"""Of the time for a document, fields and comments may take so much."""
+"""The share of a document's time limit that form fields and comments may use."""
 _CREATED: Final = re.compile(
     r"D?:?(?P<date>\d{4})(?P<month>\d\d)?(?P<day>\d\d)?(?P<time>\d{6}|\d{4})?(?P<zone>Z|[+-]\d\d'?(?:\d\d)?)?"
 )
@@ -37,7 +37,7 @@ _PEOPLE: Final = re.compile(r"\s*[;,]\s*|\s+(?:and|und|et|&)\s+")
 
 
 class Pdf:
-    """Reads PDF. Pages that are only pictures are read where ``limits`` allow OCR."""
+    """Reads PDF. Pages that are only pictures are recognised if ``limits.ocr`` is set."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -46,7 +46,7 @@ class Pdf:
         """Read ``data``; the title is that of its properties, else its first line.
 
         Raises:
-            Empty: there is nothing in it.
+            Empty: the file is empty.
             Unreadable: it is encrypted, damaged, has no text, or takes too long.
         """
         if not data.strip(b"\0 \t\r\n"):
@@ -56,16 +56,16 @@ class Pdf:
             read, cut = self._pages(document)
         blocks = [with_tables(text.lines) for text, _ in read]
         continued(blocks)
-        pages, besides = [tables_as_text(page) for page in blocks], [other for _, other in read]
+        pages, extras = [tables_as_text(page) for page in blocks], [other for _, other in read]
         title = own_title(str(metadata.get("title") or ""))
         if self._limits.ocr:
             scanned = [at for at, page in enumerate(pages) if not page.strip()]
             for at, text in ocr.read_pages(data, scanned, self._limits).items():
                 pages[at] = text
         printed = cleaned(pages)
-        text, begins = joined(markdown(printed.pages, title, besides))
+        text, begins = joined(markdown(printed.pages, title, extras))
         if not text.strip():
-            text, begins = self._otherwise(data), ()
+            text, begins = self._converted_text(data), ()
         metadata["page_count"] = max(len(pages), 1)
         return Document(
             text=self._limits.check(text),
@@ -77,10 +77,10 @@ class Pdf:
         )
 
     def _pages(self, document: Any) -> tuple[list[tuple[PageText, PageExtras]], int]:
-        """Return the text of each page with what it has beside it, and how many annotations there was no time for.
+        """Return the text and the extras of each page, and how many annotations were not read for lack of time.
 
         Raises:
-            TooLarge, Unreadable: its text is too long, or it takes too long.
+            TooLarge, Unreadable: its text is too long, or reading takes too long.
         """
         import pypdfium2.raw as library
 
@@ -96,14 +96,14 @@ class Pdf:
                         hint="Raise the setting ingest.read_timeout_s, or exclude the file.",
                     )
                 pages.append(_page(library, document, number, annotations))
-                size += sum(map(len, _said(*pages[-1])))
+                size += sum(map(len, _words_of(*pages[-1])))
                 self._limits.check_size(size)
         if pages and not any(other.fields for _, other in pages):
             pages[0][1].fields.extend(xfa_fields(library, document))
         return pages, annotations.cut
 
-    def _otherwise(self, data: bytes) -> str:
-        """Return what the converter finds where no page has text of its own: alternative texts of pictures."""
+    def _converted_text(self, data: bytes) -> str:
+        """Return what kreuzberg finds if no page has text: alternative texts of pictures."""
         text = tidy(convert(data, _MIME_TYPE, self._limits).content)
         if text.strip():
             return text
@@ -113,7 +113,7 @@ class Pdf:
 
 
 def _page(library: Any, document: Any, number: int, annotations: Annotations) -> tuple[PageText, PageExtras]:
-    """Return the text of a page, and what it has beside it; nothing of a page that is damaged."""
+    """Return the text and the extras of a page, both empty if the page is damaged."""
     page = library.FPDF_LoadPage(document, number)
     if not page:
         return PageText([]), PageExtras()
@@ -127,14 +127,14 @@ def _page(library: Any, document: Any, number: int, annotations: Annotations) ->
         library.FPDF_ClosePage(page)
 
 
-def _said(text: PageText, besides: PageExtras) -> Iterator[str]:
-    """Return all words of a page."""
+def _words_of(text: PageText, extras: PageExtras) -> Iterator[str]:
+    """Yield all words of a page."""
     yield from (word.text for line in text.lines for word in line.words)
-    yield from (*map(str, besides.fields), *besides.comments, *besides.texts)
+    yield from (*map(str, extras.fields), *extras.comments, *extras.texts)
 
 
 def _notes(pages: Sequence[PageText], cut: int) -> list[ReadingNote]:
-    """Return what was left out of pages because nobody sees it, or for want of time, and what no one can read."""
+    """Return notes on text that was dropped as invisible or for lack of time, and on unmapped characters."""
     notes = []
     if outside := sum(page.outside for page in pages):
         words = counted(outside, "word")
@@ -151,15 +151,14 @@ def _notes(pages: Sequence[PageText], cut: int) -> list[ReadingNote]:
     return notes
 
 
-def markdown(pages: Sequence[str], title: str = "", besides: Sequence[PageExtras] = ()) -> list[str]:
-    """Return the text of each page as Markdown, without what stands there for paper's sake.
+def markdown(pages: Sequence[str], title: str = "", extras: Sequence[PageExtras] = ()) -> list[str]:
+    """Return the text of each page as Markdown, without headers, footers and page numbers.
 
-    ``besides``: what each page has beside its text, which stands below it; of the addresses that it leads to, those
-    that the text does not show.
+    ``extras``: the extras of each page, which follow its text; of its links, those that the text does not show.
     """
     writer = Pages(title)
     texts = [writer.markdown(scrub(page)) for page in mended(pages)]
-    for at, other in enumerate(besides):
+    for at, other in enumerate(extras):
         if more := written(other):
             texts[at] = f"{texts[at]}\n\n{more}".lstrip("\n")
         hidden = [f"<{one}>" for one in dict.fromkeys(other.links) if one not in texts[at]]
@@ -168,7 +167,7 @@ def markdown(pages: Sequence[str], title: str = "", besides: Sequence[PageExtras
 
 
 def _properties(found: dict[str, str]) -> dict[str, JSON]:
-    """Return the properties of a document by the names that all converters use."""
+    """Return the properties of a document, with the field names of other conversions."""
     people = [one.strip() for one in _PEOPLE.split(found.get("Author", ""))]
     return {
         "title": found.get("Title", ""),
@@ -180,7 +179,7 @@ def _properties(found: dict[str, str]) -> dict[str, JSON]:
 
 
 def _date(raw: str) -> str:
-    """Return a date of PDF as ISO 8601 with its zone, where it has one; as it is where it is no date of PDF."""
+    """Return a PDF date as ISO 8601, with its zone if it has one; any other text unchanged."""
     match = _CREATED.match(raw.strip())
     if match is None:
         return raw

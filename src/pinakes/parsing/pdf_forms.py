@@ -1,4 +1,4 @@
-"""What stands on a PDF page beside its text: fields of forms and their values, comments, addresses of links."""
+"""Extras of a PDF page beside its text: form fields, comments, link addresses."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _COMMENTS: Final = "Comments:"
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a form: what it is called, and its value or, of a box, whether it is checked."""
+    """A form field: its name, and its value or, for a check box, its state."""
 
     name: str
     value: str = ""
     checked: bool | None = None
 
     def __str__(self) -> str:
-        """Return it as a line."""
+        """Return the field as a line of text."""
         if self.checked is not None:
             return f"{'☒' if self.checked else '☐'} {self.name}".rstrip()
         return f"{self.name}: {self.value}" if self.name else self.value
@@ -50,7 +50,7 @@ class Field:
 
 @dataclass(slots=True)
 class PageExtras:
-    """What a page has beside its text."""
+    """The content of a page beside its text."""
 
     fields: list[Field] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ class PageExtras:
 
 @contextmanager
 def form_of(library: Any, document: Any) -> Iterator[Any]:
-    """Give the handle of a document's form, None where it has none. No script of it runs."""
+    """Provide the handle of a document's form, None if it has none. Its scripts do not run."""
     if not library.FPDF_GetFormType(document):
         yield None
         return
@@ -74,9 +74,9 @@ def form_of(library: Any, document: Any) -> Iterator[Any]:
 
 
 class Annotations:
-    """Reads the annotations of one page after the other. A value that several fields of one name share comes once.
+    """Reads the annotations of pages in order. A value shared by several fields of one name is returned once.
 
-    ``cut``: how many were not read because all before took longer than so many seconds.
+    ``cut``: number of annotations not read, because the time limit ``seconds`` was reached.
     """
 
     def __init__(self, library: Any, document: Any, form: Any, seconds: float) -> None:
@@ -94,7 +94,7 @@ class Annotations:
         self._kinds |= {getattr(library, f"FPDF_ANNOT_{name}"): self._comment for name in _WITH_COMMENTS}
 
     def of(self, page: Any, textpage: Any) -> PageExtras:
-        """Return what a page has beside its text."""
+        """Return the extras of a page."""
         library, found = self._library, PageExtras()
         count = library.FPDFPage_GetAnnotCount(page)
         begun = time.monotonic()
@@ -113,7 +113,7 @@ class Annotations:
         return found
 
     def _link(self, annotation: Any, textpage: Any, found: PageExtras) -> None:  # noqa: ARG002
-        """Keep the address that a link leads to; one to a place in the file has none."""
+        """Collect the address of a link; links to a place in the file have none."""
         library, document = self._library, self._document
         link = library.FPDFAnnot_GetLink(annotation)
         action = library.FPDFLink_GetAction(link) if link else None
@@ -128,7 +128,7 @@ class Annotations:
                 found.links.append(address)
 
     def _comment(self, annotation: Any, textpage: Any, found: PageExtras) -> None:  # noqa: ARG002
-        """Keep what somebody said about a place of the page, with who did and when."""
+        """Collect a comment, with author and date."""
         words = self._text(annotation, "Contents")
         if not words:
             return
@@ -139,11 +139,11 @@ class Annotations:
 
     def _free_text(self, annotation: Any, textpage: Any, found: PageExtras) -> None:
         words = self._text(annotation, "Contents")
-        if words and not self._drawn(words, annotation, textpage):
+        if words and not self._is_in_text(words, annotation, textpage):
             found.texts.append(words)
 
     def _widget(self, annotation: Any, textpage: Any, found: PageExtras) -> None:
-        """Keep the value of a field. Buttons have none, passwords are not read."""
+        """Collect the value of a field. Buttons have none; passwords are not read."""
         library, form = self._library, self._form
         kind = library.FPDFAnnot_GetFormFieldType(form, annotation) if form else -1
         if kind in (_CHECK_BOX, _RADIO_BUTTON):
@@ -154,25 +154,25 @@ class Annotations:
             chosen = self._chosen(annotation) if kind in (_COMBO_BOX, _LIST_BOX) else ""
             value = chosen or self._of_form("Value", annotation)
             name = self._name(annotation)
-            if value and (name, value) not in self._seen and not self._drawn(value, annotation, textpage):
+            if value and (name, value) not in self._seen and not self._is_in_text(value, annotation, textpage):
                 self._seen.add((name, value))
                 found.fields.append(Field(name, value))
 
     def _box(self, annotation: Any, kind: int, found: PageExtras) -> None:
-        """Keep a box to check with its state; of radio buttons the one that is chosen."""
+        """Collect a check box with its state; of radio buttons, the selected one."""
         state = self._text(annotation, "AS")
         checked = state != "Off" if state else bool(self._library.FPDFAnnot_IsChecked(self._form, annotation))
         name, value = self._name(annotation), self._of_form("ExportValue", annotation)
         value = value or state
         if kind == _CHECK_BOX:
-            said = value if value.casefold() not in _MERE_STATES and not value.isdigit() else ""
-            found.fields.append(Field(" ".join(filter(None, (name, said and f"({said})"))), checked=checked))
+            label = value if value.casefold() not in _MERE_STATES and not value.isdigit() else ""
+            found.fields.append(Field(" ".join(filter(None, (name, label and f"({label})"))), checked=checked))
         elif checked and (name, value) not in self._seen:
             self._seen.add((name, value))
             found.fields.append(Field(name, value))
 
     def _chosen(self, annotation: Any) -> str:
-        """Return the options that are chosen in a list, as they are shown."""
+        """Return the labels of the selected options of a list."""
         library, form = self._library, self._form
         count = min(library.FPDFAnnot_GetOptionCount(form, annotation), _MAX_OPTIONS)
         chosen = [at for at in range(count) if library.FPDFAnnot_IsOptionSelected(form, annotation, at)]
@@ -191,8 +191,8 @@ class Annotations:
         get, name = self._library.FPDFAnnot_GetStringValue, key.encode()
         return _clean(string(lambda buffer, size: get(annotation, name, buffer, size)))
 
-    def _drawn(self, value: str, annotation: Any, textpage: Any) -> bool:
-        """Say whether the text of the page has a value already, at the place of the annotation."""
+    def _is_in_text(self, value: str, annotation: Any, textpage: Any) -> bool:
+        """Return whether the page text already has this value at the place of the annotation."""
         library, area = self._library, self._library.FS_RECTF()
         if not library.FPDFAnnot_GetRect(annotation, ctypes.byref(area)):
             return False
@@ -207,7 +207,7 @@ class Annotations:
 
 
 def xfa_fields(library: Any, document: Any) -> list[Field]:
-    """Return the values of a form that a document holds as XML (XFA), by the names of their elements."""
+    """Return the values of an XML form (XFA) in a document, by element name."""
     if library.FPDF_GetFormType(document) not in (library.FORMTYPE_XFA_FULL, library.FORMTYPE_XFA_FOREGROUND):
         return []
     for at in range(min(library.FPDF_GetXFAPacketCount(document), _MAX_PACKETS)):
@@ -232,22 +232,22 @@ def _packet(library: Any, document: Any, at: int) -> str:
     return buffer.raw.decode("utf-8", "replace")
 
 
-def written(besides: PageExtras) -> str:
-    """Return what a page has beside its text as Markdown, but for its links."""
-    parts = list(besides.texts)
-    for name, lines in ((_FIELDS, map(str, besides.fields)), (_COMMENTS, besides.comments)):
+def written(extras: PageExtras) -> str:
+    """Return the extras of a page as Markdown, without links."""
+    parts = list(extras.texts)
+    for name, lines in ((_FIELDS, map(str, extras.fields)), (_COMMENTS, extras.comments)):
         if shown := [f"- {line}" for line in lines]:
             parts.append("\n".join((name, "", *shown)))
     return "\n\n".join(parts)
 
 
 def _clean(text: str) -> str:
-    """Return a value in one line."""
+    """Return a value on one line."""
     return " ".join(scrub(text).split())
 
 
 def _date(raw: str) -> str:
-    """Return a date of PDF (``D:20240131120000+01'00'``) to the minute, "" where it is none."""
+    """Return a PDF date (``D:20240131120000+01'00'``) to the minute, "" if it is not a date."""
     match = _DATE.match(raw)
     if match is None:
         return ""

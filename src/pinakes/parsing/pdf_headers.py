@@ -1,4 +1,4 @@
-"""Headers, footers and page numbers of printed pages: which lines are some, and the pages without them."""
+"""Detects headers, footers and page numbers of printed pages, and removes them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Final
 from pinakes.core.records import ReadingNote
 
 _EDGE_LINES: Final = 3
-"""Headers and footers stand among the first or last so many lines of a page, and are at most a quarter of it each."""
+"""Headers and footers are among this many first or last lines of a page, and at most a quarter of it each."""
 _LEAST_PAGES: Final = 3
 _SHARE: Final = 0.5
-"""A line on so many of all pages, or of all left or all right ones, is a header or footer."""
+"""A line on this share of all pages, or of all left or all right ones, is a header or footer."""
 _MAX_CHARS: Final = 150
 _LEAST_NUMBERED: Final = 4
-"""A number beside words is that of a page only where it counts up on so many: chapters have numbers, too."""
+"""A number beside words is a page number only if it counts up on this many pages: chapters have numbers, too."""
 _MAX_EXAMPLE_CHARS: Final = 60
 
 _LETTERS: Final = re.compile(r"[^\W\d_]{2}")
@@ -40,7 +40,7 @@ _ENDS: Final = re.compile(
     re.IGNORECASE,
 )
 _IDENTIFIES: Final = re.compile(r"(?:[:#№=.]|\b(?:no|nr|num|number|nummer|numéro|número|id))\s*$", re.IGNORECASE)
-"""Behind these words stands a value, not the number of a page."""
+"""Words before a value that is not a page number."""
 
 _ROMAN: Final = {
     f"{tens}{ones}": 10 * at_tens + at
@@ -48,12 +48,12 @@ _ROMAN: Final = {
     for at, ones in enumerate(("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"))
     if len(tens + ones) > 1
 }
-"""Numbers of pages before the first chapter; a single letter may be anything."""
+"""Roman page numbers before the first chapter; single letters are too ambiguous."""
 
 
 @dataclass(frozen=True, slots=True)
 class CleanedPages:
-    """Pages without headers, footers and page numbers: how many lines were left out of how many pages, and one such."""
+    """Pages without headers, footers and page numbers; the lines removed, from how many pages, and an example."""
 
     pages: list[str]
     lines: int = 0
@@ -61,7 +61,7 @@ class CleanedPages:
     example: str = ""
 
     def note(self) -> ReadingNote | None:
-        """Return what a report says of it, None where nothing was left out."""
+        """Return the note for the report, None if nothing was removed."""
         if not self.lines:
             return None
         lines = "1 line" if self.lines == 1 else f"{self.lines} lines"
@@ -72,9 +72,10 @@ class CleanedPages:
 
 @dataclass(frozen=True, slots=True)
 class _Numbered:
-    """A line with what may be the number of its page, and the words beside it.
+    """A line with a possible page number, and the words beside it.
 
-    ``sure``: the form says that it is one, as in ``Page 3`` or ``3 | Title``; ``first``: the number begins the line.
+    ``sure``: its form identifies a page number, as in ``Page 3`` or ``3 | Title``; ``first``: the number begins the
+    line.
     """
 
     at: int
@@ -85,11 +86,11 @@ class _Numbered:
 
 
 def cleaned(pages: Sequence[str]) -> CleanedPages:
-    """Return pages without what stands there for paper's sake.
+    """Return pages without headers, footers and page numbers.
 
-    A header or footer is a line that repeats to the letter on half of the pages (of half the left or right ones), at
-    least on three; the first stays. A page number is one that counts up with the pages, alone, or beside words that
-    stay where no other line has them. All other lines stay, also those that differ in numbers only.
+    A header or footer is a line that repeats exactly on half of the pages (or half of the left or right ones), at least
+    on three; its first occurrence is kept. A page number is a number that counts up with the pages, alone or beside
+    words that no other line has. All other lines are kept, including those that differ only in numbers.
     """
     split = [page.split("\n") for page in pages]
     edges = [_edges(lines) for lines in split]
@@ -97,7 +98,7 @@ def cleaned(pages: Sequence[str]) -> CleanedPages:
     numbered = [_numbered(edge, running, lines) for edge, lines in zip(edges, split, strict=True)]
     offsets = _offsets(numbered, len(pages))
     rests = Counter(_signless(one.rest) for page in numbered for one in page if one.rest)
-    said = _lines_elsewhere(split, edges) if rests else set()
+    elsewhere = _lines_elsewhere(split, edges) if rests else set()
     seen: set[str] = set()
     dropped = of_pages = 0
     example = ""
@@ -109,8 +110,8 @@ def cleaned(pages: Sequence[str]) -> CleanedPages:
             key, kept = _key(line), line
             if at in changed:
                 rest = _signless(changed[at].rest)
-                kept = "" if rest in said else changed[at].rest
-                said.add(rest)
+                kept = "" if rest in elsewhere else changed[at].rest
+                elsewhere.add(rest)
             elif key in running:
                 kept = line if key not in seen else ""
                 seen.add(key)
@@ -128,7 +129,7 @@ def without_running(pages: Sequence[str]) -> list[str]:
 
 
 def _edges(lines: Sequence[str]) -> dict[int, str]:
-    """Return line number → line, of the first and last lines of a page. Rows of tables are none of them."""
+    """Return line number → line, for the first and last lines of a page, except table rows."""
     there = [at for at, line in enumerate(lines) if line.strip()]
     some = max(1, min(_EDGE_LINES, len(there) // 4))
     edge = dict.fromkeys((*there[:some], *there[-some:]))
@@ -140,12 +141,12 @@ def _key(line: str) -> str:
 
 
 def _signless(line: str) -> str:
-    """Return the letters and figures of a line: headers write the name of a section in another way than its heading."""
+    """Return the letters and digits of a line, since headers punctuate section names differently than headings."""
     return _SIGNS.sub("", line).casefold()
 
 
 def _lines_elsewhere(pages: Sequence[Sequence[str]], edges: Sequence[Mapping[int, str]]) -> set[str]:
-    """Return what lines say that do not stand at the edge of a page."""
+    """Return the text of lines that are not at the edge of a page."""
     return {
         _signless(line)
         for lines, edge in zip(pages, edges, strict=True)
@@ -155,7 +156,7 @@ def _lines_elsewhere(pages: Sequence[Sequence[str]], edges: Sequence[Mapping[int
 
 
 def _running(edges: Sequence[set[str]]) -> frozenset[str]:
-    """Return the lines that stand at the edge of most pages, or of most left or right ones."""
+    """Return the lines at the edge of most pages, or of most left or right ones."""
     found: set[str] = set()
     for some in (edges, edges[::2], edges[1::2]):
         counted = Counter(line for edge in some for line in edge)
@@ -165,9 +166,9 @@ def _running(edges: Sequence[set[str]]) -> frozenset[str]:
 
 
 def _numbered(edge: Mapping[int, str], running: frozenset[str], lines: Sequence[str]) -> list[_Numbered]:
-    """Return what may be the number of a page, the likeliest first, in its first and last line but for running ones.
+    """Return possible page numbers, the most likely first, in the first and last line that is not a header or footer.
 
-    A line that says that it is one may stand anywhere at the edge.
+    A line whose form identifies a page number may be anywhere at the edge.
     """
     there = [at for at, line in edge.items() if _key(line) not in running]
     outer = {*there[:1], *there[-1:]} | {at for at in there if _NAMED.fullmatch(edge[at])}
@@ -176,7 +177,7 @@ def _numbered(edge: Mapping[int, str], running: frozenset[str], lines: Sequence[
 
 
 def _numbers(line: str, at: int, lines: Sequence[str]) -> Iterator[_Numbered]:
-    """Find what may be the number of a page in a line: all of it, or its beginning or end."""
+    """Yield possible page numbers in a line: the whole line, or its start or end."""
     if match := _ALONE.fullmatch(line):
         if number := _value(match["number"]):
             apart = at > 0 and not lines[at - 1].strip()
@@ -196,9 +197,9 @@ def _value(number: str) -> int:
 
 
 def _offsets(numbered: Sequence[Sequence[_Numbered]], pages: int) -> tuple[frozenset[int], frozenset[int]]:
-    """Return what is to be added to the place of a page to get its number: where it stands alone, and beside words.
+    """Return the differences between page number and page index: for numbers alone, and beside words.
 
-    A number counts up where the sum fits on half of the pages, or on most of some that follow each other.
+    A number counts up if the difference is the same on half of the pages, or on most pages of a sequence.
     """
     alone: dict[int, set[int]] = {}
     beside: dict[int, set[int]] = {}

@@ -1,4 +1,4 @@
-"""From the lines of a printed page to Markdown: headings, list items, paragraphs, and lines that stay as they are."""
+"""Converts the lines of printed pages to Markdown: headings, list items, paragraphs, and lines kept as they are."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 _FULL_SHARE: Final = 0.7
-"""A line of so much of the usual width goes on in the next one."""
+"""A line with this share of the usual width continues in the next one."""
 _WIDTH_RANK: Final = 0.75
 _NEARLY: Final = 0.9
 _HALF: Final = 0.5
 _FIGURES_SHARE: Final = 0.25
-"""A line of which so many words have figures is a row of a table, and stays a line."""
+"""A line with this share of words with digits is a table row, and stays a separate line."""
 _MIN_WIDTH: Final = 45
 _MAX_HEADING_CHARS: Final = 90
 _MAX_HEADING_WORDS: Final = 12
@@ -34,21 +34,21 @@ _GOING_ON: Final = (",", ";", "–", "—", "(")
 _FIGURE: Final = re.compile(r"\d")
 _RULE: Final = re.compile(r"[-=_*~.·]{4,}")
 _CELLS: Final = re.compile(r"\| .* \|")
-"""A row of a table that is Markdown already."""
+"""A table row that is already Markdown."""
 _MARKS: Final = re.compile(r"#{1,6}\s|>|\+\s|~~~|```")
 
 Number: TypeAlias = tuple[int, ...]
 
 
 class Pages:
-    """Makes Markdown of the lines of one page after the other; numbers of headings are followed through all of them."""
+    """Converts the lines of pages in order; heading numbers are tracked across pages."""
 
     def __init__(self, title: str) -> None:
         self._title = _folded(title)
         self._number: Number = ()
 
     def markdown(self, page: str) -> str:
-        """Return a page as Markdown; ``""`` where it has no text."""
+        """Return a page as Markdown; ``""`` if it has no text."""
         lines = [" ".join(line.split()) for line in page.split("\n")]
         lines = [line for line in lines if line and not _RULE.fullmatch(line)]
         width = _width([line for line in lines if not _CELLS.fullmatch(line)])
@@ -66,7 +66,7 @@ class Pages:
         return "".join(parts)
 
     def _level(self, lines: Sequence[str], at: int, width: int) -> int:
-        """Return the level of the heading that a line is, 0 where it is none."""
+        """Return the level of a heading line, 0 if it is not a heading."""
         line = lines[at]
         if self._title and _folded(line) == self._title:
             self._title = ""
@@ -80,7 +80,7 @@ class Pages:
         return (3 if self._number else 2) if _stands_alone(lines, at, width) else 0
 
     def _numbered(self, match: re.Match[str], lines: Sequence[str], at: int, width: int) -> int:
-        """Return the level of a line such as ``2.1 Methods``, where its number is the next one."""
+        """Return the level of a line such as ``2.1 Methods``, if its number is the next one; else 0."""
         number = tuple(map(int, match["number"].split(".")))
         beside = (*lines[max(0, at - 1) : at], *lines[at + 1 : at + 2])
         in_list = any(
@@ -97,7 +97,7 @@ class Pages:
 
 
 def _follows(number: Number, last: Number) -> bool:
-    """Say whether a heading of this number may come next: 2.1 after 2, 2.2 after 2.1, 3 after 2.1."""
+    """Return whether a heading with this number may follow: 2.1 after 2, 2.2 after 2.1, 3 after 2.1."""
     if not last:
         return number in ((1,), (1, 1))
     if number == (*last, 1):
@@ -107,7 +107,7 @@ def _follows(number: Number, last: Number) -> bool:
 
 
 def _stands_alone(lines: Sequence[str], at: int, width: int) -> bool:
-    """Say whether a short line stands between prose: behind the end of a sentence, before a line of full width."""
+    """Return whether a short line is between prose: after the end of a sentence, before a line of full width."""
     line = lines[at]
     if not line[0].isupper() or len(line) > width * _FULL_SHARE or line.endswith((".", ",", ";", ":", "-", "–", "|")):
         return False
@@ -117,15 +117,15 @@ def _stands_alone(lines: Sequence[str], at: int, width: int) -> bool:
     before = lines[at - 1] if at else ""
     after = lines[at + 1] if at + 1 < len(lines) else ""
     ended = not before or before.endswith(_SENTENCE_END)
-    return ended and len(after) >= width * _FULL_SHARE and after[0].isupper() and _goes_on(after)
+    return ended and len(after) >= width * _FULL_SHARE and after[0].isupper() and _continues(after)
 
 
 def _between(line: str, following: str, width: int) -> str:
-    """Return what separates a line from the next: nothing but a space in a paragraph, else new lines."""
+    """Return the separator of a line and the next: a space within a paragraph, else newlines."""
     if _BULLET.match(following) or _ITEM.match(following):
         return "\n"
     ended = line.endswith(_SENTENCE_END)
-    goes_on = _goes_on(line) or (following[0].islower() and not ended)
+    goes_on = _continues(line) or (following[0].islower() and not ended)
     next_sentence = ended and len(line) >= width * _NEARLY and len(following) >= width * _HALF
     if len(line) >= width * _FULL_SHARE and (goes_on or next_sentence):
         return " "
@@ -139,13 +139,13 @@ def _is_row(line: str) -> bool:
     return len(words) > 1 and sum(_FIGURE.search(word) is not None for word in words) >= len(words) * _FIGURES_SHARE
 
 
-def _goes_on(line: str) -> bool:
-    """Say whether a line ends in the middle of a sentence. Figures and capitals at its end may be those of a table."""
+def _continues(line: str) -> bool:
+    """Return whether a line ends within a sentence. Digits and capitals at its end may be those of a table."""
     return line[-1].islower() or line.endswith(_GOING_ON)
 
 
 def _shown(line: str) -> str:
-    """Return a line with its bullet as Markdown has it, and without what Markdown would take for a mark of its own."""
+    """Return a line with its bullet as in Markdown, and with other Markdown markup escaped."""
     if "..." in line or ". ." in line:
         line = _LEADERS.sub(" … ", line).rstrip()
     if line[0].isalnum():

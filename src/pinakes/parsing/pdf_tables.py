@@ -1,4 +1,4 @@
-"""Tables of PDF pages, found by cells that stand in columns: rows of Markdown, each table with its column names."""
+"""Detects tables in PDF pages by cells aligned in columns; writes Markdown rows with column names."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from typing import Final, TypeAlias
 from pinakes.parsing.pdf_text import PageLine
 
 _SAME_ROW: Final = 0.5
-"""Lines whose middles are apart by less than so much of their height stand in one row."""
+"""Lines are in one row if the distance of their middles is less than this share of their height."""
 _WINDOW: Final = 12
-"""Cells of a row come within so many lines: a cell of several lines comes as a whole."""
+"""Lines in which the cells of a row occur: all lines of a cell are adjacent."""
 _FARTHEST: Final = 1.9
-"""The rows of a table are apart by less than so much of their height."""
+"""Maximum distance of the rows of a table, relative to their height."""
 _WRAPPED: Final = 0.85
-"""A line under one cell goes on with it where it is nearer than so much of what rows are apart."""
+"""A line below a cell continues it if it is closer than this share of the row distance."""
 _MAX_COLUMNS: Final = 40
 _MAX_MEAN_CHARS: Final = 32
-"""Cells that are longer are columns of prose."""
+"""Maximum mean length of cells: longer ones are columns of prose."""
 _MAX_SCATTERED_CHARS: Final = 20
-"""Where the cells of a row do not come one after the other, they may be columns of prose all the more."""
+"""The same if the cells of a row are not adjacent in the file, which makes columns of prose more likely."""
 _LEAST_FILLED: Final = 0.55
 _LEAST_ROWS: Final = 3
 _LEAST_PAIRS: Final = 4
-"""Two columns are a table only of so many rows."""
+"""Minimum rows of a table with two columns."""
 _LONG: Final = 60
-"""Where so many rows are no table, none is looked for among them."""
+"""If this many rows are not a table, no table is searched for among them."""
 _EDGE: Final = 4
-"""A table goes on from page to page where at most so many lines stand below and above it."""
+"""A table continues on the next page if at most this many lines are below and above it."""
 _BLANK: Final = 0.75
-"""Lines that are apart by so much of their height stand in different blocks."""
+"""Lines are in different blocks if their distance exceeds this share of their height."""
 _FIGURES: Final = re.compile(r"[\s\d.,:%+−–()/$€£¥-]*\d[\s\d.,:%+−–()/$€£¥-]*(?:E[+-]?\d+)?")
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _WORD: Final = re.compile(r"[^\W\d_]{2}")
 _NAMED: Final = re.compile(r"[^\W\d_](?:[^\W\d_]|\d)|^[^\W\d_]$")
 _FORMULA: Final = re.compile("[=∂∈⇒∑∫∇√≤≥±∞∪∩\ue000-\uf8ff]|−(?!\\d)|^[^\\w\\s✓✗☐☒•$€£-]$")
 _FORMULAS_SHARE: Final = 0.15
-"""What has so many cells with signs of formulas is one that stands on several lines."""
+"""A table with this share of cells with formula signs is a formula on several lines."""
 _MARKER: Final = re.compile(r"[\W_]*|[(\[]?\w{1,3}[.)\]]|\d{1,4}")
-"""A bullet, or the number of an item."""
+"""A bullet, or the number of a list item."""
 
 Span: TypeAlias = tuple[float, float]
 """The left and right edge of a column, in points."""
@@ -49,7 +49,7 @@ Span: TypeAlias = tuple[float, float]
 
 @dataclass(slots=True)
 class Table:
-    """Rows of cells, the first of them the column names where it is ``named``; ``columns`` are where these stand."""
+    """Rows of cells; the first has the column names if ``named``. ``columns``: their positions."""
 
     rows: list[list[str]]
     columns: list[Span]
@@ -57,14 +57,14 @@ class Table:
     named: bool
 
     def text(self) -> str:
-        """Return it as Markdown, and as lines where nothing names its columns."""
+        """Return the table as Markdown, or as lines if it has no column names."""
         if not self.named:
             return "\n".join(line.text() for line in self.lines)
         lines = [f"| {' | '.join(_escaped(cell) for cell in row)} |" for row in self.rows]
         return "\n".join([lines[0], f"| {' | '.join(['---'] * len(self.columns))} |", *lines[1:]])
 
     def continues(self, before: Table) -> bool:
-        """Say whether its columns are those of the table on the page before."""
+        """Return whether the columns match those of the table on the previous page."""
         return len(self.columns) == len(before.columns) and all(
             max(one[0], other[0]) < min(one[1], other[1])
             for one, other in zip(self.columns, before.columns, strict=True)
@@ -75,7 +75,7 @@ Block: TypeAlias = PageLine | Table
 
 
 class _Row:
-    """What stands at one height: its cells from left to right, and which lines of the page they are."""
+    """The cells at one height, from left to right, and the indices of their lines on the page."""
 
     __slots__ = ("bottom", "cells", "height", "lines", "top")
 
@@ -86,7 +86,7 @@ class _Row:
         self._measure()
 
     def add(self, cells: list[PageLine], line: int) -> None:
-        """Add the cells of another line at its height."""
+        """Add the cells of another line at this height."""
         self.cells = sorted([*self.cells, *cells], key=lambda cell: cell.left)
         self.lines.append(line)
         self._measure()
@@ -97,7 +97,7 @@ class _Row:
 
 
 def with_tables(lines: Sequence[PageLine]) -> list[Block]:
-    """Return the lines of a page with its tables, each in the place of its first line."""
+    """Return the lines and tables of a page, each table at the position of its first line."""
     if not any(len(line.cells) > 1 for line in lines):
         return list(lines)
     rows = _rows(lines)
@@ -124,7 +124,7 @@ def with_tables(lines: Sequence[PageLine]) -> list[Block]:
 
 
 def continued(pages: Sequence[list[Block]]) -> None:
-    """Give a table that goes on from the page before the column names that it has there."""
+    """Give tables that continue from the previous page the column names of that table."""
     before: Table | None = None
     for blocks in pages:
         tables = [at for at, block in enumerate(blocks) if isinstance(block, Table)]
@@ -138,7 +138,7 @@ def continued(pages: Sequence[list[Block]]) -> None:
 
 
 def tables_as_text(blocks: Sequence[Block]) -> str:
-    """Return the text of a page; a blank line stands where lines are far apart, and around tables."""
+    """Return the text of a page, with blank lines between distant lines and around tables."""
     parts: list[str] = []
     before: PageLine | None = None
     for block in blocks:
@@ -154,10 +154,10 @@ def tables_as_text(blocks: Sequence[Block]) -> str:
 
 
 def _rows(lines: Sequence[PageLine]) -> list[_Row]:
-    """Return what stands at one height as one row: cells of a row need not come one after the other."""
+    """Return the rows of a page: lines at one height, even if they are not adjacent in the file."""
     rows: list[_Row] = []
     for number, line in enumerate(lines):
-        row = next((one for one in reversed(rows[-_WINDOW:]) if _beside(one, line)), None)
+        row = next((one for one in reversed(rows[-_WINDOW:]) if _is_in_row(one, line)), None)
         if row is None:
             rows.append(_Row(line.cells, number))
         else:
@@ -165,8 +165,8 @@ def _rows(lines: Sequence[PageLine]) -> list[_Row]:
     return rows
 
 
-def _beside(row: _Row, line: PageLine) -> bool:
-    """Say whether a line stands at the height of a row, and beside its cells."""
+def _is_in_row(row: _Row, line: PageLine) -> bool:
+    """Return whether a line is at the height of a row, beside its cells."""
     if abs((row.top + row.bottom) - (line.top + line.bottom)) >= 2 * _SAME_ROW * min(row.height, line.height):
         return False
     gap = row.height * _SAME_ROW
@@ -174,7 +174,7 @@ def _beside(row: _Row, line: PageLine) -> bool:
 
 
 def _block(rows: Sequence[_Row], begin: int) -> tuple[list[_Row], list[Span]]:
-    """Return the rows from ``begin`` on whose cells stand in the same columns, and these columns."""
+    """Return the rows from ``begin`` on whose cells are in the same columns, and these columns."""
     block = [rows[begin]]
     columns = [(cell.left, cell.right) for cell in rows[begin].cells]
     for row in rows[begin + 1 :]:
@@ -188,13 +188,13 @@ def _block(rows: Sequence[_Row], begin: int) -> tuple[list[_Row], list[Span]]:
         block.append(row)
         columns = widened
     usual = _usual(block)
-    while len(block) > 1 and len(block[-1].cells) < 2 and not _goes_on(block[-2], block[-1], usual):
+    while len(block) > 1 and len(block[-1].cells) < 2 and not _continues(block[-2], block[-1], usual):
         block.pop()
     return block, columns
 
 
 def _widened(columns: Sequence[Span], row: _Row) -> list[Span] | None:
-    """Return columns that hold the cells of one more row, None where a cell stands in two, or two in one."""
+    """Return columns extended by the cells of a row, None if a cell spans two columns, or one column has two cells."""
     found = list(columns)
     used: set[int] = set()
     for cell in row.cells:
@@ -216,7 +216,7 @@ def _widened(columns: Sequence[Span], row: _Row) -> list[Span] | None:
 
 
 def _table(block: Sequence[_Row], columns: Sequence[Span], lines: Sequence[PageLine]) -> Table | None:
-    """Return the table that rows are, None where they are none: too few, or prose in columns."""
+    """Return the table of a block of rows, None if it is not a table: too few rows, or columns of prose."""
     full = [row for row in block if len(row.cells) > 1]
     least = _LEAST_PAIRS if len(columns) == 2 else _LEAST_ROWS
     single = len(columns) > 2 and len(full) == 2 and all(len(row.cells) == len(columns) for row in full)
@@ -225,10 +225,10 @@ def _table(block: Sequence[_Row], columns: Sequence[Span], lines: Sequence[PageL
     rows = _cells(block, columns)
     if len(rows) < 2:
         return None
-    said = [cell for row in rows for cell in row if cell]
+    filled = [cell for row in rows for cell in row if cell]
     scattered = any(len(row.lines) > 1 and max(row.lines) - min(row.lines) > 1 for row in block)
     most = _MAX_SCATTERED_CHARS if scattered else _MAX_MEAN_CHARS
-    if sum(map(len, said)) > most * len(said) or len(said) < _LEAST_FILLED * len(rows) * len(columns):
+    if sum(map(len, filled)) > most * len(filled) or len(filled) < _LEAST_FILLED * len(rows) * len(columns):
         return None
     if scattered and len(columns) == 2:
         return None
@@ -238,7 +238,7 @@ def _table(block: Sequence[_Row], columns: Sequence[Span], lines: Sequence[PageL
     if any(sum(cell.endswith(":") for cell in column) * 2 > len(column) for column in by_column):
         return None
     markers = [len(list(filter(_MARKER.fullmatch, column))) * 4 > 3 * len(column) for column in by_column]
-    if len(list(filter(_FORMULA.search, said))) > _FORMULAS_SHARE * len(said):
+    if len(list(filter(_FORMULA.search, filled))) > _FORMULAS_SHARE * len(filled):
         return None
     if len(columns) == 2 and (markers[0] or (markers[1] and not _is_named(rows))):
         return None
@@ -248,7 +248,7 @@ def _table(block: Sequence[_Row], columns: Sequence[Span], lines: Sequence[PageL
 
 
 def _is_named(rows: Sequence[Sequence[str]]) -> bool:
-    """Say whether the first row has names, not figures as the others; years are names where there are several."""
+    """Return whether the first row has names rather than figures; several years count as names."""
     first = [cell for cell in rows[0] if cell]
     years = len(list(filter(_YEAR.fullmatch, first)))
     figures = len(list(filter(_FIGURES.fullmatch, first))) - (years if years > 1 else 0)
@@ -257,7 +257,7 @@ def _is_named(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _with_groups(rows: list[list[str]]) -> list[list[str]]:
-    """Return rows with one row of names where there are two: long names, or names of groups above others."""
+    """Return rows with two header rows merged: long names, or group names above others."""
     groups, names = rows[0], rows[1]
     if len(rows) > 2 and "" in names and not any(map(_FIGURES.fullmatch, names)):
         below = [cell for row in rows[2:] for cell, name in zip(row, names, strict=True) if name and cell]
@@ -273,7 +273,7 @@ def _with_groups(rows: list[list[str]]) -> list[list[str]]:
 
 
 def _cells(block: Sequence[_Row], columns: Sequence[Span]) -> list[list[str]]:
-    """Return the texts of rows, a cell of several lines as one."""
+    """Return the texts of rows, with the lines of a cell joined."""
     rows: list[list[str]] = []
     usual = _usual(block)
     for at, row in enumerate(block):
@@ -281,7 +281,7 @@ def _cells(block: Sequence[_Row], columns: Sequence[Span]) -> list[list[str]]:
         for cell in row.cells:
             column = next(at for at, (begin, end) in enumerate(columns) if cell.left < end and cell.right > begin)
             texts[column] = _joined(texts[column], " ".join(word.text for word in cell.words))
-        if rows and _goes_on(block[at - 1], row, usual):
+        if rows and _continues(block[at - 1], row, usual):
             rows[-1] = [_joined(one, other) for one, other in zip(rows[-1], texts, strict=True)]
         else:
             rows.append(texts)
@@ -289,20 +289,20 @@ def _cells(block: Sequence[_Row], columns: Sequence[Span]) -> list[list[str]]:
 
 
 def _usual(block: Sequence[_Row]) -> tuple[int, float]:
-    """Return how many cells the fullest row has, and how far the rows of several cells are usually apart."""
+    """Return the largest number of cells in a row, and the usual distance of rows with several cells."""
     full = [row for row in block if len(row.cells) > 1]
     apart = sorted(one.top - other.top for one, other in itertools.pairwise(full))
     return max(len(row.cells) for row in block), apart[len(apart) // 2] if apart else 2 * block[0].height
 
 
-def _goes_on(before: _Row, row: _Row, usual: tuple[int, float]) -> bool:
-    """Say whether a row goes on with the cells of the one before: it has few, and is nearer than rows are."""
+def _continues(before: _Row, row: _Row, usual: tuple[int, float]) -> bool:
+    """Return whether a row continues the cells of the previous one: it has few cells and is closer than usual."""
     most, pitch = usual
     return len(row.cells) * 2 <= most and before.top - row.top < _WRAPPED * pitch
 
 
 def _spanning(row: _Row, first: _Row, columns: Sequence[Span]) -> list[str] | None:
-    """Return the names above the columns that a row has for several of them each, None where it has none."""
+    """Return for each column the name in a row of group names, None if the row has none."""
     if len(row.cells) < 2 or row.bottom - first.top > first.height or row.top <= first.top:
         return None
     names = [""] * len(columns)

@@ -1,5 +1,4 @@
-"""The text of a PDF page with its layout: words and where they stand, lines, superscripts, drop caps, the order of
-right-to-left text."""
+"""The text of a PDF page with its layout: words and boxes, lines, superscripts, drop caps, right-to-left order."""
 
 from __future__ import annotations
 
@@ -20,12 +19,12 @@ _LEFT_TO_RIGHT: Final = re.compile(
 _MIRRORED: Final = str.maketrans("()[]{}<>«»", ")(][}{><»«")
 _LINE: Final = re.compile("[^\r\n\x02]+\x02?|\x02")
 _HYPHEN: Final = "\x02"
-"""What stands for the hyphen at which a line breaks a word."""
+"""The character for a hyphen at which a line breaks a word."""
 _HYPHEN_CODE: Final = 2
 _INVISIBLE: Final = 3
-"""The mode in which text is neither filled nor stroked."""
+"""The render mode of text that is neither filled nor stroked."""
 _PICTURES: Final = (3, 5)
-"""Kinds of objects on a page: an image, and a form, which may hold one."""
+"""Page object types: image, and form, which may contain an image."""
 _HIDDEN: Final = "[hidden: "
 _UNMAPPED: Final = "\ufffe"
 _VOWELS: Final = frozenset("aeiouyäöüéèêà")
@@ -37,16 +36,16 @@ _MINUS: Final = str.maketrans("−–", "--")
 
 _SMALLER: Final = 0.86
 _SMALLEST: Final = 0.42
-"""A character of so much of the height of its word may be a superscript or subscript."""
+"""A character smaller than this share of its word's height may be a superscript or subscript."""
 _SHIFT: Final = 0.12
-"""Its foot or its head is as far from that of the others, as a share of their height."""
+"""Minimum shift of its bottom or top, as a share of the height of the other characters."""
 _WORD_GAP: Final = 0.16
 _KERNING: Final = 0.06
-"""Letters that are apart by less than this share of their height belong to one word, whatever the library thinks."""
+"""Letters closer than this share of their height belong to one word, even if the library inserts a space."""
 _SINGLE: Final = re.compile(r"(?:^|[\W\d_])[^\W\d_] [^\W\d_]|[^\W\d_] [A-Z](?:[\W\d_]|$)")
-"""A letter alone before or behind a space: fonts of formulas set letters so far apart that one is guessed."""
+"""A single letter beside a space: letters of formula fonts are so wide apart that the library inserts one."""
 _CELL_GAP: Final = 0.9
-"""Words that are apart by so much of their height stand in different cells."""
+"""Words farther apart than this share of their height are in different cells."""
 _DROP_CAP: Final = 1.75
 _NEAR: Final = 6
 _LONG: Final = 40
@@ -66,18 +65,18 @@ class Word:
     bottom: float
     top: float
     at: int = -1
-    """The index of its first character, where it follows another one in its line."""
+    """The index of its first character, if it follows another word in its line."""
 
     @property
     def height(self) -> float:
-        """How high a line of its font is."""
+        """The line height of its font."""
         return self.top - self.bottom
 
 
 class PageLine:
-    """Words on one line, from the first to the last as they are read, and the box that holds them.
+    """The words of one line, in reading order, and their bounding box.
 
-    ``height`` is that of most of its words; ``cells`` are its words in groups that stand far apart.
+    ``height`` is that of most words; ``cells`` are groups of words that are far apart.
     """
 
     __slots__ = ("bottom", "cells", "height", "left", "right", "top", "words")
@@ -102,16 +101,16 @@ class PageLine:
         ]
 
     def text(self) -> str:
-        """Return its words; groups that stand far apart are parted by two spaces."""
+        """Return the text of the line; cells are separated by two spaces."""
         return "  ".join(" ".join([word.text for word in cell.words]) for cell in self.cells)
 
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """The lines of a page in the order in which the file has them.
+    """The lines of a page, in the order of the file.
 
-    ``outside``: how many words stand where the page does not show; ``unmapped``: how many characters have no letter
-    that the file names; ``hidden``: how many lines are drawn invisibly, and marked.
+    ``outside``: number of words outside of the visible page; ``unmapped``: number of characters without a Unicode
+    mapping; ``hidden``: number of lines drawn invisibly, which are marked.
     """
 
     lines: list[PageLine]
@@ -142,11 +141,11 @@ def text_of(library: Any, page: Any, textpage: Any) -> PageText:
             seen = [word for word in words if _within(word, area)] if shows else words
             outside += len(words) - len(seen)
             is_hidden = _is_invisible(library, textpage, match.end() - len(match[0].lstrip()))
-            if seen and not (lines and is_hidden == was_hidden and _went_on(lines[-1], seen)):
+            if seen and not (lines and is_hidden == was_hidden and _joined_to_previous(lines[-1], seen)):
                 lines.append(seen)
                 hidden += [seen] if is_hidden else []
             was_hidden = is_hidden
-    if len(hidden) > len(lines) // 2 and _has_picture(library, page):  # a scanned page with its words below
+    if len(hidden) > len(lines) // 2 and _has_picture(library, page):  # a scanned page with a text layer
         hidden = []
     for words in hidden:
         words[0].text = f"{_HIDDEN}{words[0].text}"
@@ -160,13 +159,13 @@ def _has_picture(library: Any, page: Any) -> bool:
 
 
 def _is_invisible(library: Any, textpage: Any, at: int) -> bool:
-    """Say whether a character is drawn in no colour at all, as programs do with what is only to be found."""
+    """Return whether a character is drawn invisibly, as in text layers for searching."""
     drawn = library.FPDFText_GetTextObject(textpage, at)
     return bool(drawn) and library.FPDFTextObj_GetTextRenderMode(drawn) == _INVISIBLE
 
 
-def _went_on(line: list[Word], words: list[Word]) -> bool:
-    """Join words to the line before where they stand beside it: the library breaks lines at scripts and far gaps."""
+def _joined_to_previous(line: list[Word], words: list[Word]) -> bool:
+    """Append words to the previous line if they are beside it: the library splits lines at scripts and wide gaps."""
     last, first = line[-1], words[0]
     gap = first.left - last.right
     if _script_kind(last, first):
@@ -184,15 +183,15 @@ def _went_on(line: list[Word], words: list[Word]) -> bool:
 
 
 def _within(word: Word, area: Any) -> bool:
-    """Say whether the middle of a word stands on the page. A box without size says nothing of its place."""
+    """Return whether the middle of a word is on the page. A box without height has no known position."""
     across, down = (word.left + word.right) / 2, (word.bottom + word.top) / 2
     return (area.left <= across <= area.right and area.bottom <= down <= area.top) or word.top <= word.bottom
 
 
 def _characters(library: Any, textpage: Any, count: int, box_of: Callable[[int], Box]) -> tuple[str, int]:
-    """Return the characters of a page, one for each index of the library, and how many have no letter.
+    """Return the characters of a page, one per index of the library, and how many have no mapping.
 
-    Of those, what stands within a word is taken for a ligature: programs that write fonts forget these most.
+    Unmapped characters within a word are taken for ligatures, which font writers omit most often.
     """
     one = library.FPDFText_GetUnicode
     buffer = (ctypes.c_ushort * (count * 2 + 2))()
@@ -217,7 +216,7 @@ def _character(code: int) -> str:
 
 
 def _ligature(text: str, at: int, box_of: Callable[[int], Box]) -> str:
-    """Return the ligature that a character without a letter most likely is, by its width and what stands beside it."""
+    """Return the most likely ligature for an unmapped character, by its width and its neighbours."""
     left, right, bottom, top = box_of(at)
     vowel = text[at + 1].casefold() in _VOWELS
     if right - left > _WIDE_LIGATURE * (top - bottom):
@@ -241,7 +240,7 @@ def _boxes(library: Any, textpage: Any) -> Callable[[int], Box]:
 def _words(raw: str, begin: int, box_of: Callable[[int], Box], guessed: Callable[[int], bool]) -> list[Word]:
     """Return the words of a line whose first character has the index ``begin``.
 
-    ``guessed`` says of a character whether the library put it there, since it saw a gap.
+    ``guessed``: index → whether the library inserted this character because of a gap.
     """
     words: list[Word] = []
     for match in _WORD.finditer(raw):
@@ -268,7 +267,7 @@ def _words(raw: str, begin: int, box_of: Callable[[int], Box], guessed: Callable
 
 
 def _is_kerned(last: Word, text: str, left: float, bottom: float, top: float) -> bool:
-    """Say whether ``text``, which begins at ``left``, follows the last word without a gap that anybody sees."""
+    """Return whether ``text``, which begins at ``left``, follows the last word without a visible gap."""
     if abs(left - last.right) >= _KERNING * (top - bottom) or not last.bottom <= (bottom + top) / 2 <= last.top:
         return False
     both = f"{last.text[-2:]} {text[:2]}"
@@ -276,23 +275,23 @@ def _is_kerned(last: Word, text: str, left: float, bottom: float, top: float) ->
 
 
 def _with_scripts(text: str, boxes: Sequence[Box]) -> list[Word]:
-    """Return a word with marks before its superscripts, and parted where it goes on after a gap."""
+    """Return a word with its superscripts marked, split if it continues after a gap."""
     base = max(boxes, key=lambda box: box[3] - box[2])
     height = base[3] - base[2]
     kinds = [_script(box, base) for box in boxes]
-    parts: list[tuple[str, int]] = []  # the text of each word, and where it begins
-    said = ""
+    parts: list[tuple[str, int]] = []  # (text of a word, its offset)
+    word = ""
     begin = 0
     for at, char in enumerate(text):
         changes = at > 0 and kinds[at] != kinds[at - 1]
         if changes and not kinds[at] and boxes[at][0] - boxes[at - 1][1] > _WORD_GAP * height:
-            parts.append((said, begin))
-            said, begin = "", at
-        elif changes and kinds[at] and said:
+            parts.append((word, begin))
+            word, begin = "", at
+        elif changes and kinds[at] and word:
             end = next((to for to in range(at, len(text)) if kinds[to] != kinds[at]), len(text))
-            said += _mark(said[-1], text[at:end], kinds[at])
-        said += "-" if kinds[at] > 0 and char in "−–" else char
-    parts.append((said, begin))
+            word += _mark(word[-1], text[at:end], kinds[at])
+        word += "-" if kinds[at] > 0 and char in "−–" else char
+    parts.append((word, begin))
     ends = [*(begin for _, begin in parts[1:]), len(text)]
     return [
         Word(one, boxes[begin][0], max(box[1] for box in boxes[begin:end]), base[2], base[3])
@@ -301,7 +300,7 @@ def _with_scripts(text: str, boxes: Sequence[Box]) -> list[Word]:
 
 
 def _script(box: Box, base: Box) -> int:
-    """Return 1 for a superscript, -1 for a subscript, 0 for a character of the line."""
+    """Return 1 for a superscript, -1 for a subscript, 0 for a normal character."""
     height = base[3] - base[2]
     if not _SMALLEST * height < box[3] - box[2] < _SMALLER * height:
         return 0
@@ -311,7 +310,7 @@ def _script(box: Box, base: Box) -> int:
 
 
 def _mark(before: str, script: str, kind: int) -> str:
-    """Return what stands between a character and what is set above (1) or below it (-1)."""
+    """Return the mark between a character and a superscript (1) or subscript (-1) after it."""
     if kind < 0:
         return "_" if before.isdigit() and script[0].isalnum() else ""
     if not _EXPONENT.match(script) or (before.isdigit() and _ORDINAL.match(script)):
@@ -320,9 +319,9 @@ def _mark(before: str, script: str, kind: int) -> str:
 
 
 def _joined_scripts(words: list[Word], guessed: Callable[[int], bool]) -> list[Word]:
-    """Join superscripts and subscripts that the library took for words to what they belong to.
+    """Join superscripts and subscripts that the library returns as separate words to their words.
 
-    What a space of the file parts stays apart: the boxes of text that is not upright look like those of scripts.
+    Words separated by a space in the file are not joined: the boxes of rotated text look like those of scripts.
     """
     if len(words) < 2:
         return words
@@ -340,7 +339,7 @@ def _joined_scripts(words: list[Word], guessed: Callable[[int], bool]) -> list[W
 
 
 def _script_kind(last: Word, word: Word) -> int:
-    """Return 1 or -1 for a word that is set right above or below the end of the last one, 0 for another."""
+    """Return 1 or -1 if a word is a superscript or subscript of the last one, else 0."""
     height = last.height
     near = -height < word.left - last.right < _WORD_GAP * height
     if not near or len(word.text) > _LONGEST_SCRIPT:
@@ -354,10 +353,10 @@ def _script_kind(last: Word, word: Word) -> int:
 
 
 def _right_to_left(raw: str, begin: int, box_of: Callable[[int], Box], words: list[Word]) -> list[Word]:
-    """Return the words of a line in their order where the library has letters in that in which they are drawn.
+    """Return the words of a right-to-left line in logical order if the library returns them in visual order.
 
-    Of a right-to-left word, the first letter stands on the right. Where it does not, the line is put together again
-    from the places of its letters.
+    In a right-to-left word, the first letter is on the right. If it is not, the line is rebuilt from the positions of
+    its letters.
     """
     backwards = 0
     for match, word in zip(_WORD.finditer(raw), words, strict=False):
@@ -365,7 +364,7 @@ def _right_to_left(raw: str, begin: int, box_of: Callable[[int], Box], words: li
         if len(letters) > 1:
             first, last = box_of(begin + letters[0])[0], box_of(begin + letters[-1])[0]
             backwards += (first < last) - (first > last)
-            if first == last and word.text == match[0]:  # one glyph for all of them
+            if first == last and word.text == match[0]:  # a single glyph
                 word.text = word.text[::-1]
     if backwards <= 0:
         return words
@@ -384,7 +383,7 @@ def _right_to_left(raw: str, begin: int, box_of: Callable[[int], Box], words: li
 
 
 def _logical(clusters: Sequence[tuple[Box, str]]) -> Word:
-    """Return letters with their marks, sorted from left to right, as they are read from right to left."""
+    """Return letters with their marks, sorted from left to right, as a word in reading order."""
     left, right = clusters[0][0][0], max(box[1] for box, _ in clusters)
     bottom, top = min(box[2] for box, _ in clusters), max(box[3] for box, _ in clusters)
     parts: list[str] = []
@@ -399,7 +398,7 @@ def _logical(clusters: Sequence[tuple[Box, str]]) -> Word:
 
 
 def _with_drop_caps(lines: list[list[Word]]) -> list[list[Word]]:
-    """Join large first letters, which reach down over several lines, to the word that they begin."""
+    """Join drop caps, which extend over several lines, to their words."""
     taken: set[int] = set()
     for at, line in enumerate(lines):
         cap = line[0]

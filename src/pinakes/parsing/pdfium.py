@@ -1,4 +1,4 @@
-"""PDFium, the library that reads and draws PDF: opening a document, one at a time in a process."""
+"""PDFium, the library that reads and renders PDF: opens one document at a time per process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pinakes.parsing.encrypted import encrypted
 from pinakes.parsing.limits import Limits
 
 _LOCK: Final = threading.RLock()
-"""The library must not be called by two threads at once."""
+"""Guards the library, which is not thread-safe."""
 
 _WRONG_PASSWORD: Final = 4
 _SECURITY: Final = 5
@@ -22,7 +22,7 @@ _MAX_STRING_BYTES: Final = 1 << 28
 
 @contextmanager
 def opened(data: bytes, limits: Limits) -> Iterator[Any]:
-    """Give the ``pypdfium2.PdfDocument`` of ``data``, which the first password that fits opens; then close it.
+    """Provide the ``pypdfium2.PdfDocument`` of ``data``, opened with the first password that fits.
 
     Raises:
         Locked: it is encrypted, and no password fits.
@@ -54,7 +54,7 @@ def _document(library: Any, data: bytes, limits: Limits) -> Any:
 
 
 def string(get: Callable[[Any, int], int]) -> str:
-    """Return a text that a function of the library writes into a buffer of so many bytes, as UTF-16."""
+    """Return a UTF-16 text that a function of the library writes into a buffer of a given number of bytes."""
     size = get(None, 0)
     if not 2 < size <= _MAX_STRING_BYTES:
         return ""

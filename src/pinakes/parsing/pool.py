@@ -1,7 +1,7 @@
-"""Reading files and cutting them into chunks: here what is plain, in other processes what may go wrong, or is much.
+"""Parses and chunks files: plain ones in this process; risky or large ones, or many, in worker processes.
 
-Such a process runs ``serve``: it is sent one file after the other, with how it is to be cut, and answers each. Whatever
-brings it down concerns one file only; its limits are those of ``workers``.
+A worker process runs ``serve``: it receives files with their parse options, one at a time, and answers each. A crash
+affects one file only; ``workers`` sets its limits.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from pinakes.text.analysis import estimated_token_starts
 from pinakes.text.secrets.masking import masking_of
 
 WORTH_BYTES: Final = 4_000_000
-"""Where there is so much to read, about two seconds of work, everything is read by processes."""
+"""Total bytes, about two seconds of work, above which all files are parsed by worker processes."""
 
 _LONG_BYTES: Final = 100_000
-"""A longer file is read by a process, whatever it is. Nothing but headings, so many, take a second."""
+"""Longer files are parsed by a worker process. A file of this size with only headings takes a second."""
 
 _LONG_CODE_BYTES: Final = 20_000
-"""The same of code: parsing what only looks like it may take time and memory by the square of its length."""
+"""The same for code: parsing text that only resembles code may take quadratic time and memory."""
 
 _HEAD_BYTES: Final = 8192
 _CONTROLS: Final = bytes(range(32))
@@ -46,12 +46,12 @@ _CONTROLS: Final = bytes(range(32))
 _FILES_AHEAD: Final = 256
 
 _USUAL_MAX_TOKENS = 254
-"""What the default model reads: how large chunks become while it is not known which model will embed them."""
+"""The limit of the default model, which sizes chunks while the embedding model is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParseOptions:
-    """All that decides what a file becomes; ``counted``: by the model's tokenizer, else tokens are estimated."""
+    """Everything that determines the result of parsing; ``counted``: by the model's tokenizer, else estimated."""
 
     limits: IngestSettings
     chunking: ChunkingSettings
@@ -61,16 +61,16 @@ class ParseOptions:
 
 
 Work: TypeAlias = tuple[ParseOptions | IngestSettings, bytes, str]
-"""A file to be read and cut, or by settings alone only read: its content and path."""
+"""Options, content and path of a file; with ``IngestSettings`` alone, the file is read but not chunked."""
 
 
 def _is_default(embedding: EmbeddingSettings) -> bool:
-    """Say whether texts are measured by the model that embeds them, whose tokens need to be found but once."""
+    """Return whether the embedding model is the default, whose tokenizer also counts budgets."""
     return embedding.provider == "onnx" and embedding.model == DEFAULT_MODEL and embedding.path is None
 
 
 class InProcess:
-    """Reads and cuts in this process, when the result is asked for."""
+    """Parses and chunks in this process, when the result is requested."""
 
     files_ahead = 0
 
@@ -85,11 +85,11 @@ class InProcess:
         self._sizing = sizing_for(options.chunking, starts, most)
 
     def begin(self, data: bytes, path: str) -> Callable[[], ParsedDocument]:
-        """Return a function that does the work. See ``ingest.Cutter``."""
+        """Return a function that parses the file. See ``ingestion.run.Cutter``."""
         return partial(self.cut, data, path)
 
     def cut(self, data: bytes, path: str) -> ParsedDocument:
-        """Read and cut one file.
+        """Parse and chunk one file.
 
         Raises:
             Unreadable: it cannot be read, or has too little text.
@@ -101,31 +101,31 @@ class InProcess:
         if length < max(1, limits.min_text_chars):
             raise Empty(f"Only {length} characters of text (at least {limits.min_text_chars}).")
         middle = time.perf_counter()
-        tokens = self._counter.count(document.text)  # first: the chunker needs the same tokens
-        # What has no title of its own, as most code, is known by its path: chunks of it say where they stand.
+        tokens = self._counter.count(document.text)  # before chunking, which reuses the tokens
+        # Documents without a title, such as most code, use their path as the title of their chunks.
         chunks = self.chunks(document if document.title else replace(document, title=path))
         return ParsedDocument(
             document, chunks, middle - start, time.perf_counter() - middle, chunker_of(document), tokens
         )
 
     def chunks(self, document: Document) -> list[Chunk]:
-        """Cut a document that needs no reading."""
+        """Chunk a parsed document."""
         return chunk(document, self._sizing)
 
 
 class ProcessPool:
-    """Reads and cuts in other processes, each kept busy by a thread of this one; what is ``plain`` in this one.
+    """Parses and chunks in worker processes, each driven by a thread; ``plain`` files in this process.
 
-    ``all_of_it``: what is plain, too, since there is so much.
+    ``all_of_it``: plain files in worker processes, too, because there are so many.
     """
 
     files_ahead = _FILES_AHEAD
 
     def __init__(
-        self, options: ParseOptions, here: InProcess, workers: WorkerProcesses, *, all_of_it: bool = False
+        self, options: ParseOptions, in_process: InProcess, workers: WorkerProcesses, *, all_of_it: bool = False
     ) -> None:
-        self._recipe = options
-        self._here = here
+        self._options = options
+        self._in_process = in_process
         self._workers = workers
         self._all_of_it = all_of_it
         self._threads = ThreadPoolExecutor(workers.most, thread_name_prefix="pinakes-cut")
@@ -134,17 +134,17 @@ class ProcessPool:
         self._usable, self._closing = True, False
 
     def begin(self, data: bytes, path: str) -> Callable[[], ParsedDocument]:
-        """Hand a file to the next process that is free, or leave it for this one. See ``ingest.Cutter``."""
+        """Submit a file to the next free process, or defer it to this one. See ``ingestion.run.Cutter``."""
         if self._all_of_it or not plain(data, path):
             return self._threads.submit(self._cut, data, path).result
-        return self._here.begin(data, path)
+        return self._in_process.begin(data, path)
 
     def chunks(self, document: Document) -> list[Chunk]:
-        """Cut a document that needs no reading, in this process."""
-        return self._here.chunks(document)
+        """Chunk a parsed document, in this process."""
+        return self._in_process.chunks(document)
 
     def close(self) -> None:
-        """End the processes that are still at work; what was not begun is dropped."""
+        """Kill the busy processes, and drop files that were not started."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             self._closing = True
@@ -153,16 +153,16 @@ class ProcessPool:
         self._threads.shutdown()
 
     def _cut(self, data: bytes, path: str) -> ParsedDocument:
-        done = _asked(self._lent, (self._recipe, data, path)) if self._usable else None
+        done = _request(self._borrowed_process, (self._options, data, path)) if self._usable else None
         if done is not None:
             return cast("ParsedDocument", done)
         if self._closing:
             raise CancelledError
         self._usable = False
-        return self._here.cut(data, path)
+        return self._in_process.cut(data, path)
 
     @contextmanager
-    def _lent(self) -> Iterator[Process]:
+    def _borrowed_process(self) -> Iterator[Process]:
         with self._lock:
             if self._closing:
                 raise CancelledError
@@ -180,13 +180,13 @@ class ProcessPool:
 def cutting(
     options: ParseOptions, embedder: Embedder, workers: WorkerProcesses, wanted: Sequence[Item]
 ) -> Iterator[InProcess | ProcessPool]:
-    """Give what reads and cuts the files ``wanted``, for as long as the block takes."""
-    here = InProcess(options, embedder)
+    """Provide a parser for the files ``wanted`` within the block."""
+    in_process = InProcess(options, embedder)
     if not workers.most:
-        yield here
+        yield in_process
         return
     much = len(wanted) > 1 and sum(item.size_bytes for item in wanted) >= WORTH_BYTES
-    beside = ProcessPool(options, here, workers, all_of_it=much)
+    beside = ProcessPool(options, in_process, workers, all_of_it=much)
     try:
         yield beside
     finally:
@@ -194,14 +194,14 @@ def cutting(
 
 
 def plain(data: bytes, path: str) -> bool:
-    """Say whether a file is read without a converter, and is so short that nothing can take long."""
-    head = data[:_HEAD_BYTES].translate(None, _CONTROLS)  # a script, in whatever encoding
+    """Return whether a file is read without a converter, and is so short that parsing is always fast."""
+    head = data[:_HEAD_BYTES].translate(None, _CONTROLS)  # detects scripts in any encoding
     is_code = b"#!" in head or parsing.language_of(path) is not None
     return len(data) <= (_LONG_CODE_BYTES if is_code else _LONG_BYTES) and not parsing.converts(path, data)
 
 
 def read(data: bytes, path: str, limits: IngestSettings, workers: WorkerProcesses) -> Document:
-    """Read one file as ``readers.read`` does, in a process where it is not ``plain``.
+    """Read one file like ``parsing.read``, in a worker process unless it is ``plain``.
 
     Raises:
         Unreadable: it cannot be read, or not within the limits.
@@ -209,33 +209,33 @@ def read(data: bytes, path: str, limits: IngestSettings, workers: WorkerProcesse
     if not workers.most or plain(data, path):
         return _read(data, path, limits)
     try:
-        done = _asked(workers.lent, (limits, data, path))
+        done = _request(workers.lent, (limits, data, path))
     except (ChildProcessError, TimeoutError) as error:
         raise Unreadable(str(error), hint="Mend the file, or raise the limit.") from error
     return _read(data, path, limits) if done is None else cast("Document", done)
 
 
-def _asked(lent: Callable[[], AbstractContextManager[Process]], work: Work) -> ParsedDocument | Document | None:
-    """Return what a process makes of a file, None where none can be started.
+def _request(lent: Callable[[], AbstractContextManager[Process]], work: Work) -> ParsedDocument | Document | None:
+    """Return the result of a worker process for a file, None if no process can be started.
 
     Raises:
         Unreadable: it cannot be read.
-        Stopped: it ended the process, or needs more memory than that may have.
-        TimeoutError: it took too long.
+        WorkerStopped: it crashed the process, or exceeded its memory limit.
+        TimeoutError: it exceeded the time limit.
     """
     for again in (True, False):
         with lent() as process:
             if not process.ready():
                 return None
             try:
-                return _answered(process.ask(work))
+                return _checked(process.ask(work))
             except WorkerStopped as error:
                 if not (again and error.again):
                     raise
     return None
 
 
-def _answered(answer: object) -> ParsedDocument | Document:
+def _checked(answer: object) -> ParsedDocument | Document:
     if isinstance(answer, PinakesError):
         raise answer
     if isinstance(answer, MemoryError):
@@ -246,31 +246,34 @@ def _answered(answer: object) -> ParsedDocument | Document:
 
 
 def serve(descriptor: int, lifeline: int, memory_mb: int, nice: int) -> None:
-    """Be such a process: read file after file, until nobody asks any more."""
+    """Run a worker process: parse file after file, until there are no more requests."""
     logging.getLogger().addHandler(logging.NullHandler())
     share_arenas()
-    here = _Latest()
+    in_process = _ParserCache()
     try:
         confined = SandboxedWorker(descriptor, lifeline, memory_mb, nice)
         collect_seldom()
         while True:
-            confined.answer(_answer(here, *confined.next()))
+            confined.answer(_answer(in_process, *confined.next()))
     except (EOFError, OSError):
-        os._exit(0)  # at once, whatever threads a converter has
+        os._exit(0)  # exit immediately, even if a converter has threads
 
 
-class _Latest:
-    """The recipe that came last, with what cuts by it."""
+class _ParserCache:
+    """Caches the parser for the latest options."""
 
     def __init__(self) -> None:
-        self._recipe: ParseOptions | None = None
-        self._here: InProcess | None = None
+        self._options: ParseOptions | None = None
+        self._in_process: InProcess | None = None
 
     def parser_for(self, options: ParseOptions) -> InProcess:
-        """Return what cuts by ``recipe``."""
-        if self._here is None or options != self._recipe:
-            self._recipe, self._here = options, InProcess(options, open_embedder(options.embedding, options.cache))
-        return self._here
+        """Return the parser for ``options``."""
+        if self._in_process is None or options != self._options:
+            self._options, self._in_process = (
+                options,
+                InProcess(options, open_embedder(options.embedding, options.cache)),
+            )
+        return self._in_process
 
 
 def _read(data: bytes, path: str, limits: IngestSettings) -> Document:
@@ -286,14 +289,18 @@ def _read(data: bytes, path: str, limits: IngestSettings) -> Document:
 
 
 def _answer(
-    latest: _Latest, how: ParseOptions | IngestSettings, data: bytes, path: str
+    parsers: _ParserCache, options: ParseOptions | IngestSettings, data: bytes, path: str
 ) -> ParsedDocument | Document | PinakesError | MemoryError | str:
     try:
-        return latest.parser_for(how).cut(data, path) if isinstance(how, ParseOptions) else _read(data, path, how)
+        return (
+            parsers.parser_for(options).cut(data, path)
+            if isinstance(options, ParseOptions)
+            else _read(data, path, options)
+        )
     except PinakesError as error:
         error.__cause__ = error.__context__ = None
         return error
     except MemoryError:
         return MemoryError()
-    except Exception as error:  # noqa: BLE001 - told to the other side, which reports it for this file
+    except Exception as error:  # noqa: BLE001 - returned to the parent, which reports it for this file
         return f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""What a file is by its content, where that is not what its name says."""
+"""Recognises the format of a file by its content, if the file name is wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 OLE_FORMATS: Final = frozenset((".doc", ".xls", ".ppt", ".msg"))
 
 _OPENED: Final = frozenset((".pdf", ".rtf", ".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub", *OLE_FORMATS))
-"""Formats that are never text to the eye, so that a web page under such a name is clearly something else."""
+"""Formats that are never plain text, so that a web page under such a name is clearly misnamed."""
 _FAMILIES: Final = {
     ".docx": (".docm", ".dotx"),
     ".xlsx": (".xlsm",),
@@ -37,7 +37,7 @@ _PAGE: Final = (b"<!doctype html", b"<html")
 
 
 def other_extension(data: bytes, extension: str) -> str:
-    """Return the extension that ``data`` should have, ``""`` where ``extension`` will do or nothing is certain."""
+    """Return the extension that fits ``data``, ``""`` if ``extension`` does or the format is uncertain."""
     found = _by_content(data, extension)
     return "" if extension == found or extension in _FAMILIES.get(found, ()) else found
 
@@ -63,13 +63,13 @@ def _in_zip(data: bytes) -> str:
             if declared is not None and declared.file_size <= _MAX_MIMETYPE_BYTES:
                 return _MIMETYPES.get(container.read(declared).strip(), "")
     except (zipfile.BadZipFile, ValueError, OverflowError, struct.error, NotImplementedError, RuntimeError, OSError):
-        return ""  # the reader says what is wrong with it
+        return ""  # the reader will report the damage
     if "[Content_Types].xml" not in entries:
         return ""
     return next((kind for part, kind in _PARTS if any(name.startswith(part) for name in entries)), "")
 
 
 def _in_ole(data: bytes, extension: str) -> str:
-    """Tell the kinds of OLE files apart by their streams; they may hold others, so that the name counts first."""
+    """Return the kind of an OLE file by its streams; they may embed others, so the extension takes precedence."""
     there = [kind for kind, names in _STREAMS.items() if any(name.encode("utf-16-le") in data for name in names)]
     return extension if extension in there else next(iter(there), "")

@@ -1,7 +1,7 @@
-"""The tables of a sheet: several beside or below each other are told apart by blank columns and rows.
+"""Finds the tables of a sheet, which blank columns and rows separate.
 
-A blank row does not end a table where what follows has no column names of its own; nor does a blank column where what
-is behind it has no keys of its own.
+A blank row does not end a table if what follows has no column names of its own; nor does a blank column if what follows
+has no keys of its own.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _YEARS: Final = range(1800, 2201)
 
 @dataclass(slots=True)
 class Sheet:
-    """What the cells of a sheet show: row → column → text; ``size`` is about the characters of all of them.
+    """The displayed cells of a sheet: row → column → text; ``size``: approximate total characters.
 
-    ``named`` are areas that the file calls tables, with their names and how many header rows they have.
+    ``named``: areas that the file defines as tables, with their names and numbers of header rows.
     """
 
     rows: dict[int, dict[int, str]] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Sheet:
 
 @dataclass(slots=True)
 class _Table:
-    """Rows and columns that belong together, with a ``caption`` and how many rows name the columns, where known."""
+    """Rows and columns of one table, with a ``caption`` and the number of header rows, if known."""
 
     rows: list[int]
     columns: list[int]
@@ -51,7 +51,7 @@ class _Table:
 
 
 def tables_of(sheet: Sheet) -> Iterator[str]:
-    """Yield the tables and paragraphs of a sheet, from top to bottom and from left to right, as Markdown."""
+    """Yield the tables and paragraphs of a sheet as Markdown, from top to bottom and from left to right."""
     return _Tables(sheet).found()
 
 
@@ -83,7 +83,7 @@ class _Tables:
                 yield text
 
     def _named(self) -> list[_Table]:
-        """Return the areas that the file calls tables; what is in them is used by no other."""
+        """Return the areas that the file defines as tables; their cells are not used by other tables."""
         found = []
         for ((top, left), (bottom, right)), name, heads in self._sheet.named:
             rows = [row for row in self._used if top <= row <= bottom and self._in(row, left, right)]
@@ -101,7 +101,7 @@ class _Tables:
         return {column for column in self._used[row] if left <= column <= right}
 
     def _blocks(self, rows: Sequence[int], columns: Sequence[int], depth: int) -> Iterator[_Table]:
-        """Yield the tables in some rows and columns of a sheet, all of which are used."""
+        """Yield the tables in these rows and columns of a sheet, all of which have content."""
         for band in _runs(rows):
             wanted = set(columns)
             heads, body = self._titles(band, wanted)
@@ -120,7 +120,7 @@ class _Tables:
                 )
 
     def _titles(self, band: list[int], wanted: set[int]) -> tuple[list[int], list[int]]:
-        """Return the first rows that hold one cell only, and the others."""
+        """Return the first rows that have only one cell, and the other rows."""
         at = 0
         while at < len(band) and self._is_alone(band[at], wanted):
             at += 1
@@ -132,7 +132,7 @@ class _Tables:
         return len(used) == 1 or len({self._spanned.get((row, column), column) for column in used}) == 1
 
     def _groups(self, rows: list[int], runs: list[list[int]]) -> list[list[int]]:
-        """Return columns that form one table each, of ``runs`` of columns that blank ones part."""
+        """Group ``runs`` of columns, which blank columns separate, into tables."""
         groups = [runs[0]]
         for run in runs[1:]:
             if self._stands_alone(rows, groups[-1]) and self._stands_alone(rows, run):
@@ -142,7 +142,7 @@ class _Tables:
         return groups
 
     def _stands_alone(self, rows: list[int], columns: list[int]) -> bool:
-        """Say whether columns have names and keys of their own."""
+        """Return whether columns have their own column names and keys."""
         inside = set(columns)
         own = [row for row in rows if self._used[row] & inside]
         if len(columns) < 2 or len(own) < 2:
@@ -152,7 +152,7 @@ class _Tables:
         return self._has_names(first, inside) and any(key not in self._sheet.numbers for key in keys)
 
     def _has_names(self, row: int, columns: set[int]) -> bool:
-        """Say whether a row may name columns: its cells are words, or years behind a word."""
+        """Return whether a row may have column names: its cells are words, or years after a word."""
         numbers = [column for column in self._used[row] & columns if (row, column) in self._sheet.numbers]
         return all(self._is_year(row, column) for column in numbers) and len(numbers) < len(self._used[row] & columns)
 
@@ -161,7 +161,7 @@ class _Tables:
         return len(text) == 4 and text.isdecimal() and int(text) in _YEARS
 
     def _continued(self, blocks: list[_Table]) -> list[_Table]:
-        """Return tables joined with those below them that have no names of their own."""
+        """Return tables, each joined with the tables below it that have no column names."""
         found: list[_Table] = []
         for block in blocks:
             last = found[-1] if found else None
@@ -200,7 +200,7 @@ class _Tables:
         return markdown(grid, heads)
 
     def _heads(self, table: _Table) -> int:
-        """Return how many rows name the columns of a table."""
+        """Return the number of header rows of a table."""
         first, columns = table.rows[0], set(table.columns)
         if not self._has_names(first, columns):
             numbers = sum((first, column) in self._sheet.numbers for column in columns)
@@ -217,7 +217,7 @@ class _Tables:
         return 1
 
     def _names_below(self, row: int, columns: list[int]) -> bool:
-        """Say whether a row goes on naming columns: it has words only, and none in the column of the keys."""
+        """Return whether a row continues the header: it has only words, and none in the key column."""
         used = self._used[row] & set(columns)
         return (
             len(used) > 1
@@ -230,7 +230,7 @@ class _Tables:
         return self._sheet.rows.get(place[0], {}).get(place[1], "")
 
     def _text(self, row: int, column: int, table: _Table) -> str:
-        """Return what a place shows; a cell that spans whole rows of a table stands once."""
+        """Return the displayed text at a position; a cell that spans whole rows of a table is not repeated."""
         span = self._spanned.get((row, column))
         if span is None:
             return self._own((row, column))
@@ -241,7 +241,7 @@ class _Tables:
 
 
 def _marked(line: list[str]) -> list[str]:
-    """Return a row whose first words say that it is hidden."""
+    """Return a row with a hidden mark before its first text."""
     at = next((at for at, text in enumerate(line) if text), None)
     return [f"{_HIDDEN} {text}" if place == at else text for place, text in enumerate(line)]
 
@@ -251,7 +251,7 @@ def _behind(text: str, hidden: bool) -> str:
 
 
 def _runs(numbers: Sequence[int]) -> list[list[int]]:
-    """Return rising numbers in groups of those that follow each other without a gap."""
+    """Return increasing numbers grouped into runs without gaps."""
     runs: list[list[int]] = []
     for one in numbers:
         if runs and runs[-1][-1] == one - 1:

@@ -1,4 +1,4 @@
-"""Rich Text Format (RTF): text with headings, lists and their numbers, tables, notes, comments, what is hidden."""
+"""Rich Text Format (RTF): text with headings, numbered lists, tables, notes, comments, hidden text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SKIPPED: Final = frozenset(
     "datafield formfield private txe rxe fldtype docvar userprops".split()
 )
 _SEEN: Final = frozenset("shpinst shptxt ud shppict shprslt result listtext pntext fldrslt shpgrp".split())
-"""Groups that programs may pass over, but people see."""
+"""Groups that programs may ignore, but that are visible."""
 _MARGINS: Final = frozenset(f"{kind}{which}" for kind in ("header", "footer") for which in ("", "l", "r", "f"))
 _INFO: Final = {"title": "title", "subject": "subject", "author": "authors", "keywords": "keywords"}
 _HEADING: Final = re.compile(r"heading (\d)", re.IGNORECASE)
@@ -37,7 +37,7 @@ _GATHERED: Final = {
     "pntext": "label",
     "atnauthor": "who",
     "atndate": "when",
-    "upr": "ansi",  # the same text for old programs, before that in Unicode
+    "upr": "ansi",  # an ANSI copy for old programs, before the Unicode text
 }
 _MOMENT: Final = ("yr", "mo", "dy", "hr", "min")
 _PART: Final = re.compile(r"([a-z]+)(\d{1,4});")
@@ -53,21 +53,21 @@ _SWITCHES: Final = {"b": "bold", "i": "italic", "strike": "struck", "v": "hidden
 
 @dataclass(slots=True)
 class _State:
-    """What holds in a group: where its text goes, how it looks, what it is encoded in."""
+    """The state of a group: destination, look and encoding of its text."""
 
     to: str = "text"
     look: Look = PLAIN
     encoding: str = ""
     font: int = -1
     skip: int = 1
-    """Characters that stand for a character of Unicode in old programs."""
+    """Number of fallback characters after a Unicode character, for old programs."""
     deleted: bool = False
     link: str = ""
 
 
 @dataclass(slots=True)
 class RtfText:
-    """What a file says of itself, as Markdown."""
+    """The content of a file as Markdown, with its metadata."""
 
     text: str
     metadata: dict[str, JSON]
@@ -75,13 +75,13 @@ class RtfText:
 
 
 def read_rtf(data: bytes) -> RtfText:
-    """Return the text of a file in RTF. What precedes a flaw is kept."""
+    """Return the text of an RTF file. In a damaged file, the content before the error is kept."""
     return _Reader().read(data.decode("latin-1"))
 
 
 @dataclass(slots=True)
 class _Story:
-    """A text that flows by itself: the document, a note, a comment, a header; which group it belongs to."""
+    """An independent text (document, note, comment, header), and the group it belongs to."""
 
     flow: Flow
     depth: int
@@ -145,36 +145,36 @@ class _Reader:
         elif self.too_deep:
             self.too_deep -= 1
         elif self.stack:
-            self._closed(self.state.to)
+            self._use_gathered(self.state.to)
             self.state = self.stack.pop()
             while len(self.stories) > 1 and self.stories[-1].depth > len(self.stack):
                 self._ended()
 
-    def _closed(self, to: str) -> None:
-        """Use what a group gathered whose text is none of the document."""
+    def _use_gathered(self, to: str) -> None:
+        """Use the text that a group collected outside of the document."""
         above = self.stack[-1]
         if to == above.to or not self.gathered:
             return
-        said, self.gathered = "".join(self.gathered), []
+        gathered, self.gathered = "".join(self.gathered), []
         if to.startswith("info:"):
-            name, words = to[5:], line(said)
+            name, words = to[5:], line(gathered)
             self.metadata[name] = [part.strip() for part in words.split(",")] if name == "keywords" else words
             if name == "authors":
                 self.metadata[name] = [part.strip() for part in words.split(";")]
         elif to == "instruction":
-            match = _LINK.search(said)
+            match = _LINK.search(gathered)
             above.link = match[1] if match else ""
-            if _PAGE.match(said) and self.stories[-1].kind == "margin":
+            if _PAGE.match(gathered) and self.stories[-1].kind == "margin":
                 self.stories[-1].flow.had_pages = True
                 above.to = "skip"
         elif to == "label":
-            self.stories[-1].flow.labelled(clean(said))
+            self.stories[-1].flow.labelled(clean(gathered))
         elif to == "who":
-            self.author = line(said)
+            self.author = line(gathered)
         elif to == "when":
-            self.stories[-1].made = _made(number(said))
+            self.stories[-1].made = _time_of(number(gathered))
         elif to == "moment":
-            parts = dict.fromkeys(_MOMENT, 0) | {name: int(one) for name, one in _PART.findall(said)}
+            parts = dict.fromkeys(_MOMENT, 0) | {name: int(one) for name, one in _PART.findall(gathered)}
             self.metadata[self.moment] = "{yr:04}-{mo:02}-{dy:02}T{hr:02}:{min:02}:00".format(**parts)
 
     def _word(self, token: Token) -> None:
@@ -193,7 +193,7 @@ class _Reader:
             self._described(word, value)
 
     def _character(self, word: str, value: int | None) -> bool:
-        """Add the character that a word stands for; say whether it does for one."""
+        """Add the character of a control word. Return whether the word stands for a character."""
         if word == "u" and value is not None:
             self._add(chr(value % 65536))
             self.pending = self.state.skip
@@ -206,7 +206,7 @@ class _Reader:
         return True
 
     def _looks(self, word: str, value: int | None) -> bool:
-        """Note how text looks from here on; say whether a word tells that."""
+        """Update the look of the text. Return whether the control word sets it."""
         state = self.state
         if word in _SWITCHES:
             state.look = replace(state.look, **{_SWITCHES[word]: value != 0})  # type: ignore[arg-type]
@@ -219,7 +219,7 @@ class _Reader:
         return True
 
     def _described(self, word: str, value: int | None) -> None:
-        """Note what a word says of styles, or of the file: its date."""
+        """Record a control word of a style definition or of the file's date."""
         if self.state.to == "stylesheet":
             if word == "s":
                 self.style = value or 0
@@ -229,7 +229,7 @@ class _Reader:
             self.gathered.append(f"{word}{value or 0};")
 
     def _destination(self, word: str, starred: bool) -> bool:
-        """Say whether a word tells where the text of its group goes, and send it there."""
+        """Set the destination of the group's text. Return whether the control word names one."""
         state = self.state
         if state.to == "skip":
             return False
@@ -293,21 +293,21 @@ class _Reader:
             self._flush()
 
     def _flush(self) -> None:
-        """Add the bytes that were gathered, as characters."""
+        """Decode and add the collected bytes."""
         if self.raw:
-            said = bytes(self.raw)
+            gathered = bytes(self.raw)
             self.raw.clear()
             name = self.fonts.get(self.state.font, ("", ""))[1]
             table = next((FONT_SYMBOLS[one] for one in FONT_SYMBOLS if name.lower().startswith(one)), None)
             text = (
-                said.decode("latin-1").translate(table)
+                gathered.decode("latin-1").translate(table)
                 if table
-                else said.decode(self.state.encoding or self.encoding, "replace")
+                else gathered.decode(self.state.encoding or self.encoding, "replace")
             )
             self._add(text)
 
     def _add(self, text: str) -> None:
-        """Add text where the text of the group goes."""
+        """Add text to the destination of the group."""
         state = self.state
         if not text or state.deleted:
             return
@@ -325,7 +325,7 @@ class _Reader:
             self.gathered.append(text)
 
     def _ended(self) -> None:
-        """Put a note, a comment or a header where it belongs."""
+        """Store a finished note, comment or header."""
         story = self.stories.pop()
         found = story.flow.finished()
         self.hidden += story.flow.hidden
@@ -340,7 +340,7 @@ class _Reader:
             self.comments.append(comment(story.author, words, story.made))
 
 
-def _made(packed: int) -> str:
-    """Return a moment that is packed into the bits of a number, as ISO 8601."""
+def _time_of(packed: int) -> str:
+    """Return a time packed into the bits of a number, as ISO 8601."""
     minute, hour, day, month = (packed >> shift & mask for shift, mask in ((0, 63), (6, 31), (11, 31), (16, 15)))
     return f"{1900 + (packed >> 20 & 511):04}-{month:02}-{day:02}T{hour:02}:{minute:02}" if packed > 0 else ""

@@ -1,4 +1,4 @@
-"""Paragraphs and tables of a text in RTF, put together as its control words come."""
+"""Builds paragraphs and tables from RTF control words."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _ORDERED: Final = re.compile(r"\d{1,9}\.")
 _BULLET: Final = re.compile("[^\\w()]{0,2}|o|§|Ø|ü|v")
 _HEADING_SIGN: Final = re.compile(r"(?=#{1,6} |```|~~~)")
 _NEAR: Final = 20
-"""Borders of cells that are as near to each other, in twips, are one."""
+"""Cell borders within this distance, in twips, are the same."""
 _MOST_BORDERS: Final = 1000
 
 
 @dataclass(slots=True)
 class _Edge:
-    """Where a cell ends, and whether it goes on with the one above it or on its left."""
+    """The right edge of a cell, and whether the cell continues the one above or on its left."""
 
     right: int
     from_above: bool = False
@@ -39,7 +39,7 @@ class _Row:
 
 @dataclass(slots=True)
 class Flow:
-    """A text that flows by itself. ``styles`` gives the level of heading of each style that is one."""
+    """An independent text. ``styles``: number of a heading style → its level."""
 
     styles: dict[int, int]
     had_pages: bool = False
@@ -58,15 +58,15 @@ class Flow:
     _depth: int = 0
 
     def add(self, piece: Piece) -> None:
-        """Add text to the paragraph at hand."""
+        """Add text to the current paragraph."""
         self._pieces.append(piece)
 
     def labelled(self, label: str) -> None:
-        """Note what stands before the paragraph at hand: the number or the bullet of an item."""
+        """Set the label of the current paragraph: the number or bullet of a list item."""
         self._label = label.strip()
 
     def control(self, word: str, value: int | None) -> None:
-        """Follow a control word, of which those that say nothing of paragraphs and tables are passed over."""
+        """Apply a control word; those that do not concern paragraphs and tables are ignored."""
         if word in ("par", "sect"):
             self._paragraph()
         elif word == "pard":
@@ -90,7 +90,7 @@ class Flow:
             self._defined(word, value or 0)
 
     def _defined(self, word: str, value: int) -> None:
-        """Follow a control word that says how a row of a table looks."""
+        """Apply a control word of a table row definition."""
         if word == "trowd":
             self._edges, self._next, self._is_head = [], _Edge(0), False
         elif word == "trhdr":
@@ -136,7 +136,7 @@ class Flow:
         self._cell, self._cells = [], []
 
     def _table(self) -> None:
-        """Add the table at hand, whose rows are all there."""
+        """Add the current table, whose rows are complete."""
         rows, self._rows = self._rows, []
         if not rows:
             return
@@ -150,10 +150,10 @@ class Flow:
 
 
 def _spanning(rows: list[_Row]) -> list[list[Cell]]:
-    """Return the cells of each row with how far they reach, by where they end."""
+    """Return the cells of each row with their spans, derived from their edges."""
     places = _places(rows)
     found: list[list[Cell]] = []
-    above: dict[int, tuple[int, int]] = {}  # column → the row and place of the cell that may reach down
+    above: dict[int, tuple[int, int]] = {}  # column → row and index of the cell that may span down
     for row in rows:
         line: list[Cell] = []
         column = 0
@@ -175,7 +175,7 @@ def _spanning(rows: list[_Row]) -> list[list[Cell]]:
 
 
 def _places(rows: list[_Row]) -> dict[int, int]:
-    """Return the number of the column that ends at each border."""
+    """Return border → index of the column that ends there."""
     borders = sorted({edge.right for row in rows for edge in row.edges})
     if len(borders) > _MOST_BORDERS:
         return {}
@@ -204,7 +204,7 @@ def _is_bullet(label: str) -> bool:
 
 
 def _whole(text: str) -> str:
-    """Return text with the characters that are written as two halves."""
+    """Return text with surrogate pairs joined."""
     if any(0xD800 <= ord(char) < 0xE000 for char in text) if not text.isascii() else False:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text

@@ -1,4 +1,4 @@
-"""The parts of a file in Rich Text Format (RTF): its tokens, the encodings of its fonts, its symbols."""
+"""Tokens of Rich Text Format (RTF), encodings of its fonts, and its symbols."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SYMBOLS: Final = {
     "ltrmark": "",
     "rtlmark": "",
 }
-"""Control word → the text that it stands for."""
+"""Control word → its text."""
 
 _CODE_PAGES: Final = {
     0: "cp1252",
@@ -64,11 +64,11 @@ _CODE_PAGES: Final = {
     254: "cp437",
     255: "cp850",
 }
-"""Number of the character set of a font → its encoding."""
+"""Character set number of a font → encoding."""
 
 
 class Token(NamedTuple):
-    """A control word with its value (None where it has none), a "{" or "}", a sign, text, or a byte in hexadecimal."""
+    """A control word with its value (None if it has none), a "{" or "}", a symbol, text, or a hexadecimal byte."""
 
     kind: str
     text: str
@@ -76,7 +76,7 @@ class Token(NamedTuple):
 
 
 def tokens(source: str) -> Iterator[Token]:
-    """Yield the tokens of a file whose bytes are the characters of ``source``; binary data is left out."""
+    """Yield the tokens of a file, given as one character per byte; binary data is skipped."""
     at = 0
     while match := _TOKEN.search(source, at):
         at = match.end()
@@ -92,12 +92,12 @@ def tokens(source: str) -> Iterator[Token]:
 
 
 def encoding_of(charset: int, otherwise: str) -> str:
-    """Return the encoding of a font by the number of its character set; of one that says none it is ``otherwise``."""
+    """Return the encoding of a font's character set; ``otherwise`` if the number implies none."""
     return _CODE_PAGES.get(charset, otherwise) if charset not in (1, 2) else otherwise
 
 
 def encoding_called(number: int) -> str:
-    """Return the encoding that a code page names, that of Western Windows for one nobody knows."""
+    """Return the encoding of a code page, that of Western Windows if it is unknown."""
     name = {10000: "mac_roman", 65001: "utf-8"}.get(number, f"cp{number}")
     try:
         codecs.lookup(name)

@@ -1,4 +1,4 @@
-"""Superscripts and subscripts as plain text: Unicode's own where there are some, else ``^`` and ``_``."""
+"""Superscripts and subscripts as plain text: Unicode characters if they exist, else ``^`` and ``_``."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _UNITS: Final = frozenset(
     ("mile", "miles", "inch", "inches", "feet", "foot", "yard", "yards", "sec", "mol", "log", "meter", "metre")
 )
 _LONGEST_SYMBOL: Final = 2
-"""Letters of a unit or a quantity (``km``, ``mc``); what is behind a longer word is the number of a note."""
+"""Maximum letters of a unit or quantity (``km``, ``mc``); a raised number after a longer word refers to a note."""
 
 
 def scripted(text: str, script: Script, before: str, *, reference: bool = False) -> str:
-    """Return ``text`` as it stands raised or lowered behind ``before``.
+    """Return ``text``, raised or lowered after the text ``before``, as plain text.
 
-    Numbers behind a word, and what is a ``reference`` anyway, are kept apart from the word: ``word[1]``.
+    Numbers after a word, and anything that is a ``reference``, are written apart from the word: ``word[1]``.
     """
     inner = text.strip()
     if not script or not inner:
@@ -47,7 +47,7 @@ def _scripted(text: str, script: Script, before: str, *, reference: bool) -> str
 
 
 def _is_word(before: str) -> bool:
-    """Say whether a number that is raised behind ``before`` is that of a note, not a power."""
+    """Return whether a number raised after ``before`` is a note reference rather than a power."""
     if before[-1:] in tuple(".,;:!?\"'”’"):
         return True
     word = _WORD.search(before[-40:])
@@ -56,7 +56,7 @@ def _is_word(before: str) -> bool:
 
 
 def _marked(text: str, sign: str, before: str) -> str:
-    """Return text behind a sign, where it belongs to what is before it; long text as it is."""
+    """Return text with a sign before it if it is attached to ``before``; long text is unchanged."""
     if not before or before[-1].isspace() or len(text) > 40:
         return text
     return f"{sign}{text}" if _BARE.fullmatch(text) else f"{sign}({text})"

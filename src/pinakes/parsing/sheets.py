@@ -1,7 +1,7 @@
-"""Workbooks (XLSX, XLSM): each sheet with its tables, charts, text boxes and comments; values as the cells show them.
+"""Workbooks (XLSX, XLSM): sheets with tables, charts, text boxes and comments; values as displayed in the cells.
 
-A sheet is kept as the texts of its cells until its tables are known. Memory and time are bounded by the characters that
-a document may have, since each cell becomes some of them.
+The cell texts of a sheet are kept until its tables are known. Memory and time are bounded by the maximum characters of
+a document, since each cell becomes some of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_COLUMNS: Final = 16_384
 _MOST_ROWS: Final = 1_048_576
 _REFERENCE: Final = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
 _OF_A_THREAD: Final = "tc="
-"""Begins the author of a note that only says, to old programs, that there is a thread."""
+"""Prefix of the author of a note that only points old programs to a comment thread."""
 _GENERIC_TABLE: Final = re.compile(r"(?:Table|Tabelle|Tableau|Tabla|Tabella|表)_?\d+")
 _BEGUN: Final = frozenset(("row",))
 _ENDED: Final = frozenset(("c", "col", "mergeCell"))
@@ -37,7 +37,7 @@ _ESCAPED: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
 @dataclass(slots=True)
 class _Book:
-    """What the sheets of a workbook share."""
+    """State shared by the sheets of a workbook."""
 
     package: Package
     limits: Limits
@@ -50,11 +50,11 @@ class _Book:
 
 
 def read_workbook(package: Package, limits: Limits) -> tuple[list[str], list[ReadingNote]]:
-    """Return the text of each sheet, in the order of the workbook, and what there is to say of it.
+    """Return the text of each sheet, in the order of the workbook, and notes.
 
     Raises:
-        TooLarge: its cells hold more than the limit.
-        Unreadable: it is no workbook.
+        TooLarge: the cells exceed the limit.
+        Unreadable: it is not a workbook.
     """
     main = package.main("xl/workbook.xml")
     workbook, parts = package.tree(main), package.relations(main)
@@ -84,14 +84,14 @@ def read_workbook(package: Package, limits: Limits) -> tuple[list[str], list[Rea
 
 
 def sheet_text(name: str, tables: Sequence[str], comments: Sequence[str], *, is_hidden: bool) -> str:
-    """Return a sheet as Markdown: its name as a heading, its tables and charts, its comments; "" where it has none."""
+    """Return a sheet as Markdown: name as heading, tables and charts, comments; "" if it has no content."""
     notes = ["\n".join(["### Comments\n", *(f"- {one}" for one in comments)])] if comments else []
     body = "\n\n".join(filter(None, (*tables, *notes)))
     return f"## {name}{' (hidden sheet)' if is_hidden else ''}\n\n{body}" if body else ""
 
 
 def hidden_notes(hidden: Mapping[str, int]) -> list[ReadingNote]:
-    """Return how many of each kind (sheet, row, column) are hidden."""
+    """Return notes on the number of hidden sheets, rows and columns."""
     return [
         ReadingNote("hidden", f"Read and marked: {counted(count, f'hidden {kind}')}.", count=count)
         for kind, count in hidden.items()
@@ -99,7 +99,7 @@ def hidden_notes(hidden: Mapping[str, int]) -> list[ReadingNote]:
 
 
 def _sheet(book: _Book, part: str, comments: list[str], *, chart_only: bool) -> Iterator[str]:
-    """Yield the tables and charts of a sheet as Markdown; ``comments`` gets its comments."""
+    """Yield the tables and charts of a sheet as Markdown; its comments are appended to ``comments``."""
     if not chart_only:
         sheet = _cells(book, part)
         yield from tables_of(sheet)
@@ -119,7 +119,7 @@ def _sheet(book: _Book, part: str, comments: list[str], *, chart_only: bool) -> 
 
 
 def _cells(book: _Book, part: str) -> Sheet:
-    """Return the texts of a sheet's cells, with what is merged, hidden, and called a table."""
+    """Return the cell texts of a sheet, with its merged, hidden and named areas."""
     sheet = Sheet()
     row, column, hidden = -1, -1, False
     for element in book.package.events(part, _BEGUN, _ENDED):
@@ -134,7 +134,7 @@ def _cells(book: _Book, part: str) -> Sheet:
             hidden = element.get("hidden") in _TRUE
         elif tag == "col":
             first, last = number(element.get("min"), 1), number(element.get("max"), 1)
-            if element.get("hidden") in _TRUE and last - first < _MOST_COLUMNS // 2:  # else all that are not used
+            if element.get("hidden") in _TRUE and last - first < _MOST_COLUMNS // 2:  # else all unused ones
                 sheet.hidden_columns |= set(range(first - 1, last))
         elif area := _area(element.get("ref", "")):
             sheet.merged.append(area)
@@ -150,7 +150,7 @@ def _cells(book: _Book, part: str) -> Sheet:
 
 
 def _cell(book: _Book, sheet: Sheet, cell: Element, row: int, column: int) -> int:
-    """Add a cell to a sheet, and return its column: what it says, where that is possible, else the next one."""
+    """Add a cell to a sheet. Return its column: the one it states, if valid, else the next one."""
     if match := _REFERENCE.fullmatch(cell.get("r", "")):
         named = _column(match[1])
         column = named if column <= named < _MOST_COLUMNS else column
@@ -166,12 +166,12 @@ def _cell(book: _Book, sheet: Sheet, cell: Element, row: int, column: int) -> in
 
 
 def _value(book: _Book, cell: Element) -> tuple[str, bool]:
-    """Return what a cell shows, and whether it is a number, a date or a duration."""
+    """Return the displayed text of a cell, and whether it is a number, a date or a duration."""
     parts = {one.tag: one for one in cell}
     kind, value = cell.get("t", "n"), (parts["v"].text or "") if "v" in parts else ""
     if "is" in parts:
         return _rich(parts["is"]), False
-    if not value:  # never calculated: the formula is all there is
+    if not value:  # never calculated: only the formula exists
         formula = line(parts["f"].text or "") if "f" in parts else ""
         return (f"={formula}" if formula else ""), False
     return _calculated(book, cell, kind, value)
@@ -207,10 +207,10 @@ def _code(book: _Book, cell: Element) -> str:
 
 
 def _strings(package: Package, part: str, limits: Limits) -> list[str]:
-    """Return the texts that cells share.
+    """Return the shared strings.
 
     Raises:
-        TooLarge: all together have more characters than a document may have.
+        TooLarge: their total length exceeds the limit of a document.
     """
     found: list[str] = []
     size = 0
@@ -222,7 +222,7 @@ def _strings(package: Package, part: str, limits: Limits) -> list[str]:
 
 
 def _rich(element: Element) -> str:
-    """Return the text of a cell with runs, of which some may be raised or lowered; how it is spoken is left out."""
+    """Return the text of a cell with runs, with raised and lowered ones marked; phonetic text is dropped."""
     runs: list[str] = []
     for one in element:
         if one.tag == "t":
@@ -246,7 +246,7 @@ def _plain(text: str) -> str:
 
 
 def _formats(styles: Element) -> list[str]:
-    """Return the format code of each style of cells."""
+    """Return the format code of each cell style."""
     codes = {**BUILT_IN, **{number(one.get("numFmtId")): one.get("formatCode", "") for one in styles.iter("numFmt")}}
     return [
         codes.get(number(one.get("numFmtId")), "General") or "General"
@@ -256,7 +256,7 @@ def _formats(styles: Element) -> list[str]:
 
 
 def _area(reference: str) -> tuple[Place, Place] | None:
-    """Return the first and the last place of an area such as ``A1:C3``."""
+    """Return the first and last position of an area such as ``A1:C3``."""
     first, _, last = reference.partition(":")
     begin, end = _REFERENCE.fullmatch(first), _REFERENCE.fullmatch(last or first)
     if not begin or not end:
@@ -273,7 +273,7 @@ def _column(letters: str) -> int:
 
 
 def letters_of(column: int) -> str:
-    """Return the letters of a column, from 0, such as AA for 26."""
+    """Return the letters of a column, counted from 0: AA for 26."""
     letters = ""
     column += 1
     while column:
@@ -283,7 +283,7 @@ def letters_of(column: int) -> str:
 
 
 def _comments(book: _Book, there: Mapping[str, str]) -> Iterator[str]:
-    """Yield the comments of a sheet, each with its cell, who made it and when, from the parts that are ``there``."""
+    """Yield the comments of a sheet, each with its cell, author and date; ``there``: relationship kind → part."""
     threads = book.package.tree(there.get("threadedComment", ""))
     notes = book.package.tree(there.get("comments", ""))
     authors = {str(at): one.text or "" for at, one in enumerate(notes.iter("author"))}
@@ -294,7 +294,7 @@ def _comments(book: _Book, there: Mapping[str, str]) -> Iterator[str]:
                 if len(threads):
                     continue
                 author = ""
-            said = line("".join(part.text or "" for part in one.iter() if part.tag in ("t", "text")))
-            if said := said.removeprefix(f"{author}: ").removeprefix(f"{author}:"):
+            text = line("".join(part.text or "" for part in one.iter() if part.tag in ("t", "text")))
+            if text := text.removeprefix(f"{author}: ").removeprefix(f"{author}:"):
                 done = " (resolved)" if one.get("done") == "1" else ""
-                yield f"{one.get('ref', '')}: {comment(author, said, one.get('dT', ''))}{done}"
+                yield f"{one.get('ref', '')}: {comment(author, text, one.get('dT', ''))}{done}"

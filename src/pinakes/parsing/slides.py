@@ -1,4 +1,4 @@
-"""Presentations (PPTX): the slides in the order in which they are shown, with tables, charts, notes and comments."""
+"""Presentations (PPTX): slides in order, with tables, charts, notes and comments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SLIDE: Final = re.compile(r"ppt/slides/slide(\d+)\.xml")
 _TITLES: Final = ("title", "ctrTitle")
 _NUMBERS: Final = ("sldNum",)
 _BULLETED: Final = ("", "obj")
-"""Placeholders whose paragraphs are items where nothing says otherwise: those for content."""
+"""Placeholders for content, whose paragraphs are list items by default."""
 _DEEPEST: Final = 50
 _INDENT: Final = "    "
 _GENERATED: Final = re.compile(
@@ -30,7 +30,7 @@ _GENERATED: Final = re.compile(
 
 @dataclass(slots=True)
 class _Show:
-    """What the slides of a presentation share: who comments, which parts were read, how many are hidden."""
+    """State shared by the slides of a presentation: comment authors, parts already read, hidden counts."""
 
     package: Package
     authors: dict[str, str] = field(default_factory=dict)
@@ -40,10 +40,10 @@ class _Show:
 
 
 def read_presentation(package: Package) -> tuple[list[str], list[ReadingNote]]:
-    """Return the text of each slide, as they are shown, and what there is to say of them.
+    """Return the text of each slide, in order, and notes.
 
     Raises:
-        Unreadable: it is no presentation.
+        Unreadable: it is not a presentation.
     """
     main = package.main("ppt/presentation.xml")
     relations = package.relations(main)
@@ -61,7 +61,7 @@ def read_presentation(package: Package) -> tuple[list[str], list[ReadingNote]]:
 
 
 def hidden_notes(slides: int, shapes: int) -> list[ReadingNote]:
-    """Return how many slides and shapes are hidden, as far as there are any."""
+    """Return notes on the number of hidden slides and shapes, if there are any."""
     return [
         ReadingNote("hidden", f"Read and marked: {counted(count, f'hidden {kind}')}.", count=count)
         for kind, count in (("slide", slides), ("shape", shapes))
@@ -83,11 +83,11 @@ def _slide(show: _Show, name: str) -> str:
     blocks = list(_shapes(show, name, tree, 0)) if tree is not None else []
     titles = [text for kind, text in blocks if kind == "title"]
     parts = [text for kind, text in blocks if kind != "title"]
-    return slide_text(" ".join(titles), [*parts, *_besides(show, name)], is_hidden=hidden)
+    return slide_text(" ".join(titles), [*parts, *_extras(show, name)], is_hidden=hidden)
 
 
 def _shapes(show: _Show, part: str, tree: Element, depth: int) -> Iterator[tuple[str, str]]:
-    """Yield kind and text of the shapes of a slide, in their order; ``title`` is a kind of its own."""
+    """Yield kind and text of the shapes of a slide, in order; ``title`` is a separate kind."""
     for shape in tree:
         tag = shape.tag
         if tag == "AlternateContent":
@@ -129,7 +129,7 @@ def _shape(show: _Show, part: str, shape: Element) -> Iterator[tuple[str, str]]:
 
 
 def _drawings(show: _Show, part: str, frame: Element) -> Iterator[str]:
-    """Yield the chart or the diagram of a frame."""
+    """Yield the chart or diagram of a frame."""
     wanted = {
         value
         for one in frame.iter()
@@ -143,7 +143,7 @@ def _drawings(show: _Show, part: str, frame: Element) -> Iterator[str]:
 
 
 def _lines(body: Element, kind: str | None) -> Iterator[str]:
-    """Yield the lines of a text: items of lists follow each other, paragraphs have a blank line between them."""
+    """Yield the lines of a text: list items are adjacent, paragraphs are separated by blank lines."""
     counts: dict[int, int] = {}
     before = ""
     for paragraph in body.iter("p"):
@@ -160,7 +160,7 @@ def _lines(body: Element, kind: str | None) -> Iterator[str]:
 
 
 def _sign(properties: Element | None, kind: str | None, level: int, counts: dict[int, int]) -> str:
-    """Return what an item begins with, "" for what is none; ``counts`` has the last number of each level."""
+    """Return the label of a list item, "" for other paragraphs; ``counts``: the last number of each level."""
     numbered = properties.find("buAutoNum") if properties is not None else None
     if numbered is not None:
         begin = number(numbered.get("startAt"), 1)
@@ -178,7 +178,7 @@ def _sign(properties: Element | None, kind: str | None, level: int, counts: dict
 
 
 def _paragraph(paragraph: Element) -> str:
-    """Return the words of a paragraph: runs that only look different are one text."""
+    """Return the text of a paragraph, with runs that differ only in looks joined."""
     parts: list[str] = []
     for one in paragraph:
         if one.tag == "br":
@@ -190,7 +190,7 @@ def _paragraph(paragraph: Element) -> str:
             if shift:
                 text = scripted(clean(text), "super" if shift > 0 else "sub", "".join(parts[-3:]))
             parts.append(text)
-        elif one.tag not in ("pPr", "endParaRPr", "fld"):  # equations, in their own namespace
+        elif one.tag not in ("pPr", "endParaRPr", "fld"):  # equations have their own namespace
             parts += [part.text or "" for part in one.iter("t")]
     return clean("".join(parts)).replace("\v", "\n").replace("\t", " ")
 
@@ -210,8 +210,8 @@ def _table(table: Element) -> str:
     return markdown(grid, min(heads, max(len(grid) - 1, 1)))
 
 
-def _besides(show: _Show, slide: str) -> Iterator[str]:
-    """Yield charts that no shape shows, what is said to a slide, and its comments; others' were read with theirs."""
+def _extras(show: _Show, slide: str) -> Iterator[str]:
+    """Yield charts without a shape, the speaker notes, and the comments of a slide; parts already read are skipped."""
     relations = show.package.relations(slide)
     yield from drawn(show.package, relations, show.read)
     for relation in relations.values():
@@ -222,14 +222,14 @@ def _besides(show: _Show, slide: str) -> Iterator[str]:
         if relation.kind == "notesSlide":
             bodies = (one for one in root.iter("sp") if any(ph.get("type") == "body" for ph in one.iter("ph")))
             lines = (" ".join(_paragraph(one).split()) for body in bodies for one in body.iter("p"))
-            if said := "\n\n".join(filter(None, lines)):
-                yield f"### Notes\n\n{said}"
+            if note := "\n\n".join(filter(None, lines)):
+                yield f"### Notes\n\n{note}"
         elif found := [f"- {one}" for one in _comments(show, root)]:
             yield "\n".join(["### Comments\n", *found])
 
 
 def _comments(show: _Show, root: Element) -> Iterator[str]:
-    """Yield the comments of a slide, replies behind what they answer, each with who made it and when."""
+    """Yield the comments of a slide with author and date; replies follow the comment that they answer."""
     for one in root.iter():
         if one.tag not in ("cm", "reply"):
             continue

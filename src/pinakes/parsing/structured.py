@@ -19,7 +19,7 @@ from pinakes.parsing.titles import cut
 _MAX_DEPTH: Final = 100
 _MAX_INDENT: Final = 8
 _MAX_GROWTH: Final = 20
-"""Text may be this many times longer than its source: aliases can make kilobytes into terabytes."""
+"""Maximum length of the text relative to its source: aliases can expand kilobytes into terabytes."""
 _MAX_VALUE_CHARS: Final = 1000
 _MAX_LIST: Final = 100
 _MAX_METADATA_DEPTH: Final = 4
@@ -29,15 +29,15 @@ _WORDS: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_ ][a-z0-9]+)*")
 _DEEP_KEY: Final = re.compile(
     rf"""(?<![\w\\-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_MAX_DEPTH}}}"""
 )
-"""Of a dotted key ``tomllib`` notes every beginning: one of 100 kB takes gigabytes."""
+"""A deeply dotted key, for which ``tomllib`` stores every prefix: one of 100 kB takes gigabytes."""
 
 
 class ParseError(ValueError):
-    """The text is not what its extension says, or would grow beyond measure."""
+    """The text is not valid in its format, or would expand too much."""
 
 
 class _Structured:
-    """What the three formats share: the lines of the file as text, its top-level values as metadata."""
+    """Common base of the three formats: lines of the file as text, top-level values as metadata."""
 
     language: str
 
@@ -45,7 +45,7 @@ class _Structured:
         self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:
-        """Read ``data``. What cannot be parsed is read as it stands; ``parse_error`` in the metadata says why."""
+        """Read ``data``. If it cannot be parsed, it is read unchanged, and ``parse_error`` in the metadata says why."""
         source = self._limits.check(decode(data))
         try:
             values = self.parse(source, path)
@@ -67,20 +67,20 @@ class _Structured:
         raise NotImplementedError
 
     def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:
-        """Return ``source``, which can be parsed, as people read it, and its line numbers where these are others."""
+        """Return ``source``, which is valid, in readable form, and its line numbers if they changed."""
         raise NotImplementedError
 
 
 class Yaml(_Structured):
-    """Reads YAML, several documents in one file too. Comments are text; numbers and dates stay as they are written."""
+    """Reads YAML, including several documents per file. Comments are text; numbers and dates keep their notation."""
 
     language = "yaml"
 
-    def parse(self, source: str, path: str) -> list[JSON]:  # noqa: ARG002 - JSON looks at it
+    def parse(self, source: str, path: str) -> list[JSON]:  # noqa: ARG002 - needed for JSON
         """Return the documents in ``source`` as plain values."""
         return parse_yaml(source)
 
-    def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:  # noqa: ARG002 - JSON looks at it
+    def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:  # noqa: ARG002 - needed for JSON
         """Return ``source`` with the escapes in its quoted values decoded."""
         return unescaped_yaml(source), ()
 
@@ -97,7 +97,7 @@ class Json(_Structured):
         return [parse_json(source)]
 
     def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:
-        """Return the lines of ``source`` without quotes, brackets and commas at their edges."""
+        """Return the lines of ``source`` without quotes, brackets and commas at their ends."""
         try:
             text, lines = json_lines(source, records=_has_records(path))
         except TooDeepError as error:
@@ -111,11 +111,11 @@ class Toml(_Structured):
 
     language = "toml"
 
-    def parse(self, source: str, path: str) -> list[JSON]:  # noqa: ARG002 - JSON looks at it
+    def parse(self, source: str, path: str) -> list[JSON]:  # noqa: ARG002 - needed for JSON
         """Return the table in ``source``."""
         return parse_toml(source)
 
-    def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:  # noqa: ARG002 - JSON looks at it
+    def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:  # noqa: ARG002 - needed for JSON
         """Return ``source`` with the escapes in its basic strings decoded."""
         return unescaped_toml(source), ()
 
@@ -125,18 +125,18 @@ def _has_records(path: str) -> bool:
 
 
 def parse_yaml(source: str) -> list[JSON]:
-    """Return the documents in ``source``; scalars that are not plainly numbers or true/false stay text.
+    """Return the documents in ``source``; only plain numbers and true/false become values, other scalars are text.
 
     Raises:
-        ParseError: it is not YAML, or nests too deeply, or refers to itself.
+        ParseError: it is not YAML, nests too deeply, or refers to itself.
     """
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     builder = _YamlBuilder()
     try:
-        # Events rather than constructed values: deep nesting cannot exhaust the stack of the C composer,
-        # merge keys cannot multiply, 1.10 stays 1.10, unknown tags do no harm and no tag runs code.
+        # Events instead of constructed values: deep nesting cannot exhaust the stack of the C composer,
+        # merge keys cannot multiply, 1.10 stays 1.10, unknown tags are harmless, and no tag runs code.
         for event in yaml.parse(source, Loader=loader):
             builder.take(event)
     except yaml.YAMLError as error:
@@ -171,10 +171,10 @@ def parse_toml(source: str) -> list[JSON]:
 
 
 def lines_of(value: JSON, source_chars: int) -> str:
-    """Return ``value`` as lines ``Key: value``, nested ones indented, list items after ``-``.
+    """Return ``value`` as lines ``Key: value``, with nested ones indented, and list items after ``-``.
 
     Raises:
-        ParseError: the text would be far longer than the ``source_chars`` characters it came from.
+        ParseError: the text would be far longer than its source of ``source_chars`` characters.
     """
     writer = _Writer(source_chars * _MAX_GROWTH + 10_000)
     writer.write(value, 0, "")
@@ -182,7 +182,7 @@ def lines_of(value: JSON, source_chars: int) -> str:
 
 
 def metadata_of(mapping: dict[str, JSON]) -> dict[str, JSON]:
-    """Return the values of ``mapping``, nested ones too, under their own names as JSON; empty or long ones left out."""
+    """Return the values of ``mapping``, including nested ones, as JSON; empty and long ones are dropped."""
     kept: dict[str, JSON] = {}
     for key, value in mapping.items():
         if len(kept) == _MAX_KEYS:
@@ -194,7 +194,7 @@ def metadata_of(mapping: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def title_of(mapping: dict[str, JSON]) -> str:
-    """Return the field ``title`` of ``mapping`` as one line, ``""`` where it has none."""
+    """Return the field ``title`` of ``mapping`` on one line, ``""`` if it has none."""
     title = mapping.get("title")
     if isinstance(title, bool) or not isinstance(title, str | int | float):
         return ""
@@ -202,14 +202,14 @@ def title_of(mapping: dict[str, JSON]) -> str:
 
 
 class _Writer:
-    """Writes plain values as indented lines, up to a number of characters."""
+    """Writes plain values as indented lines, up to a maximum number of characters."""
 
     def __init__(self, max_chars: int) -> None:
         self.lines: list[str] = []
         self._left = max_chars
 
     def write(self, value: JSON, depth: int, lead: str) -> None:
-        """Write ``value``; ``lead`` stands before its first line."""
+        """Write ``value``; ``lead`` precedes its first line."""
         if depth > _MAX_DEPTH:
             raise ParseError("The values nest too deeply.")
         if isinstance(value, dict) and value:
@@ -254,7 +254,7 @@ class _Writer:
 
 
 def _label(key: str) -> str:
-    """Return a readable key: ``owning-sig`` becomes ``Owning sig``; names in other spellings stay."""
+    """Return a readable key: ``owning-sig`` becomes ``Owning sig``; other spellings are unchanged."""
     return (key[0].upper() + key[1:]).replace("-", " ").replace("_", " ") if _WORDS.fullmatch(key) else key
 
 
@@ -267,9 +267,9 @@ def _shown(value: JSON) -> str:
 
 
 def _json_value(value: JSON, depth: int, left: list[int]) -> JSON:
-    """Return ``value`` as JSON, None where there is none of it or too much to filter by.
+    """Return ``value`` as JSON, None if it is empty or too large to filter by.
 
-    ``left`` holds how many values may still be looked at: aliases can repeat one value very often.
+    ``left``: how many values may still be visited, since aliases can repeat a value very often.
     """
     left[0] -= 1
     if depth > _MAX_METADATA_DEPTH or left[0] < 0:
@@ -292,7 +292,7 @@ def _json_scalar(value: JSON) -> str | int | float | bool | None:
 
 
 def _scalar(raw: str) -> int | float | str:
-    """Return the number ``raw`` writes, or ``raw`` where Python would write it otherwise (1.10, 007, 1e5)."""
+    """Return the number in ``raw``, or ``raw`` itself if Python would write it differently (1.10, 007, 1e5)."""
     if len(raw) > 25:
         return raw
     kinds: tuple[Callable[[str], int | float], ...] = (int, float)
@@ -307,7 +307,7 @@ def _scalar(raw: str) -> int | float | str:
 
 
 class _YamlBuilder:
-    """Makes plain values of parser events. An alias gives the same object again, so it costs nothing."""
+    """Builds plain values from parser events. An alias refers to the same object, so it is free."""
 
     def __init__(self) -> None:
         self.documents: list[JSON] = []
@@ -315,7 +315,7 @@ class _YamlBuilder:
         self._anchors: dict[str, JSON] = {}
 
     def take(self, event: Any) -> None:
-        """Add what ``event`` says: a scalar, an alias, or the start or end of a collection."""
+        """Process an ``event``: a scalar, an alias, or the start or end of a collection."""
         kind = type(event).__name__
         if kind == "ScalarEvent":
             self._add(_yaml_scalar(event), event.anchor)
@@ -327,7 +327,7 @@ class _YamlBuilder:
             items, anchor = self._open.pop()
             self._add(_mapping(items) if kind == "MappingEndEvent" else items, anchor)
         elif kind == "AliasEvent":
-            if event.anchor not in self._anchors:  # also one inside the very part it names
+            if event.anchor not in self._anchors:  # including an alias inside of its own anchor
                 raise ParseError(f"The alias *{event.anchor} names nothing that stands before it.")
             self._add(self._anchors[event.anchor], None)
         elif kind == "DocumentStartEvent":
@@ -340,13 +340,13 @@ class _YamlBuilder:
 
 
 def _mapping(items: list[JSON]) -> dict[str, JSON]:
-    """Return the mapping of keys and values that alternate in ``items``."""
+    """Return the mapping of the alternating keys and values in ``items``."""
     keys = ("?" if isinstance(key, dict | list) else _shown(key) for key in items[::2])
     return dict(zip(keys, items[1::2], strict=True))
 
 
 def _yaml_scalar(event: Any) -> JSON:
-    """Return the value of a scalar: text when quoted or tagged, as in YAML 1.2 otherwise (``yes`` is a word)."""
+    """Return the value of a scalar: text if quoted or tagged, otherwise as in YAML 1.2 (``yes`` is a word)."""
     value: str = event.value
     if event.style or event.tag:
         return value

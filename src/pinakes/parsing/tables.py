@@ -1,4 +1,4 @@
-"""CSV and TSV: one row a line, cells parted by ``|``, each at the line that it has in the file."""
+"""CSV and TSV: one row per line, with cells separated by ``|``, each at its line in the file."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _SAMPLE_LINES: Final = 20
 _SAMPLE_CHARS: Final = 100_000
 _QUOTED: Final = re.compile(r'"[^"]*"')
 _NAMED: Final = re.compile(r'(?P<quote>"?)(?i:sep)=(?P<delimiter>[^\w\s"]|\t)(?P=quote)[ \t]*\n')
-"""The first line by which Excel is told the delimiter."""
+"""A first line that tells Excel the delimiter."""
 
 
 class Table:
-    """Reads delimited text. Rows keep their own number of cells and the number of their line."""
+    """Reads delimited text. Rows keep their number of cells and their line number."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:
-        """Read ``data``. What cannot be parsed is read as plain text; ``parse_error`` in the metadata says why."""
+        """Read ``data``. If it cannot be parsed, it is read unchanged, and ``parse_error`` in the metadata says why."""
         source = self._limits.check(decode(data))
         delimiter = "\t" if path.lower().endswith((".tsv", ".tab")) else _delimiter(source)
         source = _NAMED.sub("\n", source, count=1) if _NAMED.match(source) else source
@@ -44,9 +44,9 @@ class Table:
         return Document(text="\n".join(lines) + "\n", kind="text", language="csv", metadata=metadata)
 
     def _rows(self, source: str, delimiter: str) -> tuple[list[str], int, int]:
-        """Return the lines, how many of them are rows, and how many columns the widest has.
+        """Return the lines, the number of rows, and the number of columns of the widest row.
 
-        A row that takes several lines of the file is followed by as many blank ones as it takes more.
+        A row that takes several lines of the file is followed by blank lines, so that line numbers match.
         """
         lines: list[str] = []
         size = rows = columns = 0
@@ -68,7 +68,7 @@ def _cell(text: str) -> str:
 
 
 def _delimiter(source: str) -> str:
-    """Return the delimiter that stands as often in most of the first lines; what stands in quotes parts nothing."""
+    """Return the delimiter that occurs equally often in most of the first lines; quoted text is ignored."""
     if named := _NAMED.match(source):
         return named["delimiter"]
     sample = _QUOTED.sub("", source[:_SAMPLE_CHARS])
@@ -77,7 +77,7 @@ def _delimiter(source: str) -> str:
 
 
 def _evenness(lines: Sequence[str], delimiter: str) -> tuple[int, int]:
-    """Return how many of ``lines`` have the usual number of ``delimiter``, and this number, from 1."""
+    """Return how many of ``lines`` have the most common positive number of ``delimiter``, and this number."""
     counts = Counter(filter(None, (line.count(delimiter) for line in lines)))
     most = max(counts.values(), default=0)
     return most, max((count for count, times in counts.items() if times == most), default=0)

@@ -1,4 +1,4 @@
-"""Plain text, reStructuredText, AsciiDoc and LaTeX: the text as it is, and its title."""
+"""Plain text, reStructuredText, AsciiDoc and LaTeX: the unchanged text, and its title."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _RST_LITERAL: Final = re.compile(r"``([^`]+)``|`([^`<]+?)(?:\s*<[^`>]*>)?`_{0,2}
 
 
 class Text:
-    """Reads text that has no structure we know of. A script without an extension is code."""
+    """Reads text without a known structure. A script without an extension is code."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -65,7 +65,7 @@ class Text:
 
 
 class RestructuredText:
-    """Reads reStructuredText as it is."""
+    """Reads reStructuredText unchanged."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -77,7 +77,7 @@ class RestructuredText:
 
 
 class Asciidoc:
-    """Reads AsciiDoc as it is."""
+    """Reads AsciiDoc unchanged."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -93,13 +93,13 @@ class Asciidoc:
 
 
 class Latex:
-    """Reads LaTeX as it is."""
+    """Reads LaTeX unchanged."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
-        """Read ``data``; the title is the one that it names outside of comments."""
+        """Read ``data``; the title is that of ``\\title`` outside of comments."""
         text = self._limits.check(decode(data))
         found = _LATEX_TITLE.search(_LATEX_COMMENT.sub("", text[:_HEAD_CHARS]))
         title = cut(" ".join(_LATEX_COMMAND.sub(" ", found[1]).split())) if found else ""
@@ -107,13 +107,13 @@ class Latex:
 
 
 def rst_title(text: str) -> str:
-    """Return the title of the first section of reStructuredText, ``""`` where there is none."""
+    """Return the title of the first section of reStructuredText, ``""`` if there is none."""
     for match in _RST_TITLE.finditer(text):
         title = match["title"].strip()
         over, under = match["over"], match["under"]
         if over and over[0] != under[0]:
             continue
-        # An underline may be short by mistake; shorter than that it is punctuation in the text.
+        # An underline may be a little short by mistake; a shorter one is punctuation.
         if len(under) >= min(len(title), 4) and not re.fullmatch(rf"{_ADORNMENT}+", title):
             named = _RST_LITERAL.sub(lambda found: found[1] or found[2], _RST_ROLE.sub(r"\1", title))
             return cut(named.replace("\\", ""))
@@ -121,6 +121,6 @@ def rst_title(text: str) -> str:
 
 
 def text_title(text: str) -> str:
-    """Return the first line that is not empty, or a later one where that one is a rule or a number."""
+    """Return the first non-empty line, or a later one if it is a rule or a number."""
     line = plain(text.lstrip()[:4000].partition("\n")[0].strip(" \t#=*-_~"))
     return line if sum(char.isalpha() for char in line) > 1 else first_line(text)

@@ -1,4 +1,4 @@
-"""Runs of text that look different, as one text: emphasis at the ends of words, scripts, links, what is hidden."""
+"""Joins runs of text with different looks: emphasis at word boundaries, scripts, links, hidden text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EDGE: Final = re.compile(r"(\s*)(.*?)(\s*)\Z", re.DOTALL)
 
 
 class Piece(NamedTuple):
-    """Text that looks one way, and the address that it leads to."""
+    """A run of text with one look, and the address of its link."""
 
     text: str
     look: Look
@@ -22,9 +22,9 @@ class Piece(NamedTuple):
 
 
 def joined(pieces: Sequence[Piece], *, marked: bool = True) -> tuple[str, int]:
-    """Return text of which neighbours that look the same are one, so that no mark of emphasis cuts a word.
+    """Return the text of runs, with equal neighbours merged, so that no emphasis mark splits a word.
 
-    Also returns how many chunks in it are hidden. Without marks of emphasis if not ``marked``.
+    Also returns the number of hidden parts. If not ``marked``, emphasis marks are omitted.
     """
     there = (piece for piece in pieces if piece.text)
     groups = [
@@ -50,7 +50,7 @@ def joined(pieces: Sequence[Piece], *, marked: bool = True) -> tuple[str, int]:
 
 
 def _emphasised(text: str, look: Look, before: str, after: str) -> str:
-    """Return text with marks of emphasis, where they stand at both ends of words."""
+    """Return text with emphasis marks, if both of its ends are word boundaries."""
     sign = ("**" if look.bold else "") + ("*" if look.italic else "")
     match = _EDGE.match(text)
     if not match or not match[2] or "\n" in match[2] or not (sign or look.struck):

@@ -22,18 +22,18 @@ _TAB: Final = "&#9;"
 _UNSEEN: Final = re.compile("[\u200b\u2060\ufeff]")
 _PADDING: Final = re.compile("^[ \t]*(?:\u00a0[ \t]*)+", re.MULTILINE)
 _NUMBERED: Final = re.compile(r"^(#{1,6} (?:[A-Z]|\d{1,2})\.)(?=[^\W\d_])", re.MULTILINE)
-"""A heading whose tab between number and name was lost."""
+"""A heading that lost the tab between number and name."""
 _TABLE_END: Final = re.compile(r"^(\|.*\|[ \t]*\n)(?=[^|\s])", re.MULTILINE)
-"""A row that a line follows, which would be a row as well."""
+"""A table row followed directly by a line, which would become part of the table."""
 _CELLS: Final = re.compile(r"(?<!\\)\|")
 _DASHES: Final = re.compile(r":?-{3,}:?")
 
 
 def tidy(markdown: str) -> str:
-    """Return Markdown without what only hides words.
+    """Return Markdown without noise.
 
-    Needless escapes go, pictures become their alternative text, tables lose blank rows, padding, and the frame where
-    they have one column only; items without text and links that skip to the content go, too.
+    Needless escapes are removed, pictures become their alternative text, tables lose blank rows, padding and, with a
+    single column, their frame; items without text and links that skip to the content are removed, too.
     """
     text = _EMPTY_LINK.sub("", _IMAGE.sub(r"\1", _UNSEEN.sub("", scrub(markdown).replace(_TAB, " "))))
     text = _ESCAPED.sub(lambda match: match[1] or match[0], text)

@@ -1,4 +1,4 @@
-"""What a text calls itself: the title rules that several formats share."""
+"""Title rules that several formats share."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def markdown_title(text: str) -> str:
 
 
 def first_line(text: str) -> str:
-    """Return the first line of five characters or more that is not a number, cut at 120, else ``""``."""
+    """Return the first line of at least five characters that is not a number, cut at 120, else ``""``."""
     for line in text.split("\n", 200)[:200]:
         candidate = plain(line.strip(" \t#=*-_~|>+/\\"))
         if len(candidate) >= _MIN_LINE_CHARS and any(char.isalpha() for char in candidate):
@@ -83,7 +83,7 @@ def first_line(text: str) -> str:
 
 
 def own_title(raw: str) -> str:
-    """Clean a title from a file's properties; ``""`` for those that programs fill in.
+    """Return a title from a file's properties, cleaned; ``""`` for titles that programs fill in.
 
     A slug (``annual-report_2024.docx``) becomes words.
     """
@@ -97,7 +97,7 @@ def own_title(raw: str) -> str:
 
 
 def plain(markup: str) -> str:
-    """Return one line of Markdown without its markup."""
+    """Return a line of Markdown without markup."""
     text = _CLOSING_HASHES.sub("", markup.strip()[:_MAX_MARKUP_CHARS])
     text = _ANCHOR.sub("", text)
     text = _LINK.sub(r"\1", _IMAGE.sub(r"\1", text))
@@ -107,7 +107,7 @@ def plain(markup: str) -> str:
 
 
 def cut(title: str) -> str:
-    """Return ``title``, at most 120 characters of it, cut between words where there are any."""
+    """Return ``title`` cut to 120 characters, between words if possible."""
     if len(title) <= MAX_TITLE_CHARS:
         return title
     head = title[: MAX_TITLE_CHARS - 1]

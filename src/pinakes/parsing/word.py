@@ -1,6 +1,6 @@
-"""Word documents (DOCX): text with headings, lists and their numbers, tables, notes, comments, headers and footers.
+"""Word documents (DOCX): text with headings, numbered lists, tables, notes, comments, headers and footers.
 
-Equations are kept apart as they are: ``pinakes.parsing.equations`` writes them as LaTeX.
+Equations are returned separately: ``pinakes.parsing.equations`` writes them as LaTeX.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _UNREAD: Final = frozenset(
 
 
 class WordText(NamedTuple):
-    """What a document says, the equations that have a number in it, and what there is to say of it."""
+    """The text of a document, its equations by number, and notes."""
 
     text: str
     equations: list[Element]
@@ -44,7 +44,7 @@ def read_word(package: Package) -> WordText:
     """Return the text of a Word document as Markdown.
 
     Raises:
-        Unreadable: it is no Word document.
+        Unreadable: it is not a Word document.
     """
     return _Word(package).read()
 
@@ -62,7 +62,7 @@ class _Word:
         self._hidden = 0
 
     def read(self) -> WordText:
-        """Return all that the document says."""
+        """Return the whole document."""
         root = self._package.tree(self._main)
         body = root.find("body")
         story = self._story(frozenset(self._notes))
@@ -77,7 +77,7 @@ class _Word:
         return WordText(text, self._equations, notes)
 
     def _part(self, kind: str) -> Element:
-        """Return the tree of a part of the main one, known by its kind or by its usual name."""
+        """Return the tree of a part related to the main part, found by its kind or by its usual name."""
         named = [one.target for one in self._relations.values() if one.kind == kind]
         return self._package.tree(named[0] if named else f"word/{kind}.xml")
 
@@ -98,7 +98,7 @@ class _Word:
         return self._styles.of(style.get("val", "") if style is not None else "")
 
     def label(self, properties: Element | None, style: Style) -> tuple[str | None, int]:
-        """Return what stands before a paragraph of a list, None before others, and its level."""
+        """Return the label of a list paragraph, None for other paragraphs; and its level."""
         own, level = list_of(properties) if properties is not None else (None, None)
         list_id = own if own is not None else style.list_id
         if not list_id or list_id == "0":
@@ -109,7 +109,7 @@ class _Word:
         return self._numbering.label(list_id, at), at
 
     def _notes_of(self) -> Iterator[tuple[tuple[str, str], Element]]:
-        """Yield kind and id of each note that has words, and the note."""
+        """Yield ((kind, id), element) of each note with text."""
         for kind in ("footnote", "endnote"):
             for one in self._part(f"{kind}s").iter(kind):
                 if any((part.text or "").strip() for part in one.iter("t")):
@@ -124,14 +124,14 @@ class _Word:
         return " ".join(" ".join(block.text for block in inner).split())
 
     def _comments(self) -> Iterator[str]:
-        """Yield each comment, with who made it and when."""
+        """Yield each comment, with author and date."""
         for one in self._part("comments").iter("comment"):
             words = " ".join(self._story().text(paragraph, marked=False) for paragraph in one.iter("p"))
-            if said := " ".join(words.split()):
-                yield comment(line(one.get("author", "")), said, one.get("date", ""))
+            if text := " ".join(words.split()):
+                yield comment(line(one.get("author", "")), text, one.get("date", ""))
 
     def _margins(self, root: Element) -> str:
-        """Return the texts of headers and footers, each once, as a section; page numbers are left out."""
+        """Return the distinct texts of headers and footers as a section, without page numbers."""
         found: dict[str, None] = {}
         for one in root.iter():
             if one.tag not in ("headerReference", "footerReference"):
@@ -148,16 +148,16 @@ class _Word:
 
 
 class _Flow:
-    """Reads paragraphs and tables as they follow each other."""
+    """Reads paragraphs and tables in order."""
 
     def __init__(self, word: _Word, story: Story) -> None:
         self._word = word
         self._story = story
         self._initial = ""
-        self._depth = -1  # of the last item of the list at hand
+        self._depth = -1  # of the last item of the current list
 
     def blocks(self, container: Element, depth: int) -> Iterator[Block]:
-        """Yield the blocks of a container: a body, a cell, a text box, a note."""
+        """Yield the blocks of a container: a body, cell, text box or note."""
         for one in container:
             tag = one.tag
             if tag == "p":
@@ -244,12 +244,12 @@ class _Flow:
         yield from nested
 
     def _spanning(self, rows: list[tuple[Element, list[Element]]], depth: int, nested: list[Block]) -> list[list[Cell]]:
-        """Return the cells of each row with how far they reach; those that go on with one above are left out.
+        """Return the cells of each row with their spans; cells that continue one above are dropped.
 
-        ``nested`` gets the large tables in them, with their captions.
+        Large tables inside of cells, with their captions, are appended to ``nested``.
         """
         found: list[list[Cell]] = []
-        above: dict[int, tuple[int, int]] = {}  # column → the row and place of the cell that reaches down
+        above: dict[int, tuple[int, int]] = {}  # column → row and index of the cell that spans down
         for row, inside in rows:
             line_: list[Cell] = []
             before = row.find("./trPr/gridBefore")
@@ -281,7 +281,7 @@ def _displayed(equation: Element) -> Element:
 
 
 def _rows(table: Element, depth: int = 0) -> Iterator[Element]:
-    """Yield the rows of a table, also those in content controls; deleted ones are left out."""
+    """Yield the rows of a table, including those in content controls, without deleted ones."""
     for one in table:
         if one.tag == "tr":
             if one.find("./trPr/del") is None:
@@ -299,7 +299,7 @@ def _cells(row: Element, depth: int = 0) -> Iterator[Element]:
 
 
 def _outermost(element: Element, tag: str) -> Iterator[Element]:
-    """Yield the elements called ``tag`` that are in no other one; of two ways to draw one thing the newer."""
+    """Yield the outermost elements called ``tag``; of alternative content, only the newer choice."""
     stack = [element]
     while stack:
         one = stack.pop()

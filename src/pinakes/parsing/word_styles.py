@@ -1,4 +1,4 @@
-"""Styles and numbers of Word documents: what is a heading, what is hidden or raised, which number a paragraph has."""
+"""Styles and numbering of Word documents: headings, hidden and raised text, list labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HEADING: Final = re.compile(r"heading ?(\d)", re.IGNORECASE)
 _TEXT_LEVEL: Final = 9
 _LEVELS: Final = 9
 _DEEPEST: Final = 20
-"""Styles based on each other."""
+"""Maximum depth of style inheritance."""
 _PLACE: Final = re.compile(r"%(\d)")
 _ROMAN: Final = (
     *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")),
@@ -25,7 +25,7 @@ _SCRIPTS: Final[dict[str, Script]] = {"superscript": "super", "subscript": "sub"
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How text looks, as far as it matters; None where nothing is said."""
+    """The relevant properties of text; None means unset."""
 
     bold: bool | None = None
     italic: bool | None = None
@@ -34,7 +34,7 @@ class Look:
     script: Script | None = None
 
     def over(self, below: Look) -> Look:
-        """Return this look with what ``below`` says where it says nothing."""
+        """Return this look, with the properties of ``below`` where this one's are unset."""
         if self is PLAIN or below is PLAIN:
             return below if self is PLAIN else self
         return Look(
@@ -51,7 +51,7 @@ _LOOKS: Final = frozenset(("b", "i", "strike", "vanish", "vertAlign"))
 
 
 def look_of(properties: Element | None) -> Look:
-    """Return what the properties of a run, a paragraph mark or a style say of the look."""
+    """Return the look in the properties of a run, a paragraph mark or a style."""
     if properties is None:
         return PLAIN
     found = {one.tag: one for one in properties if one.tag in _LOOKS}
@@ -69,7 +69,7 @@ def look_of(properties: Element | None) -> Look:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What a style says: the level of a heading (0 for text, None where nothing is said), its list, its look."""
+    """The properties of a style: heading level (0 for text, None if unset), list, look."""
 
     name: str = ""
     level: int | None = None
@@ -79,7 +79,7 @@ class Style:
 
 
 class Styles:
-    """The styles of a document, each with what those say that it is based on."""
+    """The styles of a document, with inherited properties."""
 
     def __init__(self, part: Element) -> None:
         self._own: dict[str, tuple[Style, str]] = {}
@@ -88,7 +88,7 @@ class Styles:
             self._own[one.get("styleId", "")] = self._read(one)
 
     def of(self, name: str) -> Style:
-        """Return the style called ``name``, an empty one where there is none."""
+        """Return the style called ``name``, an empty one if there is none."""
         if name not in self._found:
             chain: list[Style] = []
             at = name
@@ -109,7 +109,7 @@ class Styles:
 
     @staticmethod
     def _read(style: Element) -> tuple[Style, str]:
-        """Return a style, and the name of the one that it is based on."""
+        """Return a style, and the name of its parent style."""
         named, based = style.find("name"), style.find("basedOn")
         name = named.get("val", "") if named is not None else ""
         level = _level_called(name)
@@ -121,13 +121,13 @@ class Styles:
                 level = outline_level(outline)
             list_id, list_level = list_of(properties)
         look = look_of(style.find("rPr"))
-        if style.get("type") == "paragraph":  # text in bold is not said to be so by each paragraph
+        if style.get("type") == "paragraph":  # bold of a paragraph style is no emphasis
             look = Look(hidden=look.hidden) if look.hidden is not None else PLAIN
         return Style(name, level, list_id, list_level, look), based.get("val", "") if based is not None else ""
 
 
 def _level_called(name: str) -> int | None:
-    """Return the level of heading that the name of a style says, None where it says none."""
+    """Return the heading level in the name of a style, None if it has none."""
     if match := _HEADING.fullmatch(name):
         return min(max(int(match[1]), 1), 6)
     return 1 if name.lower() == "title" else None
@@ -140,7 +140,7 @@ def outline_level(outline: Element) -> int:
 
 
 def list_of(properties: Element) -> tuple[str | None, int | None]:
-    """Return the list that a paragraph or a style belongs to, and its level in it; None where nothing is said."""
+    """Return the list of a paragraph or a style, and its level; None if unset."""
     numbering = properties.find("numPr")
     if numbering is None:
         return None, None
@@ -160,7 +160,7 @@ class _Level:
 
 
 class Numbering:
-    """The lists of a document, which count as its paragraphs come."""
+    """The lists of a document; labels are counted in the order of its paragraphs."""
 
     def __init__(self, part: Element, styles: Styles) -> None:
         self._levels: dict[str, dict[int, _Level]] = {}
@@ -182,7 +182,7 @@ class Numbering:
             self._restarts[own] = {at: number(one.get("val"), 1) for at, one in starts.items() if one is not None}
             changed = {at: found for at, level in overrides.items() if (found := level.find("lvl")) is not None}
             if changed:
-                self._lists[own] = f"{own} "  # a list of its own
+                self._lists[own] = f"{own} "  # a separate list
                 self._levels[f"{own} "] = {
                     **self._levels.get(of.get("val", "") if of is not None else "", {}),
                     **{at: _level(level)[1] for at, level in changed.items()},
@@ -193,7 +193,7 @@ class Numbering:
                 self._levels[name] = self._levels[other]
 
     def label(self, list_id: str, level: int) -> str | None:
-        """Return what stands before the next paragraph of a list, "-" for a bullet, None where there is no list."""
+        """Return the label of the next paragraph of a list, "-" for a bullet, None if there is no such list."""
         name = self._lists.get(list_id)
         if name is None:
             return None
@@ -233,7 +233,7 @@ def _level(level: Element) -> tuple[int, _Level]:
 
 
 def counted_as(kind: str, count: int) -> str:
-    """Return a number of a list as its kind writes it."""
+    """Return a list number in the notation of its kind."""
     if kind == "none":
         return ""
     if count < 1 or count > 9999:

@@ -1,4 +1,4 @@
-"""The words of a paragraph of a Word document: runs, links, fields, check boxes, notes, equations, what is hidden."""
+"""The text of a Word paragraph: runs, links, fields, check boxes, notes, equations, hidden text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _GENERATED: Final = re.compile(
     r"\s*Description automatically generated[^.]*\.?$|.*\.(?:png|jpe?g|gif|emf|wmf|svg)$", re.IGNORECASE
 )
 STAND_INS: Final = str.maketrans("&<>", "\ue0f2\ue0f3\ue0f4")
-"""Characters that the converter would lose of equations, and those that stand for them."""
+"""Replacements for characters of equations that the converter would lose."""
 
 
 @dataclass(slots=True)
@@ -62,10 +62,10 @@ class _Field:
 
 @dataclass(slots=True)
 class Story:
-    """A text that flows by itself (the document, a header, a note), while it is read.
+    """An independent text (the document, a header, a note) while it is being read.
 
-    ``cited`` has the notes as they come, each once; ``beside`` what belongs below the paragraph at hand: text boxes
-    and drawings; ``equations`` those within the text, by number.
+    ``cited``: the notes in order, each once; ``beside``: text boxes and drawings to follow the current paragraph;
+    ``equations``: the equations in the text, by number.
     """
 
     styles: Styles
@@ -76,15 +76,15 @@ class Story:
     beside: list[Element] = field(default_factory=list)
     hidden: int = 0
     pages: bool = True
-    """Whether the numbers of pages, as fields, are text."""
+    """Whether page number fields are part of the text."""
     had_pages: bool = False
     fields: list[_Field] = field(default_factory=list)
     unshown: int = 0
-    """How many of the fields that are open have not come to what they show."""
+    """The number of open fields whose result has not begun."""
 
     def text(self, paragraph: Element, *, marked: bool = True) -> str:
-        """Return the words of a paragraph as Markdown, without marks of emphasis if not ``marked``."""
-        if self.unshown:  # the code of a field ends with its paragraph, whatever its marks say
+        """Return the text of a paragraph as Markdown, without emphasis marks if not ``marked``."""
+        if self.unshown:  # a field code never extends beyond its paragraph
             self.fields, self.unshown = [one for one in self.fields if one.shown], 0
         pieces: list[Piece] = []
         self._inline(paragraph, pieces, self._mark_of(paragraph), "", 0)
@@ -117,7 +117,7 @@ class Story:
                 self._inline(one, pieces, look, link, depth + 1)
 
     def _alternative(self, element: Element, pieces: list[Piece], look: Look, link: str, depth: int) -> None:
-        """Read what new programs show, else what old ones do."""
+        """Read the alternative for new programs, else the one for old ones."""
         choice = element.find("Choice")
         chosen = choice if choice is not None else element.find("Fallback")
         if chosen is not None:
@@ -179,7 +179,7 @@ class Story:
             self.equations.append(one)
 
     def _drawing(self, drawing: Element, pieces: list[Piece], link: str) -> None:
-        """Keep a drawing for below; the words that stand for a picture are part of the text."""
+        """Collect a drawing to follow the paragraph; the descriptions of a picture become text."""
         self.beside.append(drawing)
         if any(one.tag in ("txbxContent", "chart", "relIds") for one in drawing.iter()):
             return
@@ -188,7 +188,7 @@ class Story:
 
 
 def _characters(part: Element) -> str | None:
-    """Return the text that a part of a run stands for, None where it is no text."""
+    """Return the text of a part of a run, None if it has none."""
     tag = part.tag
     if tag == "t":
         return part.text or ""
@@ -203,7 +203,7 @@ def _characters(part: Element) -> str | None:
 
 
 def _control(mark: Element) -> str:
-    """Return what a form field of the old kind shows that has no text of its own."""
+    """Return the displayed value of an old form field without text."""
     box = mark.find("./ffData/checkBox")
     if box is not None:
         checked = box.find("checked")
@@ -218,7 +218,7 @@ def _control(mark: Element) -> str:
 
 
 def _symbol(symbol: Element) -> str:
-    """Return the character that a place in a font of symbols looks like."""
+    """Return the character that a code in a symbol font looks like."""
     try:
         code = int(symbol.get("char", ""), 16)
     except ValueError:
@@ -242,7 +242,7 @@ def _ruby(ruby: Element) -> Iterator[Element]:
 
 
 def omml(element: Element) -> str:
-    """Return an equation as XML whose names have the prefix ``m``, without properties of runs."""
+    """Return an equation as XML with the prefix ``m``, without run properties."""
     parts: list[str] = []
     stack: list[Element | str] = [element]
     while stack:

@@ -1,6 +1,6 @@
-"""Processes for work that may go wrong, each with limits on memory and time: what ends one costs one piece of work.
+"""Worker processes for risky work, with limits on memory and time: a crash costs one piece of work.
 
-They are kept for the next piece, end when there is none for a while, and never outlive the process that started them.
+They are reused, exit after some idle time, and never outlive the process that started them.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from pinakes.settings import IngestSettings
 _log = logging.getLogger(__name__)
 
 IDLE_S: Final = 60.0
-"""A process that is asked for nothing so long ends."""
+"""Seconds without a request after which a process exits."""
 
 _START_TIMEOUT_S: Final = 60.0
 _ALARM_LATER_S: Final = 5.0
-"""The process that asks ends one that takes too long; the system does so later, should nobody ask any more."""
+"""The parent kills a process that takes too long; the system does so this much later, in case the parent is gone."""
 
 _READY: Final = "ready"
 _MEBIBYTE: Final = 1 << 20
 _ENDED_BY_OTHERS: Final = (0, -signal.SIGKILL, -signal.SIGTERM)
 _PROGRAM: Final = """
 import signal, sys
-for number in (signal.SIGINT, signal.SIGTERM):  # they reach the whole group; the one who asked decides
+for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group; the parent decides
     signal.signal(number, signal.SIG_IGN)
 from pinakes.parsing import pool
 pool.serve(*map(int, sys.argv[1:]))
@@ -45,7 +45,7 @@ pool.serve(*map(int, sys.argv[1:]))
 
 
 class WorkerStopped(ChildProcessError):
-    """A process ended before it answered. ``again``: perhaps not by what it was given, which may be tried once more."""
+    """A process ended before it answered. ``again``: its work may not be the cause, and may be retried."""
 
     def __init__(self, words: str, *, again: bool = False) -> None:
         super().__init__(words)
@@ -53,9 +53,9 @@ class WorkerStopped(ChildProcessError):
 
 
 class Process:
-    """One such process, for one thread at a time; ``usable`` unless it turns out that none can be started.
+    """A worker process, used by one thread at a time; ``usable`` unless no process can be started.
 
-    ``greeted``: it was asked whether it is there; ``ended``: it was, for whatever reason.
+    ``greeted``: it was asked whether it is ready; ``ended``: it has ended.
     """
 
     def __init__(self, limits: IngestSettings) -> None:
@@ -68,7 +68,7 @@ class Process:
         watched, self._lifeline = os.pipe()
         words = [str(number) for number in (theirs.fileno(), watched, limits.memory_mb, limits.nice)]
         try:
-            # -P: the folder this is called in may hold anything, also modules
+            # -P: do not import modules from the current folder
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _PROGRAM, *words],
                 pass_fds=[theirs.fileno(), watched],
@@ -84,11 +84,11 @@ class Process:
 
     @property
     def pid(self) -> int | None:
-        """Its number, None where it could not be started."""
+        """The process id, None if it could not be started."""
         return self._process.pid if self._process else None
 
     def ready(self) -> bool:
-        """Wait until it has started; say whether it can be asked."""
+        """Wait until the process has started. Return whether it can take work."""
         if not (self.greeted or self.ended):
             try:
                 started = self._process is not None and self._connection.poll(_START_TIMEOUT_S)
@@ -101,15 +101,15 @@ class Process:
         return self.usable
 
     def idle(self) -> bool:
-        """Say whether it waits for something to do: neither at work nor about to end."""
+        """Return whether the process waits for work: it is neither busy nor about to exit."""
         return not self.ended and self._process is not None and not self._connection.poll(0)
 
     def ask(self, work: Any) -> Any:
-        """Return what it answers to ``work``.
+        """Return the answer to ``work``.
 
         Raises:
-            Stopped: it ended.
-            TimeoutError: it took longer than ``ingest.read_timeout_s``, and was ended.
+            WorkerStopped: the process ended.
+            TimeoutError: it took longer than ``ingest.read_timeout_s``, and was killed.
         """
         limits = self._limits
         try:
@@ -130,13 +130,13 @@ class Process:
         raise TimeoutError(f"Reading it took longer than {limits.read_timeout_s:g} seconds (ingest.read_timeout_s).")
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process."""
         self.ended = True
         if self._process is not None:
             self._process.kill()
 
     def close(self) -> None:
-        """End it and release what belonged to it."""
+        """Kill the process and release its resources."""
         self.kill()
         self._connection.close()
         os.close(self._lifeline)
@@ -145,7 +145,7 @@ class Process:
 
 
 class WorkerProcesses:
-    """The processes of one home: lent one by one, started where none is free. Thread-safe."""
+    """The worker processes of one home: lent one at a time, started if none is free. Thread-safe."""
 
     def __init__(self, limits: IngestSettings) -> None:
         self._limits = limits
@@ -155,13 +155,13 @@ class WorkerProcesses:
 
     @property
     def most(self) -> int:
-        """How many may be at work at once; 0 where there are to be none."""
+        """The maximum number of concurrent processes; 0 if none are to be used."""
         if os.name != "posix" or not sys.executable:
             return 0
         return self._limits.processes if self._limits.processes is not None else os.cpu_count() or 1
 
     def take(self) -> Process:
-        """Return a process that is free, the one that was last at work; it is to be given back."""
+        """Return a free process, the most recently used one; it must be given back."""
         ended: list[Process] = []
         try:
             with self._lock:
@@ -185,7 +185,7 @@ class WorkerProcesses:
 
     @contextmanager
     def lent(self) -> Iterator[Process]:
-        """Give a process for as long as the block takes."""
+        """Provide a process within the block."""
         process = self.take()
         try:
             yield process
@@ -193,7 +193,7 @@ class WorkerProcesses:
             self.give(process)
 
     def close(self) -> None:
-        """End the processes that are free; those at work end when they are given back."""
+        """Kill free processes; busy ones are killed when they are given back."""
         with self._lock:
             self._closed, free, self._free = True, self._free, []
         for process in free:
@@ -201,13 +201,13 @@ class WorkerProcesses:
 
 
 class SandboxedWorker:
-    """The other end, in such a process: gets its work, under limits that the system keeps, and answers."""
+    """The worker's side: receives work under system limits, and sends answers."""
 
     def __init__(self, descriptor: int, lifeline: int, memory_mb: int, nice: int) -> None:
         os.nice(nice)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process whatever it is at, native code too
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process even in native code
         self._memory = memory_mb * _MEBIBYTE
-        # What it asks for to write into: not code of libraries, nor room that an allocator only set aside.
+        # Limits writable memory: not the code of libraries, nor address space that an allocator only reserves.
         resource.setrlimit(resource.RLIMIT_DATA, (self._memory, self._memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _end_with(lifeline)
@@ -218,7 +218,7 @@ class SandboxedWorker:
         """Return the next piece of work.
 
         Raises:
-            EOFError, OSError: nobody asks any more.
+            EOFError, OSError: there are no more requests.
         """
         if not self._connection.poll(IDLE_S):
             raise EOFError
@@ -230,7 +230,8 @@ class SandboxedWorker:
         """Send an answer.
 
         Raises:
-            EOFError, OSError: nobody asks any more, or this process has grown so large that another is to go on.
+            EOFError, OSError: there are no more requests, or this process has grown so large that it should be
+                replaced.
         """
         signal.setitimer(signal.ITIMER_REAL, 0)
         self._connection.send(answer)
@@ -239,9 +240,9 @@ class SandboxedWorker:
 
 
 def _end_with(lifeline: int) -> None:
-    """Have the system end this process when the other end of the pipe ``lifeline`` is closed, as its owner's end does.
+    """Let the system end this process when the other end of the pipe ``lifeline`` is closed, as when its owner exits.
 
-    A process in native code, or in a regular expression, would not notice by itself.
+    A process in native code, or in a regular expression, would not notice.
     """
     if hasattr(fcntl, "F_SETSIG"):
         fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
@@ -252,7 +253,7 @@ def _end_with(lifeline: int) -> None:
 
 
 def _resident() -> int:
-    """Return the memory this process has, in bytes; 0 where the system does not say."""
+    """Return the memory of this process in bytes; 0 if the system does not report it."""
     try:
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
     except OSError:

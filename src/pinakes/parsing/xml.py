@@ -18,7 +18,7 @@ from pinakes.parsing.trees import Node
 _MAX_DEPTH: Final = 100
 _MAX_NODES: Final = 1_000_000
 _MAX_GROWTH: Final = 20
-"""Text may be this many times longer than its source: entities can make kilobytes into terabytes."""
+"""Maximum length of the text relative to its source: entities can expand kilobytes into terabytes."""
 _TOO_LONG: Final = "Its entities would make it far longer than it is."
 
 
@@ -26,26 +26,26 @@ _NOISE: Final = re.compile(
     r"^(?:xmlns|xlink|xsi|xml):?|^(?:xmlns|class|style|width|height|href|src|rel|target|align|valign|colspan|rowspan|x|y)$"
     r"|(?:^|[-_.:])(?:id|idref|idrefs|ref|rid|uid|guid|uuid|guidref)$|[a-z](?:Id|ID|Ref|Guid|UUID)$"
 )
-"""Names of attributes that identify, refer or lay out."""
+"""Names of attributes for ids, references and layout."""
 _MACHINE_MADE: Final = re.compile(r"#\S*|\{?[0-9a-fA-F]{8}-[0-9a-fA-F-]{20,}\}?|[0-9a-fA-F]{32,}")
 
 
 class _GrowthError(ParseError):
-    """Text with entities that are made of entities, many times over."""
+    """Entities would expand too much."""
 
 
 class Xml:
-    """Reads XML. Entities from elsewhere are never fetched."""
+    """Reads XML. External entities are never fetched."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
-        """Read ``data``. What cannot be parsed is read as plain text; ``parse_error`` in the metadata says why.
+        """Read ``data``. If it cannot be parsed, it is read unchanged, and ``parse_error`` in the metadata says why.
 
         Raises:
             Empty: no element has any text.
-            TooLarge: its entities would make it far longer than it is.
+            TooLarge: entities would expand it too much.
         """
         source = self._limits.check(decode(data, charset=declared_charset(data)))
         try:
@@ -79,10 +79,10 @@ class Xml:
 
 
 def parse(source: str) -> Node:
-    """Return the root element of ``source``, whose parts are text and elements in their order.
+    """Return the root element of ``source``.
 
     Raises:
-        ParseError: it is not XML, nests too deeply, or would grow beyond measure.
+        ParseError: it is not XML, nests too deeply, or would expand too much.
     """
     from xml.parsers import expat
 
@@ -102,17 +102,17 @@ def parse(source: str) -> Node:
 
 
 def value_of(node: Node) -> JSON:
-    """Return an element as plain values: its text, a dict of attributes and children, or a list in their order."""
+    """Return an element as plain values: its text, a dict of attributes and children, or a list in document order."""
     children = node.children
     if not children and not node.attributes:
         return node.words
-    own = {name: value for name, value in node.attributes.items() if _is_said(name, value)}
+    own = {name: value for name, value in node.attributes.items() if _is_readable(name, value)}
     if not children:
         return {**own, "text": node.words} if own and node.words else own or node.words
     if node.is_prose:
         return {**own, "text": node.words} if own else node.words
     names = [child.name for child in children]
-    if names != sorted(names, key=names.index):  # their order tells something: a chapter, not a record
+    if names != sorted(names, key=names.index):  # the order of children matters: a chapter, not a record
         ordered: list[JSON] = [{child.name: value} for child in children if (value := value_of(child))]
         return [own, *ordered] if own else ordered
     grouped: dict[str, list[JSON]] = {}
@@ -122,13 +122,13 @@ def value_of(node: Node) -> JSON:
     return {**own, **{name: values[0] if len(values) == 1 else values for name, values in grouped.items()}}
 
 
-def _is_said(name: str, value: str) -> bool:
-    """Say whether an attribute tells a reader something: no identifier, address of a schema, or matter of layout."""
+def _is_readable(name: str, value: str) -> bool:
+    """Return whether an attribute is readable: neither an identifier, nor a schema address, nor layout."""
     return bool(value.strip()) and not _NOISE.search(name) and not _MACHINE_MADE.fullmatch(value.strip())
 
 
 class _Builder:
-    """Makes a tree of parser events, of so many characters at most."""
+    """Builds a tree from parser events, up to a maximum number of characters."""
 
     def __init__(self, max_chars: int) -> None:
         self._open: list[Node] = [Node("", {}, [])]
@@ -137,7 +137,7 @@ class _Builder:
 
     @property
     def root(self) -> Node:
-        """The outermost element."""
+        """The root element."""
         return self._open[0].children[0]
 
     def start(self, name: str, attributes: dict[str, Any]) -> None:
@@ -152,11 +152,11 @@ class _Builder:
         self._open.append(node)
 
     def end(self, _name: str) -> None:
-        """End the element that was begun last."""
+        """End the current element."""
         self._open.pop()
 
     def text(self, text: str) -> None:
-        """Add text to the element that is open."""
+        """Add text to the current element."""
         self._chars -= len(text)
         if self._chars < 0:
             raise _GrowthError(_TOO_LONG)

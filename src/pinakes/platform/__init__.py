@@ -1,1 +1,1 @@
-"""About the machine: files with a manifest, their sizes, locks between processes, memory that is free."""
+"""The operating system: archives with a manifest, file sizes and permissions, locks, memory, plug-ins."""

@@ -1,7 +1,7 @@
 """Archives: zip files with a manifest that names every member, its size and its SHA-256.
 
-A zip file is written in one go, and what it holds is known before anything of it is read. Nothing in it is taken at its
-word: names, sizes and sums are checked, and no member is ever used as the name of a file unasked.
+A zip file is written in one pass, and its manifest is read before its members. Nothing in it is trusted: names, sizes
+and checksums are verified, and member names are never used as file names without a check.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ _BLOCK_BYTES = 1 << 20
 _MOST_LINE_BYTES = 400_000_000
 _SMALL_BYTES = 256_000_000
 _MOST_RATIO = 200
-"""An archive that holds more than ``_SMALL_BYTES`` may not be so many times as large as its file: no text packs so."""
+"""Maximum ratio of unpacked to packed size for archives over ``_SMALL_BYTES``: no real text compresses better."""
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
 
 
 class Write(Protocol):
-    """What a member is written with."""
+    """The writer of a member."""
 
     def write(self, data: bytes, /) -> int:
-        """Add ``data``."""
+        """Append ``data``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of archive: its ``name``, the newest ``version`` of it that is understood here, and who may be in it.
+    """A kind of archive: its ``name``, the latest supported ``version``, and its permitted members.
 
-    ``what`` it is called in messages. ``may_hold`` says whether a member may have this name.
+    ``what``: its name in messages. ``may_hold``: whether a member may have the given name.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Kind:
 
 @dataclass(slots=True)
 class Member:
-    """What the manifest says of a member: its size in bytes and its SHA-256, in hexadecimal digits."""
+    """The manifest entry of a member: its size in bytes, and its SHA-256 as hexadecimal digits."""
 
     bytes: int = 0
     sha256: str = ""
@@ -69,7 +69,7 @@ class Member:
 
 @dataclass(slots=True)
 class ArchiveWriter:
-    """Writes an archive. What is put into ``about`` stands in its manifest."""
+    """Writes an archive. ``about`` is stored in its manifest."""
 
     kind: Kind
     file: zipfile.ZipFile
@@ -78,7 +78,7 @@ class ArchiveWriter:
 
     @contextmanager
     def member(self, name: str, *, packed: bool = True) -> Iterator[Write]:
-        """Give what the member ``name`` is written with; not ``packed``: it is stored as it is."""
+        """Yield a writer of the member ``name``; if not ``packed``, it is stored uncompressed."""
         info = zipfile.ZipInfo(name)
         info.external_attr = (stat.S_IFREG | 0o600) << 16
         info.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
@@ -88,7 +88,7 @@ class ArchiveWriter:
         self.members[name] = Member(summing.bytes, summing.digest.hexdigest())
 
     def manifest(self) -> bytes:
-        """Return the manifest, as it stands in the archive."""
+        """Return the manifest, as stored in the archive."""
         told = {
             "format": self.kind.name,
             "version": self.kind.version,
@@ -104,14 +104,14 @@ class ArchiveWriter:
 def written(
     place: Path, kind: Kind, *, force: bool = False, level: int = 6, within: Path | None = None
 ) -> Iterator[ArchiveWriter]:
-    """Give a writer of the archive ``place``, which is there once the block has ended, or not at all.
+    """Yield a writer of the archive ``place``, which appears at the end of the block, or not at all.
 
-    Only its owner may read it. ``force``: a file of that name is replaced. Until it is whole it lies beside, or
-    ``within`` a folder of the same disk.
+    Only its owner may read it. ``force``: replace a file of that name. Until it is complete, it lies in the same
+    folder, or in ``within``, a folder on the same disk.
 
     Raises:
-        InvalidInput: there is one, or a folder.
-        StorageFull: it cannot be written.
+        InvalidInput: ``place`` is an existing file or a folder.
+        StorageFull: the archive cannot be written.
     """
     check_free(place, force=force)
     with storing(f"The archive {str(place)!r}"):
@@ -131,10 +131,10 @@ def written(
 
 
 def check_free(place: Path, *, force: bool) -> None:
-    """Let a place pass at which nothing is, or a file that ``force`` lets go.
+    """Check that ``place`` is free, or a file that ``force`` allows to replace.
 
     Raises:
-        InvalidInput: something is there, or its folder is not.
+        InvalidInput: something exists at ``place``, or its folder does not exist.
     """
     if place.is_dir() or (place.exists() and not force):
         what = "is a folder" if place.is_dir() else "is there already"
@@ -145,7 +145,7 @@ def check_free(place: Path, *, force: bool) -> None:
 
 
 class ArchiveReader:
-    """An open archive whose manifest was checked; its members are checked as they are read."""
+    """An open archive with a verified manifest; members are verified as they are read."""
 
     def __init__(self, file: zipfile.ZipFile, place: Path, manifest: Mapping[str, JSON]) -> None:
         self._file = file
@@ -157,15 +157,15 @@ class ArchiveReader:
 
     @property
     def bytes(self) -> int:
-        """How much it holds, unpacked, in bytes."""
+        """Total unpacked size in bytes."""
         return sum(member.bytes for member in self.members.values())
 
     @contextmanager
     def member(self, name: str) -> Iterator[Stream]:
-        """Give what the member ``name`` is read with; at the end of the block all of it is compared with its sum.
+        """Yield a reader of the member ``name``; its checksum is verified at the end of the block.
 
         Raises:
-            Unreadable: it is not there, or not what the manifest says.
+            Unreadable: the member is missing, or differs from the manifest.
         """
         wanted = self.members.get(name)
         if wanted is None:
@@ -180,7 +180,7 @@ class ArchiveReader:
 
 
 class Stream:
-    """A member that is read from its beginning to its end."""
+    """A member, read sequentially."""
 
     def __init__(self, checked: _Checked, place: Path, name: str) -> None:
         self._buffered = io.BufferedReader(checked, _BLOCK_BYTES)
@@ -195,7 +195,7 @@ class Stream:
         """Return the next ``size`` bytes.
 
         Raises:
-            Unreadable: there are fewer.
+            Unreadable: fewer bytes are left.
         """
         data = self.read(size)
         if len(data) != size:
@@ -203,10 +203,10 @@ class Stream:
         return data
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the lines, without their ends.
+        """Yield the lines without line ends.
 
         Raises:
-            Unreadable: one is longer than any line that is written.
+            Unreadable: a line exceeds the maximum length.
         """
         while line := self._buffered.readline(_MOST_LINE_BYTES):
             if len(line) == _MOST_LINE_BYTES:
@@ -214,19 +214,19 @@ class Stream:
             yield line.rstrip(b"\n")
 
     def skip(self) -> None:
-        """Read to the end."""
+        """Read the rest."""
         while self._buffered.read(_BLOCK_BYTES):
             pass
 
 
 @contextmanager
 def opened(place: Path, kind: Kind) -> Iterator[ArchiveReader]:
-    """Give an archive of this kind, its names, sizes and manifest checked.
+    """Yield a reader of an archive of this kind, with verified names, sizes and manifest.
 
     Raises:
-        NotFound: there is no such file.
-        Unreadable: it is no such archive, was cut off or damaged, has what no such archive has, would unpack to far
-            more than it can hold, or is of a newer version than is understood here.
+        NotFound: the file does not exist.
+        Unreadable: the file is not such an archive, is truncated or damaged, has foreign members, would unpack to an
+            implausible size, or is of a newer version.
     """
     if not place.is_file():
         raise NotFound(f"There is no file {str(place)!r}.", hint="Check the path.")
@@ -237,7 +237,7 @@ def opened(place: Path, kind: Kind) -> Iterator[ArchiveReader]:
 
 
 def damaged(place: Path, why: str) -> Unreadable:
-    """Return the error that says an archive cannot be used."""
+    """Return the error for an unusable archive."""
     return Unreadable(f"{str(place)!r} cannot be used: {why}.", hint="It is damaged or was changed. Nothing was done.")
 
 
@@ -279,14 +279,14 @@ def _check_members(file: zipfile.ZipFile, place: Path, kind: Kind, manifest: Map
 
 
 def _is_plain(info: zipfile.ZipInfo) -> bool:
-    """Say whether it is a file, no link or the like, packed as we pack and not encrypted."""
+    """Return whether a member is a regular file, packed with the expected method and not encrypted."""
     packed = not info.flag_bits & _ENCRYPTED and info.compress_type in _METHODS
     return packed and stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
 
 
 @contextmanager
 def _translated(place: Path) -> Iterator[None]:
-    """Turn what goes wrong in reading a zip file into our error."""
+    """Turn errors while reading a zip file into ``Unreadable``."""
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
@@ -294,7 +294,7 @@ def _translated(place: Path) -> Iterator[None]:
 
 
 class _Summing:
-    """Hands on what is written, and sums it up."""
+    """Passes on written data, and updates size and checksum."""
 
     def __init__(self, inner: IO[bytes]) -> None:
         self._inner = inner
@@ -308,7 +308,7 @@ class _Summing:
 
 
 class _Checked(io.RawIOBase):
-    """Hands on what is read, and sums it up."""
+    """Passes on read data, and updates size and checksum."""
 
     def __init__(self, inner: IO[bytes]) -> None:
         self._inner = inner

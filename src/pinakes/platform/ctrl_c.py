@@ -1,4 +1,4 @@
-"""Ctrl+C at moments when nothing is lost by it."""
+"""Deferral of Ctrl+C to moments at which nothing is lost."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from types import FrameType
 
 
 class CtrlC:
-    """A Ctrl+C that waits to be heeded."""
+    """A deferred Ctrl+C."""
 
     def __init__(self) -> None:
         self._came = False
 
     def came(self) -> bool:
-        """Remember that Ctrl+C was pressed; say whether it had been before."""
+        """Record that Ctrl+C was pressed; return whether this is the second time."""
         before, self._came = self._came, True
         return before
 
     def check(self) -> None:
-        """Heed it.
+        """Raise ``KeyboardInterrupt`` if Ctrl+C was pressed.
 
         Raises:
-            KeyboardInterrupt: it came.
+            KeyboardInterrupt: Ctrl+C was pressed.
         """
         if self._came:
             self._came = False
@@ -32,17 +32,17 @@ class CtrlC:
 
 
 _held: CtrlC | None = None
-"""That of the main thread, which alone gets signals."""
+"""The deferral in the main thread, which alone receives signals."""
 
 
 @contextmanager
 def held_back() -> Iterator[CtrlC]:
-    """Have Ctrl+C wait for the end of the block, or for ``check``; a second one does what it does elsewhere, at once.
+    """Defer Ctrl+C to the end of the block or to ``check``; a second one takes effect at once.
 
-    Within another such block, and outside of the main thread, nothing more is held back.
+    A nested block, and a block in another thread, defers nothing.
 
     Raises:
-        KeyboardInterrupt: at the end, where it came.
+        KeyboardInterrupt: at the end of the block, if Ctrl+C was pressed.
     """
     global _held
     before = signal.getsignal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""How much room files take."""
+"""The disk space of files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def folder_bytes(folder: Path) -> int:
-    """Return the bytes of all files below ``folder``; those that vanish meanwhile do not count."""
+    """Return the total bytes of all files below ``folder``, except those removed in the meantime."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:

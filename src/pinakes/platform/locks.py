@@ -1,4 +1,4 @@
-"""Locks that keep other processes out while one writes: files, or what a database offers."""
+"""Locks that exclude other processes while one writes: lock files, or what a database offers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def taken(lock: Lock, what: str = "The home", timeout_s: float = 0) -> bool:
     """Take a lock; False where somebody else holds it.
 
     Raises:
-        StorageFull: its file cannot be made; ``what`` names it.
+        StorageFull: the lock file cannot be created; ``what`` names it in the message.
     """
     with storing(what):
         try:
@@ -42,7 +42,7 @@ def taken(lock: Lock, what: str = "The home", timeout_s: float = 0) -> bool:
 
 
 def free(lock: Lock) -> bool:
-    """Say whether nobody holds a lock."""
+    """Return whether a lock is free."""
     if taken(lock):
         lock.release()
         return True
@@ -51,11 +51,11 @@ def free(lock: Lock) -> bool:
 
 @contextmanager
 def held(lock: Lock, what: str) -> Iterator[None]:
-    """Hold ``lock``; ``what`` names what it guards.
+    """Hold ``lock`` within the block; ``what`` names the protected object in messages.
 
     Raises:
-        Busy: another process holds it for longer than its timeout.
-        StorageFull: its file cannot be made.
+        Busy: another process holds the lock for longer than its timeout.
+        StorageFull: the lock file cannot be created.
     """
     if not taken(lock, what, lock.timeout):
         raise Busy(

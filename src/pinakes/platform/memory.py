@@ -1,4 +1,4 @@
-"""When Python looks for garbage, and how the C library keeps memory that is free."""
+"""Tuning of Python's garbage collector, and of how the C library keeps free memory."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from typing import Final
 
 _COLLECTED_AFTER: Final = 10_000
 _COLLECTED_AFTER_LOADED: Final = 200_000
-"""Python looks for cycles after so many new objects. What a command loads are some 300,000, which stay."""
+"""New objects between collections. A command creates about 300,000 objects at start, which stay."""
 
 _M_ARENA_MAX = -8
-"""The number of the option in ``malloc.h`` of the GNU C library."""
+"""The number of the option M_ARENA_MAX in ``malloc.h`` of the GNU C library."""
 
 _ARENAS = 2
 
 
 def load_uncollected() -> None:
-    """Have Python hardly look for cycles while a command is loaded, which takes a tenth of that time otherwise.
+    """Make garbage collection rare while a command starts, which otherwise takes a tenth of that time.
 
-    What goes on for long calls ``collect_seldom`` then.
+    Long-running code then calls ``collect_seldom``.
     """
     gc.set_threshold(_COLLECTED_AFTER_LOADED)
 
 
 def collect_seldom() -> None:
-    """Have Python look for cycles more seldom: of the time reading takes, it spends a fifth on that otherwise.
+    """Make garbage collection less frequent, which otherwise takes a fifth of the time of reading files.
 
-    What there is now is not looked at any more: call it where little of that is garbage.
+    Existing objects are no longer collected: call this while there is little garbage.
     """
     gc.freeze()
     gc.set_threshold(_COLLECTED_AFTER)
 
 
 def share_arenas() -> None:
-    """Have all threads of this process share what is free. Where the C library is not GNU's, nothing happens.
+    """Limit the number of malloc arenas, so that threads share free memory. No effect without the GNU C library.
 
-    It keeps up to eight heaps a core otherwise, and each thread that comes and goes, as those of an index that is
-    written do, leaves the most it ever needed in one of them.
+    By default there are up to eight arenas per core, and each short-lived thread, such as those that write an index,
+    leaves memory of its peak size in one of them.
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
 
 
 def give_back() -> None:
-    """Give the system what is free within the heaps. Where the C library is not GNU's, nothing happens.
+    """Return free heap memory to the system. No effect without the GNU C library.
 
-    The C library keeps what was freed between things that are in use, as much as half of the memory of an ingest.
+    The C library keeps freed memory between blocks in use: up to half of the memory of an ingest.
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,4 @@
-"""Who may read what Pinakes writes: its owner alone, whatever the umask is."""
+"""Permissions of files that Pinakes writes: readable by their owner only, whatever the umask is."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _usual_mask = 0o022
 
 
 def be_private() -> None:
-    """Have this process, and those that it starts, make files and folders for their owner alone."""
+    """Make this process and its children create files and folders for their owner only."""
     global _usual_mask
     _usual_mask = os.umask(_PRIVATE_MASK)
 
 
 def make_private(folder: Path) -> None:
-    """Make ``folder``, and those above it, for their owner alone; what is there stays as it is."""
+    """Create ``folder`` and its parents for their owner only; existing ones are not changed."""
     _make(folder, PRIVATE_FOLDER)
 
 
 def make_shared(folder: Path) -> None:
-    """Make ``folder``, and those above it, as it would have been made without ``be_private``."""
+    """Create ``folder`` and its parents with the permissions that apply without ``be_private``."""
     _make(folder, _EVERY_FOLDER & ~_usual_mask | PRIVATE_FOLDER)
 
 
 def share(folder: Path) -> None:
-    """Give ``folder`` and what is in it the permissions that it would have had without ``be_private``.
+    """Set the permissions of ``folder`` and its content to those that apply without ``be_private``.
 
-    For what holds nothing of anybody's documents and several users may need, such as models.
+    For files without user data that several users may need, such as models.
     """
     for place, _, names in os.walk(folder):
         Path(place).chmod(_EVERY_FOLDER & ~_usual_mask | PRIVATE_FOLDER)
@@ -51,4 +51,4 @@ def _make(folder: Path, mode: int) -> None:
         if not folder.is_dir():
             raise
     else:
-        folder.chmod(mode)  # whatever the umask takes
+        folder.chmod(mode)  # independent of the umask

@@ -1,8 +1,8 @@
-"""Plug-ins: embedders, rerankers, readers and index engines that other distributions offer by entry points.
+"""Plug-ins: embedders, rerankers, readers and index engines from other distributions, found by entry points.
 
-The name of an entry point is what a setting calls the part; that of a reader is the extension (".gpx"), file name or
-media type of what it reads. Only what is named so is loaded. Where a name is one of ours, ours is used, and nothing is
-looked for.
+The name of an entry point is the value of the setting; for a reader it is the extension (".gpx"), file name or media
+type that it reads. Only named plug-ins are loaded. A built-in part takes precedence over plug-ins of its name, which
+are then not searched.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An embedder, reranker, reader or index engine: its name, the distribution that has it, and if it loads.
+    """An embedder, reranker, reader or index engine: its name, its distribution, and whether it can be loaded.
 
-    ``error`` says why it does not, "" where it does.
+    ``error``: the reason if it cannot be loaded, else "".
     """
 
     group: str
@@ -42,14 +42,14 @@ GROUPS: Final[Mapping[str, str]] = {
     "readers": "reader",
     "rerankers": "rerank provider",
 }
-"""Group, which entry points name as in "pinakes.embedders" → what messages call a part of it."""
+"""Group of entry points (without the prefix "pinakes.") → the name of its parts in messages."""
 
 _PREFIX: Final = "pinakes."
 
 
 @cache
 def offered() -> Mapping[str, Sequence[EntryPoint]]:
-    """Return the plug-ins of all installed distributions by group, ordered by name. They are looked for once."""
+    """Return the plug-ins of all installed distributions by group, sorted by name. Cached."""
     from importlib.metadata import entry_points  # slow to import, and most commands need no plug-in
 
     found = entry_points()
@@ -60,23 +60,23 @@ def offered() -> Mapping[str, Sequence[EntryPoint]]:
 
 
 def named(group: str, name: str) -> Sequence[EntryPoint]:
-    """Return the plug-ins of this name, in whatever case; more than one is a mistake, which ``build`` tells of."""
+    """Return the plug-ins with this name, case-insensitively; more than one is an error that ``build`` raises."""
     return [one for one in offered()[group] if one.name.lower() == name.lower()]
 
 
 def extensions(media_type: str) -> tuple[str, ...]:
-    """Return the extensions of the plug-in that reads files of a media type, () where none does."""
+    """Return the extensions of the plug-in for a media type, () if there is none."""
     places = {one.value for one in named("readers", media_type)}
     names = [one.name.lower() for one in offered()["readers"] if one.value in places]
     return tuple(name for name in names if name.startswith("."))
 
 
 def build(group: str, ours: Mapping[str, str], name: str, make: Callable[[Any], T]) -> T:
-    """Return what ``make`` makes of the class called ``name``: one of ``ours`` (name → "module:Class"), or a plug-in.
+    """Return the result of ``make`` for the class ``name``: one of ``ours`` (name → "module:Class"), or a plug-in.
 
     Raises:
-        InvalidSetting: there is none of this name.
-        PluginBroken: it is a plug-in that cannot be used.
+        InvalidSetting: the name is unknown.
+        PluginBroken: the plug-in cannot be used.
     """
     if place := ours.get(name):
         module, _, kind = place.partition(":")
@@ -88,10 +88,10 @@ def build(group: str, ours: Mapping[str, str], name: str, make: Callable[[Any], 
 
 
 def build_plugin(plugin: EntryPoint, make: Callable[[Any], T]) -> T:
-    """Load a plug-in and return what ``make`` makes of it.
+    """Load a plug-in and return the result of ``make``.
 
     Raises:
-        PluginBroken: another plug-in has its name, it cannot be loaded, or ``make`` fails.
+        PluginBroken: another plug-in has the same name, the plug-in cannot be loaded, or ``make`` fails.
     """
     group = plugin.group.removeprefix(_PREFIX)
     if others := [distribution(one) for one in named(group, plugin.name) if one is not plugin]:
@@ -108,7 +108,7 @@ def build_plugin(plugin: EntryPoint, make: Callable[[Any], T]) -> T:
 
 
 def broken(plugin: EntryPoint, why: str) -> PluginBroken:
-    """Return the error that a plug-in cannot be used, and ``why``."""
+    """Return the error for a plug-in that cannot be used; ``why`` is the reason."""
     return PluginBroken(
         f"{_worded(plugin)} cannot be used: {why}.",
         hint="Update, mend or uninstall this package; `pinakes plugins` says which plug-ins load.",
@@ -116,7 +116,7 @@ def broken(plugin: EntryPoint, why: str) -> PluginBroken:
 
 
 def list_parts(group: str, ours: Mapping[str, str]) -> list[Part]:
-    """Return the parts of a group, ours first; each is loaded."""
+    """Return the parts of a group, built-in ones first; each is loaded."""
     from importlib.metadata import version
 
     parts = [
@@ -130,7 +130,7 @@ def list_parts(group: str, ours: Mapping[str, str]) -> list[Part]:
 
 
 def _tried(load: Callable[[Callable[[Any], Any]], Any]) -> tuple[bool, str]:
-    """Load a part; return whether that went well, and what went wrong."""
+    """Load a part; return whether that succeeded, and the error."""
     try:
         load(lambda part: part)
     except (PinakesError, ImportError, AttributeError) as error:
@@ -146,7 +146,7 @@ def _refuse(plugin: EntryPoint, _: object) -> None:
 
 
 def distribution(plugin: EntryPoint) -> str:
-    """Return which distribution a plug-in is of, and its version: "pinakes-example 0.1.0"."""
+    """Return the distribution of a plug-in with its version: "pinakes-example 0.1.0"."""
     return f"{plugin.dist.name} {plugin.dist.version}" if plugin.dist else "unknown"
 
 

@@ -101,7 +101,7 @@ def unhandled(status: int, path: str, headers: Mapping[str, str] | None) -> Resp
 
 
 def of_this_interface(path: str) -> bool:
-    """Say whether requests to ``path`` are answered in the envelope."""
+    """Return whether requests to ``path`` are answered in the envelope."""
     return path == PREFIX or path.startswith(f"{PREFIX}/")
 
 

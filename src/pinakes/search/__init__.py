@@ -1,28 +1,29 @@
-"""From a question to ranked chunks: two retrievers, one ranking, every step in the trace."""
+"""Search of one collection: retrieve by keywords and vectors, rank, hydrate; every stage is in the trace."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from pinakes.catalog import Connection, selection
-from pinakes.core.errors import ModelUnavailable
-from pinakes.core.ports import Index, VectorQuery
+from pinakes.core.errors import IndexUnavailable, ModelUnavailable
+from pinakes.core.ports import Index, VectorQuery, lexicon_of
 from pinakes.core.records import JSON, Filter, Float32, Ranking, Results
 from pinakes.search.query.request import FUSIONS, MODES, Request, check
 from pinakes.search.query.understanding import ParsedRequest, understand
 from pinakes.search.query.unmatched import values
-from pinakes.search.ranking.boosts import lifted
+from pinakes.search.ranking.boosts import boosted
 from pinakes.search.ranking.context import SearchContext
 from pinakes.search.ranking.diversity import Diversity
 from pinakes.search.ranking.rank import Ranked, bound, phrases_first, rank
 from pinakes.search.ranking.reranking import Reranking
 from pinakes.search.result_cache import ResultCache
-from pinakes.search.results.answerable import judged
+from pinakes.search.results.answerable import answer_probability
 from pinakes.search.results.chunk_texts import ChunkTexts
 from pinakes.search.results.hydration import hydrated
 from pinakes.search.results.ids_only import deepened
@@ -55,18 +56,20 @@ __all__ = [
 _HEAD = 10
 _MOST_REFINED = 20
 _REFINED_AT_ONCE = 4
-"""Few enough to keep to the time, enough to keep two cores at work."""
+"""Chunks embedded per batch: few enough to stay within the time budget, enough to use two cores."""
 
 _POOL_GROWTH = 8
-"""The pool of candidates is made so many times larger where one gave too few hits."""
+"""Growth of the candidate pool when the current one yielded too few hits."""
+
+_NO_SPELLING = "no chunk has a word of the query; the index engine keeps no words, so none was looked for in its place"
 
 _OVERTAKEN_S, _LOOK_AGAIN_S = 2.0, 0.01
-"""How long a search waits for an index that has chunks which were just replaced, and how often it looks."""
+"""Seconds to wait for an index that still lists replaced chunks, and seconds between two checks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """All that is known before anything is ranked. ``degraded``: what is lacking, where no ``vector`` could be had."""
+    """The candidates of a request before ranking. ``degraded``: why ``vector`` is None although the mode wants one."""
 
     asked: ParsedRequest
     vector: Float32 | None
@@ -75,31 +78,66 @@ class Retrieved:
 
 
 def retrieve(request: Request, context: SearchContext, also: Ranking | None = None) -> Retrieved:
-    """Understand ``request`` and gather its candidates, which ``rank`` can then rank by one weighting after another.
+    """Parse ``request`` and retrieve its candidates, so that ``rank`` can rank them under several weightings.
 
-    Chunks of ``also`` are among them in any case.
+    The chunks of ``also`` are always among the candidates.
 
     Raises:
-        as ``search``.
+        the same errors as ``search``.
     """
     check(request)
     with context.tracer.stage("understand") as detail:
-        asked = _understood(request, context)
+        asked = _parsed(request, context)
         detail |= {"mode": asked.request.mode} if asked.route else {}
-    vector, degraded = _embedded(asked, context)
-    if degraded and asked.request.mode == "vector":  # "auto" had chosen it: words are what is left
+    vector, degraded = _query_vector(asked, context)
+    if degraded and asked.request.mode == "vector":  # "auto" had chosen it: keyword search remains
         asked = replace(asked, request=replace(asked.request, mode="hybrid"))
     found = nothing()
     if asked.text:
-        asked, only = constrained(asked, context.index)
-        found = gather(asked, only, vector, context.index, context.settings, context.tracer, also)
-    found = lifted(asked, found, context)
+        try:
+            asked, found = _gathered(asked, vector, context, also)
+        except IndexUnavailable as error:
+            asked, vector, found, degraded = _gathered_by_one(asked, vector, context, also, error)
+    found = boosted(asked, found, context)
     return Retrieved(asked, vector, degraded, found)
+
+
+def _gathered(
+    asked: ParsedRequest, vector: Float32 | None, context: SearchContext, also: Ranking | None
+) -> tuple[ParsedRequest, Candidates]:
+    asked, only = constrained(asked, context.index)
+    return asked, gather(asked, only, vector, context.index, context.settings, context.tracer, also)
+
+
+def _gathered_by_one(
+    asked: ParsedRequest,
+    vector: Float32 | None,
+    context: SearchContext,
+    also: Ranking | None,
+    error: IndexUnavailable,
+) -> tuple[ParsedRequest, Float32 | None, Candidates, str]:
+    """Gather by the retriever whose engine answers, after that of one did not; return also what is lacking.
+
+    Raises:
+        IndexUnavailable: no engine does that the request may be answered by.
+    """
+    mode = asked.request.mode
+    if vector is None or (mode == "vector" and asked.route is None):
+        raise error
+    hybrid = replace(asked, request=replace(asked.request, mode="hybrid"))
+    with suppress(IndexUnavailable):
+        by_words, found = _gathered(hybrid, None, context, also)
+        return by_words, None, found, f"keyword search only: {error.message}"
+    if asked.phrases or asked.preferred or asked.excluded:  # what only the words could tell
+        raise error
+    near = replace(asked, request=replace(asked.request, mode="vector"))
+    by_meaning, found = _gathered(near, vector, context, also)
+    return by_meaning, vector, found, f"vector search only: {error.message}"
 
 
 @dataclass(frozen=True, slots=True)
 class RankedCandidates:
-    """Candidates in their final order, not yet looked up. ``notes`` say what was done, in words."""
+    """Candidates in their final order, before hydration. ``notes``: what was changed or left out, for the reader."""
 
     known: Retrieved
     ranked: Ranked
@@ -107,10 +145,10 @@ class RankedCandidates:
 
 
 def ranked_candidates(request: Request, context: SearchContext) -> RankedCandidates:
-    """Rank the candidates of ``request``: fused, made exact as far as the time for that goes, reranked.
+    """Fuse, refine and rerank the candidates of ``request``; refinement embeds as many as its time budget allows.
 
     Raises:
-        as ``search``.
+        the same errors as ``search``.
     """
     tracer = context.tracer
     known = retrieve(request, context)
@@ -119,10 +157,10 @@ def ranked_candidates(request: Request, context: SearchContext) -> RankedCandida
         detail |= {"candidates": len(known.found.ids), "fusion": request.fusion}
     notes = [*known.asked.notes]
     if known.vector is not None and known.found.exact is not None:
-        ranked = _made_exact(known.asked.request, ranked, known.vector, context, notes)
+        ranked = _refine_head(known.asked.request, ranked, known.vector, context, notes)
     if request.min_similarity > 0:
-        ranked, far = ranked.near(request.min_similarity)
-        notes += far
+        ranked, far_notes = ranked.near(request.min_similarity)
+        notes += far_notes
     if request.rerank and context.reranking is not None and len(ranked.rows):
         with context.catalog.read() as connection, tracer.stage("rerank") as detail:
             ranked, report = context.reranking.rerank(connection, known.asked.text, ranked, context.index)
@@ -133,37 +171,40 @@ def ranked_candidates(request: Request, context: SearchContext) -> RankedCandida
 
 
 def search(request: Request, context: SearchContext) -> Results:
-    """Answer ``request`` from one collection.
+    """Search one collection.
 
-    Where chunks have approximate vectors, those of the head get the model's, as far as the time for that goes.
+    The best chunks with approximate vectors get exact ones, within the time budget ``search.refine_ms``.
 
     Raises:
         InvalidInput: an unknown mode or fusion, or a top_k out of range.
         ModelUnavailable: mode "vector" and there is no model. In mode "hybrid" the answer is by keywords
             alone and says ``degraded``.
+        IndexUnavailable: no engine answers that the mode needs; of two in mode "hybrid" one is enough.
         Superseded: the collection has another index by now, which has what this one lacks.
     """
-    answer, until, behind = _searched(request, context), time.monotonic() + _OVERTAKEN_S, 0
-    while context.tracer.overtaken and behind < 2 and time.monotonic() < until:  # what is replaced is never missing
+    answer, deadline, attempts_behind = _search_growing_pool(request, context), time.monotonic() + _OVERTAKEN_S, 0
+    while (
+        context.tracer.overtaken and attempts_behind < 2 and time.monotonic() < deadline
+    ):  # replaced documents must be found
         time.sleep(_LOOK_AGAIN_S)
         with context.tracer.stage("follow"):
-            behind = 0 if context.follow() else behind + 1
-        answer = _searched(request, context)
-    context.tracer.overtaken = context.tracer.overtaken and not behind
+            attempts_behind = 0 if context.follow() else attempts_behind + 1
+        answer = _search_growing_pool(request, context)
+    context.tracer.overtaken = context.tracer.overtaken and not attempts_behind
     return answer
 
 
-def _searched(request: Request, context: SearchContext) -> Results:
-    """Answer ``request``; where copies leave too few hits and there may be others, from a larger pool of candidates."""
+def _search_growing_pool(request: Request, context: SearchContext) -> Results:
+    """Search; while folded duplicates leave too few hits and a retriever may have more, enlarge the candidate pool."""
     while True:
-        answer, limited = _of_pool(request, context)
+        answer, limited = _search_pool(request, context)
         if len(answer.hits) >= request.top_k or not limited:
             return answer
         request = replace(request, pool=_POOL_GROWTH * (request.pool or request.top_k))
 
 
-def _of_pool(request: Request, context: SearchContext) -> tuple[Results, bool]:
-    """Answer ``request`` from one pool of candidates; say, too, whether a larger one may give more hits."""
+def _search_pool(request: Request, context: SearchContext) -> tuple[Results, bool]:
+    """Search with one candidate pool. Return the results, and whether a larger pool may yield more hits."""
     collection, index, tracer = context.collection, context.index, context.tracer
     order = ranked_candidates(request, context)
     asked, vector, degraded, found = order.known.asked, order.known.vector, order.known.degraded, order.known.found
@@ -173,23 +214,26 @@ def _of_pool(request: Request, context: SearchContext) -> tuple[Results, bool]:
             where = asked.request.where
             total = context.statistics.count(connection, collection, where)
             notes += selection.doubts(connection, collection.id, where, total)
-            if vector is not None and total and not _any_vector(found, vector, index, where):
+            if vector is not None and total and not _has_any_vector(found, vector, index, where):
                 degraded = "none of these chunks has a vector yet"
                 degraded += ": keyword search only" if asked.request.mode == "hybrid" else ""
             diversity, chunks = Diversity.wanted(context, connection), ChunkTexts(connection, asked.text)
             hits = hydrated(context, ranked, asked.request, chunks, diversity)
             notes += ranked.doubts(request.min_score)
-            if asked.text and total and vector is None and not (len(ranked.rows) or notes):
+            if asked.text and total and vector is None and lexicon_of(index) and not (len(ranked.rows) or notes):
                 notes.append("no chunk has a word of the query")
             notes += filters_meant(connection, asked, context)
+            by_words = found.retrieved.get("keyword")
+            if by_words is not None and not len(by_words) and total and lexicon_of(index) is None:
+                notes.append(_NO_SPELLING)
         tracer.overtaken = chunks.overtaken
         answerable = None
         if ranked.candidates.evidence is not None and not request.bare:
             with tracer.stage("judge") as detail:
-                answerable, seen = judged(ranked, context, chunks)
-                detail |= seen
+                answerable, signs = answer_probability(ranked, context, chunks)
+                detail |= signs
     above = np.count_nonzero(ranked.scores >= bound(request.min_score))
-    more = above == len(ranked.scores) > 0 and not _all_near_known(request, found)
+    more = above == len(ranked.scores) > 0 and not _has_all_near(request, found)
     answer = Results(
         query=request.query,
         collection=collection.name,
@@ -207,13 +251,13 @@ def _of_pool(request: Request, context: SearchContext) -> tuple[Results, bool]:
     return answer, found.limited and more
 
 
-def _all_near_known(request: Request, found: Candidates) -> bool:
-    """Say whether all chunks that are as near as ``request`` wants are candidates."""
+def _has_all_near(request: Request, found: Candidates) -> bool:
+    """Return whether every chunk that reaches ``request.min_similarity`` is among the candidates."""
     near = found.retrieved.get("vector")
     return request.min_similarity > 0 and (near is None or not len(near) or near.scores[-1] < request.min_similarity)
 
 
-def _understood(request: Request, context: SearchContext) -> ParsedRequest:
+def _parsed(request: Request, context: SearchContext) -> ParsedRequest:
     fields: frozenset[str] = frozenset()
     if ":" in request.query:
         with context.catalog.read() as connection:
@@ -222,14 +266,14 @@ def _understood(request: Request, context: SearchContext) -> ParsedRequest:
 
 
 def filters_meant(connection: Connection, asked: ParsedRequest, context: SearchContext) -> list[str]:
-    """Say which words of a query are values of metadata, and how to filter by them."""
+    """Return notes on query words that are metadata values, each with the filter to write for it."""
     if asked.request.bare or asked.request.mode == "vector":
         return []
     return values(connection, context.collection, context.statistics, asked.text)
 
 
-def _embedded(asked: ParsedRequest, context: SearchContext) -> tuple[Float32 | None, str | None]:
-    """Return the vector of the query, None where none is wanted or to be had, and what is lacking then."""
+def _query_vector(asked: ParsedRequest, context: SearchContext) -> tuple[Float32 | None, str | None]:
+    """Return the query vector, float32 (dim,), and None; or None, and why the model could not embed if asked to."""
     if not asked.text or asked.request.mode == "keyword":
         return None, None
     with context.tracer.stage("embed") as detail:
@@ -244,27 +288,27 @@ def _embedded(asked: ParsedRequest, context: SearchContext) -> tuple[Float32 | N
             return None, f"keyword search only: {error.message}"
 
 
-def _any_vector(found: Candidates, vector: Float32, index: Index, where: Filter) -> bool:
-    """Say whether any chunk that passes ``where`` has a vector, whatever phrases and excluded words leave."""
+def _has_any_vector(found: Candidates, vector: Float32, index: Index, where: Filter) -> bool:
+    """Return whether any chunk that passes ``where`` has a vector, phrases and excluded words aside."""
     if len(found.retrieved["vector"]):
         return True
     [nearest] = index.vector(VectorQuery(vector, 1, where))
     return len(nearest) > 0
 
 
-def _made_exact(request: Request, ranked: Ranked, vector: Float32, context: SearchContext, notes: list[str]) -> Ranked:
-    """Embed the best chunks that have approximate vectors, and note those that still have."""
+def _refine_head(request: Request, ranked: Ranked, vector: Float32, context: SearchContext, notes: list[str]) -> Ranked:
+    """Embed the best chunks that have approximate vectors, and report those left to the head refiner."""
     with context.tracer.stage("refine") as detail:
         vectors_of = partial(context.refiner.vectors, context.collection)
-        ranked = _refined(request, ranked, vector, vectors_of, context.settings.search, detail)
+        ranked = _rescore_head(request, ranked, vector, vectors_of, context.settings.search, detail)
     if "failed" in detail:
         notes.append(f"the best chunks are ranked by approximate vectors: {detail['failed']}")
-    met = approximate(ranked.candidates, ranked.rows[: max(request.top_k, _MOST_REFINED)])
-    context.refiner.meet(context.collection, met)
+    still_approximate = approximate(ranked.candidates, ranked.rows[: max(request.top_k, _MOST_REFINED)])
+    context.refiner.meet(context.collection, still_approximate)
     return ranked
 
 
-def _refined(
+def _rescore_head(
     request: Request,
     ranked: Ranked,
     query: Float32,
@@ -272,9 +316,9 @@ def _refined(
     settings: SearchSettings,
     detail: dict[str, JSON],
 ) -> Ranked:
-    """Score the best candidates with the model's own vectors, a few at a time, until the head has none but these.
+    """Rescore the best candidates with exact vectors, a few at a time, until the head has no approximate ones.
 
-    Ends before when the time is over: the next few would take too long.
+    Stops early when the next batch would exceed ``settings.refine_ms``.
     """
     assert ranked.candidates.exact is not None
     start, step_s, tried, refined = time.perf_counter(), 0.0, 0, 0

@@ -1,4 +1,4 @@
-"""What ``as_of`` means: a day or time, or a tag or commit of a repository that a collection was filled from."""
+"""What ``as_of`` means: a day, a time, or a git ref (branch, tag, commit) of a repository in the collection."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _SLUG = re.compile(r"[^\w.-]+")
 
 
 def moment(words: str) -> str:
-    """Return a day (its end) or a time, UTC where it says nothing else, as the catalogue writes times.
+    """Return a day (its end) or a time in the catalogue's format; a time without a zone is UTC.
 
     Raises:
-        InvalidInput: it is neither.
+        InvalidInput: ``words`` is neither.
     """
     try:
         at = datetime.fromisoformat(words.strip())
@@ -38,19 +38,19 @@ def moment(words: str) -> str:
 
 
 def is_moment(words: str) -> bool:
-    """Say whether ``words`` are a day or time."""
+    """Return whether ``words`` are a day or time."""
     with suppress(InvalidInput):
         return bool(moment(words))
     return False
 
 
 def held_at(connection: Connection, record: CollectionRecord, words: str) -> CollectionRecord | None:
-    """Return the collection that holds a repository of ``record`` as it was at a branch, tag or commit.
+    """Return the collection that holds a repository of ``record`` at a branch, tag or commit.
 
-    It may be ``record`` itself. None where ``words`` are a day or time, or the collection has no repository.
+    This may be ``record`` itself. None if ``words`` is a day or time, or ``record`` has no repository.
 
     Raises:
-        InvalidInput: nothing holds it; the hint says how to have it.
+        InvalidInput: no collection holds it; the hint gives the command that adds it.
     """
     words = words.strip()
     own = [one for one in sources.list_all(connection, record.id) if one.kind == "git"]
@@ -63,17 +63,17 @@ def held_at(connection: Connection, record: CollectionRecord, words: str) -> Col
                 return one
     raise InvalidInput(
         f"{words!r} is no day or time, and no collection holds {own[0].location!r} as it was there.",
-        hint=f"If it is a branch, tag or commit, add it, then ask again: {_adding(record, own[0], words)}",
+        hint=f"If it is a branch, tag or commit, add it, then ask again: {_add_command(record, own[0], words)}",
     )
 
 
 def holding(connection: Connection, records: Sequence[CollectionRecord], words: str) -> list[CollectionRecord]:
-    """Return the collections to ask what ``records`` were as of ``words``, each once.
+    """Return the collections to search for the state of ``records`` as of ``words``, each once.
 
-    As of a day or time that is all of them; as of a branch, tag or commit those that hold a repository as it was there.
+    For a day or time these are ``records``; for a git ref, the collections that hold a repository at that ref.
 
     Raises:
-        InvalidInput: none holds it.
+        InvalidInput: no collection holds the ref.
     """
     if is_moment(words):
         return list(records)
@@ -99,7 +99,7 @@ def _is_at(source: SourceRecord, words: str) -> bool:
     return words == ref or (bool(_COMMIT.fullmatch(words.lower())) and commit.startswith(words.lower()))
 
 
-def _adding(record: CollectionRecord, source: SourceRecord, ref: str) -> str:
+def _add_command(record: CollectionRecord, source: SourceRecord, ref: str) -> str:
     command = ["pinakes", "add", source.location, "--ref", ref, "-c", f"{record.name}-{_SLUG.sub('-', ref)}"]
     for name in ("include", "exclude"):
         for pattern in source.options.get(name) or ():

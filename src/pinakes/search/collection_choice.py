@@ -1,4 +1,4 @@
-"""Which collections a call means: those it names, the configured one, else all that the caller may use."""
+"""Which collections a call means: those it names, else the configured one, else all that the caller may use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pinakes.search.as_of import holding
 from pinakes.settings import Settings
 
 DEFAULT: Final = "default"
-"""The collection that is written to where none is named; contracts that have a default call it so, too."""
+"""The collection that is written to when none is named; contracts with a default use the same name."""
 
 NO_COLLECTIONS: Final = "there are no collections yet: add documents, for example by `pinakes add PATH`"
 NONE_FOR_KEY: Final = "there are none yet of the collections that this key may use"
@@ -25,7 +25,7 @@ _MOST_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class AskedCollections:
-    """The collections that a question goes to, and what the answer has to say of that."""
+    """The collections that a question goes to, and notes for the answer on how they were chosen."""
 
     names: list[str]
     notes: tuple[str, ...] = ()
@@ -33,16 +33,16 @@ class AskedCollections:
     def answer(
         self, ask: Callable[[str], Results], known: federated.CollectionModels, wanted: federated.HitLimits
     ) -> Results:
-        """Return one answer of the collections, as ``federated.asked`` does, with the notes."""
+        """Return one answer from all collections, as ``federated.ask_all`` does, with ``notes`` added."""
         answer = federated.ask_all(self.names, ask, known, wanted)
         return replace(answer, notes=(*answer.notes, *self.notes)) if self.notes else answer
 
 
 class CollectionChoice:
-    """Says of a call's ``collection`` which ones of a home are meant. Safe to share between threads.
+    """Resolves the ``collection`` argument of a call to collection names. Safe to share between threads.
 
-    A collection is named by the call, or by the setting ``collection`` where that was given; only else all are meant
-    that the caller may use. What changes something, or works on one collection alone, means one: see ``chosen``.
+    The call's argument comes first, then the setting ``collection`` if it was given, then all collections that the
+    caller may use. Writes, and operations on a single collection, use ``chosen``.
     """
 
     def __init__(self, settings: Settings, catalog: Catalog) -> None:
@@ -51,15 +51,15 @@ class CollectionChoice:
 
     @property
     def configured(self) -> str:
-        """The collection that the settings name, "" where they name none, or one that the caller may not use."""
+        """The collection named by the settings; "" if none is, or the caller may not use it."""
         name = self._settings.collection
         return name if "collection" in self._settings.model_fields_set and caller.current().sees(name) else ""
 
     @property
     def written(self) -> str:
-        """The collection that is written to where none is named, which need not be there.
+        """The collection to write to when none is named; it need not exist yet.
 
-        For who may use one alone, that is the one.
+        For a caller who may use only one collection, it is that one.
         """
         name, allowed = self._settings.collection, caller.current().collections
         return allowed[0] if allowed is not None and name not in allowed and len(allowed) == 1 else name
@@ -70,12 +70,12 @@ class CollectionChoice:
             return collections.names(connection)
 
     def has(self, name: str) -> bool:
-        """Say whether there is a collection called ``name`` that the caller may use."""
+        """Return whether there is a collection called ``name`` that the caller may use."""
         with self._catalog.read() as connection:
             return collections.find(connection, name) is not None
 
     def chosen(self, name: str | None = None) -> str:
-        """Return the one collection that is meant: ``name``, the configured one, the only one, else ``written``."""
+        """Return the one collection that is meant: ``name``, the configured one, the only one, or ``written``."""
         named = name or self.configured
         if named or self.written in self._settings.collections:
             return named or self.written
@@ -83,30 +83,30 @@ class CollectionChoice:
         return names[0] if len(names) == 1 else self.written
 
     def named(self, collection: str | Sequence[str] | None = None) -> list[str]:
-        """Return the collections that are asked, or looked in: "*" is all, a list or commas name several.
+        """Return the collections to search: "*" means all; a list, or a string with commas, names several.
 
-        Where there are none yet it is the one that would be written to.
+        If there is no collection yet, returns the one that would be written to.
         """
         if collection:
-            return federated.named(collection, self._every)
-        return [self.configured] if self.configured else self._every()
+            return federated.named(collection, self._all_names)
+        return [self.configured] if self.configured else self._all_names()
 
     def choose(
         self, collection: str | Sequence[str] | None = None, as_of: str | None = None, *, beside: bool = False
     ) -> AskedCollections:
-        """Return the collections that a question goes to, with notes where nobody named them.
+        """Return the collections that a question goes to, with notes if the caller named none.
 
-        ``as_of`` a tag or commit means those that hold a repository as it was there; ``beside`` means one alone.
+        A git ref in ``as_of`` selects the collections that hold it; ``beside`` selects a single collection.
 
         Raises:
-            InvalidInput: none holds it.
+            InvalidInput: no collection holds the ref.
         """
         if collection or self.configured:
             return AskedCollections(self.named(collection))
         if beside:
             return AskedCollections([self.chosen()])
         every = self.named()
-        names = self._holding(every, as_of) if as_of and len(every) > 1 else every
+        names = self._holding_ref(every, as_of) if as_of and len(every) > 1 else every
         if len(names) > 1:
             return AskedCollections(names, (asked_unnamed(names),))
         return AskedCollections(
@@ -114,15 +114,15 @@ class CollectionChoice:
         )
 
     def none_yet(self) -> str:
-        """Return the note that there are no collections yet, or none that the caller may use; "" where there are."""
+        """Return a note if there are no collections, or none that the caller may use; else ""."""
         if self.visible():
             return ""
         return NO_COLLECTIONS if caller.current().collections is None else NONE_FOR_KEY
 
     def missing(self) -> str:
-        """Return the note of an answer that has nothing since there is no collection, or not the configured one.
+        """Return a note for an empty answer: there is no collection, or the configured one does not exist.
 
-        "" where there is what is asked where none is named.
+        "" if the collections that an unnamed call uses exist.
         """
         name = self.configured
         if not name or self.has(name) or not self.visible():
@@ -130,10 +130,10 @@ class CollectionChoice:
         return f"there is no collection {name!r} yet; {not_asked(self.others([name]))}"
 
     def having(self, references: Sequence[str], collection: str | Sequence[str] | None = None) -> list[str]:
-        """Return those of ``named`` that have a document which one of ``references`` names; the first where none has.
+        """Return the collections of ``named`` with a document that ``references`` name; the first one if none has any.
 
         Raises:
-            NotFound: there is no such collection.
+            NotFound: a named collection does not exist.
         """
         names = self.named(collection)
         if len(names) == 1:
@@ -146,13 +146,13 @@ class CollectionChoice:
         return found or names[:1]
 
     def others(self, names: Sequence[str]) -> list[str]:
-        """Return the collections that the caller may use besides ``names``."""
+        """Return the collections that the caller may use, without ``names``."""
         return [name for name in self.visible() if name not in names]
 
     def elsewhere(self, doc_ids: Sequence[str], looked_in: Sequence[str] = (), *, deleted: bool = False) -> str:
-        """Return a hint where collections that were not ``looked_in`` have documents of these ids, "" else.
+        """Return a hint naming collections not in ``looked_in`` that have documents with these ids, else "".
 
-        ``deleted``: also where they had them.
+        ``deleted``: also name collections that had such a document.
         """
         with self._catalog.read() as connection:
             names = {one.id: one.name for one in collections.list_all(connection) if one.name not in looked_in}
@@ -165,17 +165,17 @@ class CollectionChoice:
                 where[uid] = next(had, "")
         return " ".join(f"Give collection {name!r} for {uid!r}." for uid, name in where.items() if name)
 
-    def _every(self) -> list[str]:
+    def _all_names(self) -> list[str]:
         return self.visible() or [self.configured or self.written]
 
-    def _holding(self, names: Sequence[str], as_of: str) -> list[str]:
+    def _holding_ref(self, names: Sequence[str], as_of: str) -> list[str]:
         with self._catalog.read() as connection:
             records = [collections.get(connection, name) for name in names]
             return [one.name for one in holding(connection, records, as_of)]
 
 
 def asked_unnamed(names: Sequence[str]) -> str:
-    """Return the note that says which collections were asked since none was named."""
+    """Return the note that lists the collections asked because none was named."""
     return f"no collection was named, so {counted(len(names), 'collection')} were asked: {listed(names)}"
 
 
@@ -186,6 +186,6 @@ def not_asked(names: Sequence[str]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the first of many names in words."""
+    """Return the first names, comma-separated, and how many more there are."""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(names[:_MOST_NAMED]) + more

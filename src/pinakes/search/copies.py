@@ -1,4 +1,4 @@
-"""Documents that say the same take one place in an answer: equal ones, and those that differ only in a version."""
+"""Documents with the same content share one place in an answer: equal ones, and those that differ only in a version."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from pinakes.search.ranking.duplicates import comparable, signature
 from pinakes.text.version_numbers import versions_in, without_versions
 
 _LONGEST = 200_000
-"""Longer texts are the same only where they were made from the same bytes."""
+"""Longer texts, in characters, count as copies only if they were made from the same bytes."""
 
 
 def without_copies(
     connection: Connection, found: Sequence[FoundDocument], limit: int, named: frozenset[str]
 ) -> list[FoundDocument]:
-    """Return the first ``limit`` documents of ``found`` that differ, each with the ids of its ``copies`` behind it.
+    """Return the first ``limit`` distinct documents of ``found``, each with the ids of its copies in ``copies``.
 
-    Versions and dates that are ``named`` are told apart. Copies are looked for among ``found`` alone, which may be of
-    several collections; those that are known already stay.
+    Documents of different versions or dates in ``named`` are distinct. Only documents in ``found`` are compared; they
+    may come from several collections. Copies that are already recorded are kept.
     """
     kept: list[FoundDocument] = []
-    called = defaultdict[str, list[_Text]](list)
+    by_title = defaultdict[str, list[_Text]](list)
     copies: dict[int, list[int]] = {}
     for start in range(0, len(found), 2 * limit):
-        some = found[start : start + 2 * limit]
-        names = document_queries.names(connection, [one.document_id for one in some])
-        for one in some:
+        batch = found[start : start + 2 * limit]
+        names = document_queries.names(connection, [one.document_id for one in batch])
+        for one in batch:
             texts = [_Text(connection, names[one.document_id], named)] if one.document_id in names else []
-            likes = ((text, other) for text in texts for title in text.titles for other in called[title])
-            first = next((other for text, other in likes if text.repeats(other)), None)
+            candidates = ((text, other) for text in texts for title in text.titles for other in by_title[title])
+            first = next((other for text, other in candidates if text.repeats(other)), None)
             if first is not None:
                 copies.setdefault(first.id, []).extend((one.document_id, *one.copies))
             elif len(kept) < limit:
                 kept.append(one)
                 for text in texts:
                     for title in text.titles:
-                        called[title].append(text)
+                        by_title[title].append(text)
         if len(kept) >= limit:
             break
     shown = {one.document_id for one in kept}
@@ -54,7 +54,7 @@ def without_copies(
 
 
 class _Text:
-    """A document as it is compared: most differ in their titles, of others more is read."""
+    """A document under comparison: titles are compared first, since most documents differ there; the text only then."""
 
     def __init__(self, connection: Connection, name: Any, named: frozenset[str]) -> None:
         self.id: int = name.id
@@ -63,11 +63,11 @@ class _Text:
 
     @property
     def titles(self) -> set[str]:
-        """Its title, and that without versions: texts that have neither in common say different things."""
+        """Its title, and the title without versions: documents that share neither are not copies."""
         return {self._name.title, self._plain}
 
     def repeats(self, other: _Text) -> bool:
-        """Say whether it says what ``other`` says."""
+        """Return whether this document is a copy of ``other``."""
         mine, its = self._record, other._record
         if mine is None or its is None:
             return False

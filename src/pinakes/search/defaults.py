@@ -1,4 +1,4 @@
-"""What a caller of a search left open, filled by the settings."""
+"""Builds a search request: the settings fill what the caller left out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def filled(
     *,
     min_similarity: float = 0.0,
 ) -> Request:
-    """Fill what the caller left open with the settings' defaults, and those of the collection."""
+    """Return the request, with defaults from the settings and from the collection."""
     defaults, rules = settings.search, settings.of_collection(record.name, record.kept)
     return Request(
         query=query,
@@ -54,10 +54,10 @@ def versions_named(query: str, filters: Mapping[str, JSON] | Filter | None) -> f
 
 
 def allowed(top_k: int | None, limits: SearchSettings) -> int:
-    """Return how many hits are wanted: ``top_k``, or as many as the settings say.
+    """Return the number of hits to return: ``top_k``, or the default of the settings.
 
     Raises:
-        InvalidInput: more than ``search.max_top_k``.
+        InvalidInput: ``top_k`` is above ``search.max_top_k``.
     """
     if top_k is None:
         return min(limits.top_k, limits.max_top_k)

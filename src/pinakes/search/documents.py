@@ -1,9 +1,8 @@
-"""From ranked chunks to ranked documents: a document ranks by its best chunk, and by its summary.
+"""Ranks documents from ranked chunks: by the best chunk, and by a summary written for the document.
 
-A summary that somebody wrote for the document is like one more chunk of it: where it is nearer to the question than
-the best chunk is, the document is lifted by as much as that chunk would be, were it as near. It never lowers one.
-Sentences taken from the text are chunks already, and are not looked at again. ``benchmarks/quality/staged.py`` has
-the figures.
+A written summary acts like one more chunk: if its cosine exceeds that of the best chunk, the document's score rises by
+what a chunk with that cosine would gain. It never lowers a score. Extractive summaries are ignored, since their
+sentences are in the chunks already. Measured by ``benchmarks/quality/staged.py``.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ from pinakes.search.statistics.summary_vectors import SummaryVectors
 from pinakes.settings import SearchSettings
 
 _NOMINATED = 10
-"""So many documents are looked at for their summaries alone, when none of their chunks was found."""
+"""Documents considered for their summaries alone, when none of their chunks is a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundDocument:
-    """A document that was found. ``score`` is 0 to 1.
+    """A document found by document-level search. ``score`` is 0 to 1.
 
-    ``chunk_id``: its best chunk; None where there is none with a vector. ``cosine`` and ``bm25``, a share of the
-    best, are of that chunk, each 0 to 1, None where it was not scored so. ``summary_cosine``: of its own summary.
-    ``phrases``: how many preferred phrases that chunk has; documents with more of them come first.
-    ``copies`` are the ids of documents that say the same and were found, too. ``parts`` add up to the score, but those
-    of the chunk in ``row`` of the candidates, which ``with_parts`` adds.
+    ``chunk_id``: its best chunk; None if no chunk has a vector. ``cosine`` and ``bm25`` (relative to the best BM25) are
+    of that chunk, each 0 to 1; None if it has no such score. ``summary_cosine``: of the document's own summary.
+    ``phrases``: number of preferred phrases in that chunk; documents with more rank first. ``copies``: ids of found
+    documents with the same content. ``parts`` add up to the score, except those of the chunk, at ``row`` of the
+    candidates, which ``with_parts`` adds.
     """
 
     document_id: int
@@ -53,7 +52,7 @@ class FoundDocument:
     parts: Mapping[str, float] = field(default_factory=dict)
 
     def with_parts(self, ranked: Ranked) -> FoundDocument:
-        """Return it with all parts of its score, the best chunk of each document being one of ``ranked``."""
+        """Return the document with all parts of its score; ``ranked`` holds its best chunk."""
         scoring = ranked.candidates.scoring
         if self.row is None or scoring is None:
             return self
@@ -61,9 +60,9 @@ class FoundDocument:
 
 
 def best_documents(order: RankedCandidates, context: SearchContext, own: SummaryVectors) -> list[FoundDocument]:
-    """Return the documents of what was placed, and those whose summary fits, best first.
+    """Return the documents of the ranked chunks and those with a near summary, best first.
 
-    ``own`` are the vectors of summaries that say what the text does not.
+    ``own``: vectors of the summaries that were written for documents.
     """
     request, vector = order.known.asked.request, order.known.vector
     found = _by_chunks(order)
@@ -83,7 +82,7 @@ def best_documents(order: RankedCandidates, context: SearchContext, own: Summary
 
 
 def in_order(found: Sequence[FoundDocument]) -> list[FoundDocument]:
-    """Return documents, those with the most phrases first, of equals those with the best score."""
+    """Return documents sorted by number of phrases, then score, both descending."""
     return sorted(found, key=lambda one: (-one.phrases, -round(one.score, 6), one.document_id))
 
 
@@ -115,7 +114,7 @@ def _by_chunks(order: RankedCandidates) -> list[FoundDocument]:
 def _by_summaries(
     order: RankedCandidates, context: SearchContext, ids: Int64, near: Float32, vector: Float32
 ) -> list[FoundDocument]:
-    """Return the documents whose summaries are nearest, less those that were found and those that filters leave out."""
+    """Return the documents with the nearest summaries that pass the filters and were not found by their chunks."""
     asked = order.known.asked
     if asked.request.mode == "keyword" or asked.phrases or asked.excluded:
         return []
@@ -152,7 +151,7 @@ def _by_summaries(
 
 
 def _best_chunks(index: Index, vector: Float32, chunks: Int64) -> dict[int, tuple[int, float]]:
-    """Return document id → its chunk that is nearest to ``vector``, and the cosine of that, 0 to 1."""
+    """Return document id → (its chunk nearest to ``vector``, their cosine clipped to 0..1)."""
     if not len(chunks):
         return {}
     [ranked] = index.vector(VectorQuery(vector, len(chunks), among=chunks))
@@ -164,7 +163,7 @@ def _best_chunks(index: Index, vector: Float32, chunks: Int64) -> dict[int, tupl
 
 
 def _document_cosines(index: Index, ids: Int64, vector: Float32) -> Float32:
-    """Return float32 (n,), 0 to 1: the cosine of ``vector`` with each document as a whole."""
+    """Return float32 (n,), 0 to 1: the cosine of ``vector`` with each document's summed vector."""
     sums = index.vectors(ids[:0], ids).sums
     if not len(ids) or sums.shape[1] != len(vector):
         return np.zeros(len(ids), np.float32)
@@ -180,7 +179,7 @@ def _with_summary(one: FoundDocument, cosine: float, weight: float) -> FoundDocu
 
 
 def _chunk_weight(request: Request, settings: SearchSettings) -> float:
-    """Return what the cosine of a chunk counts in its score."""
+    """Return the weight of a chunk's cosine in its score."""
     if request.mode == "vector":
         return 1.0
     return (1 - settings.document_cosine_share) * _semantic(request) / (1 + settings.feedback_weight)
@@ -191,7 +190,7 @@ def _semantic(request: Request) -> float:
 
 
 def similarities(index: Index, reference: Float32, documents: Sequence[int]) -> Float32:
-    """Return float32 (n,), 0 to 1: the cosine of ``reference``, of any length, with each document as a whole."""
+    """Return float32 (n,), 0 to 1: the cosine of ``reference``, of any norm, with each document's summed vector."""
     length = float(np.linalg.norm(reference))
     unit = (reference / length).astype(np.float32) if length > 0 else reference
     return _document_cosines(index, np.array(documents, np.int64), unit)

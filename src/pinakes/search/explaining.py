@@ -1,7 +1,6 @@
-"""Why documents rank where they do for a query, or do not: the numbers of the search itself, taken from its own code.
+"""Explains why documents rank where they do for a query, or are not found, with the scores of the search itself.
 
-A document that the search did not come upon is added to its candidates and ranked with them, to say what it would
-score.
+A document that was not retrieved is added to the candidates and ranked with them, to show what it would score.
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ from pinakes.search.statistics.summary_vectors import SummaryVectors
 
 MOST_DOCUMENTS = 50
 _TRIED = 3
-"""So many of the best chunks of a document by each half of the search are ranked where none was a candidate."""
+"""Chunks per retriever that are added to the candidates for a document that was not retrieved."""
 
 _EVERY = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class RetrieverRank:
-    """What one half of the search makes of a document, by the chunk it likes best.
+    """How one retriever ranks a document, by the document's best chunk there.
 
-    ``rank`` counts from 1 among the ``of`` chunks that were looked at; None: it is not among them. ``score`` is a
-    cosine or a BM25, None where there is none; ``best`` that of the first chunk.
+    ``rank`` counts from 1 among the ``of`` chunks retrieved; None if the document has none of them. ``score`` is a
+    cosine or a BM25, None if unknown; ``best`` is the score of the retriever's first chunk.
     """
 
     rank: int | None
@@ -59,14 +58,13 @@ class RetrieverRank:
 class Explanation:
     """Why a document ranks where it does.
 
-    ``candidate``: the search came upon it; else ``score`` is what it would have. ``rank`` counts documents, from 1;
-    ``shown`` is the place of its first chunk among the hits, ``same_as`` the hit that stands for it.
-    ``passage``: the chunk that it ranks by, None where it has none. ``parts`` add up to ``score``, ``staged_parts`` to
-    ``staged_score``.
-    ``document_cosine`` and ``document_bm25`` are of the whole document. ``summary_cosine``: of the summary that was
-    written for it, None where none was; it lifts the document in staged retrieval alone, where its place is
-    ``staged_rank`` and its score ``staged_score``; None: it is not found there.
-    ``left_out`` says what keeps it out: filters, phrases, excluded words.
+    ``candidate``: the search retrieved it; otherwise ``score`` is what it would have. ``rank`` counts documents, from
+    1. ``shown``: place of its first chunk among the hits; ``same_as``: the hit that it was folded into.
+    ``passage``: the chunk that it ranks by; None if it has no chunks. ``parts`` add up to ``score``, ``staged_parts``
+    to ``staged_score``. ``document_cosine`` and ``document_bm25`` are of the whole document. ``summary_cosine``: of the
+    summary written for it, None without one; it counts only in staged retrieval, where the document has the rank
+    ``staged_rank`` and the score ``staged_score``, both None if it is not found there.
+    ``left_out``: what excludes it: filters, phrases, excluded words.
     """
 
     document_id: str
@@ -98,10 +96,10 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Explanations:
-    """Explanations in the order in which the documents were asked for; ``unknown`` names those there are not.
+    """Explanations in the order of the references; ``unknown`` lists references to no document.
 
-    ``searched_for`` is the text of the query without its operators. ``candidates`` counts the chunks that were
-    ranked, ``ranked`` their documents.
+    ``searched_for``: the query text without operators. ``candidates``: number of chunks ranked; ``ranked``: number of
+    their documents.
     """
 
     query: str
@@ -120,12 +118,12 @@ class Explanations:
 def explain(request: Request, context: SearchContext, references: Sequence[str], own: SummaryVectors) -> Explanations:
     """Explain how ``request`` ranks the documents that ``references`` name: ids, uris, paths or ends of paths.
 
-    ``own`` are the vectors of summaries, as staged retrieval takes them. Nothing is explained where the query has no
-    words.
+    ``own``: vectors of the written summaries, as staged retrieval uses them. A query without words yields no
+    explanations.
 
     Raises:
-        InvalidInput: more than ``MOST_DOCUMENTS``, or whatever makes a search invalid.
-        ModelUnavailable: mode "vector" and there is no model.
+        InvalidInput: more than ``MOST_DOCUMENTS`` references, or an invalid request.
+        ModelUnavailable: the mode is "vector" and there is no model.
     """
     _check_count(references)
     found, unknown = _named(context, references)
@@ -134,9 +132,9 @@ def explain(request: Request, context: SearchContext, references: Sequence[str],
     known = order.known
     if known.asked.text and found:
         with context.catalog.read() as connection:
-            explained_ = _Explaining(request, context, order, connection, found, own).all()
+            parts = _Explaining(request, context, order, connection, found, own).all()
     else:
-        explained_ = ()
+        parts = ()
     candidates = order.ranked.candidates
     return Explanations(
         query=request.query,
@@ -146,7 +144,7 @@ def explain(request: Request, context: SearchContext, references: Sequence[str],
         searched_for=known.asked.text,
         candidates=len(candidates.ids),
         ranked=len(np.unique(candidates.documents)),
-        documents=explained_,
+        documents=parts,
         unknown=unknown,
         degraded=known.degraded,
         notes=order.notes,
@@ -161,10 +159,9 @@ def _check_count(wanted: Sequence[object]) -> None:
 
 
 def merged(answers: Sequence[Explanations], references: Sequence[str], asked: int) -> Explanations:
-    """Return the explanations of several collections as one, in the order of ``references``.
+    """Return the explanations of several collections as one, sorted by ``references``.
 
-    ``asked``: how many collections the documents were looked for in; of more than one it is said that each document
-    ranks among those of its own.
+    ``asked``: number of collections that were searched; if more than one, a note says that ranks are per collection.
     """
     first = answers[0]
     if asked == 1:
@@ -190,12 +187,12 @@ def merged(answers: Sequence[Explanations], references: Sequence[str], asked: in
 
 
 def _place(one: Explanation, order: Mapping[str, int]) -> int:
-    """Return the place of the first reference that names a document; of an end of a path it is behind the others."""
+    """Return the position of the first reference that names a document; the end of a path sorts last."""
     return min((order[name] for name in (one.document_id, one.uri, one.path) if name in order), default=len(order))
 
 
 def _named(context: SearchContext, references: Sequence[str]) -> tuple[list[DocumentRecord], tuple[str, ...]]:
-    """Return the documents that are named, each once, and the names that nothing has."""
+    """Return the documents that the references name, each once, and the references that name none."""
     found: dict[int, DocumentRecord] = {}
     unknown = []
     with context.catalog.read() as connection:
@@ -208,7 +205,7 @@ def _named(context: SearchContext, references: Sequence[str]) -> tuple[list[Docu
 
 
 class _Explaining:
-    """One query, and the documents that are to be explained. ``connection`` sees one state of the catalogue."""
+    """Explains documents for one query. ``connection`` must see one consistent state of the catalogue."""
 
     def __init__(
         self,
@@ -240,7 +237,7 @@ class _Explaining:
         }
 
     def all(self) -> tuple[Explanation, ...]:
-        """Return an explanation of every document."""
+        """Return the explanation of every document."""
         pure, wide = self._order.ranked, self._widened()
         shown = self._hits(pure, self._request, Diversity.wanted(self._parts, self._connection))
         left_out = self._left_out()
@@ -277,7 +274,7 @@ class _Explaining:
         sure = confidence_word(confidence(evidence.scores.cosine, evidence.scores.bm25))
         same_as = _same_as(shown, record)
         place = next((place for place, one in enumerate(shown, start=1) if one.document_id == record.uid), None)
-        standing, about = _standing(view, place, same_as, left_out), self._summaries.get(record.id)
+        position, about = _position_sentence(view, place, same_as, left_out), self._summaries.get(record.id)
         staged_rank, staged = self._staged.get(record.id, (None, None))
         lifted = "" if staged is None else f", by which it is {ordinal(staged_rank or 1)}, score {staged.score:.3f}"
         summary = "" if about is None else f" Its summary: cosine {about:.2f}{lifted}."
@@ -306,20 +303,20 @@ class _Explaining:
             missing=words.missing,
             overlap=len(words.there) / len(self._words.words) if self._words.words else 0.0,
             left_out=left_out,
-            text=f"{standing} {explained(evidence, sure)}{summary}",
+            text=f"{position} {explained(evidence, sure)}{summary}",
         )
 
     def _widened(self) -> Ranked:
-        """Rank the candidates again together with the best chunks of every document, of which none may be there."""
-        each = [self._likeliest(record.id) for record in self._wanted]
+        """Rank the candidates again, with the best chunks of the documents that have none among them."""
+        each = [self._best_candidates_of(record.id) for record in self._wanted]
         ids, first = np.unique(np.concatenate([one.ids for one in each]), return_index=True)
         owners = np.concatenate([one.documents for one in each])[first]
         also = Ranking(ids, owners, np.zeros(len(ids), np.float32))
         known = retrieve(self._given, replace(self._parts, tracer=Tracer()), also)
         return rank(known.asked.request, known.found, self._parts.settings.search)
 
-    def _likeliest(self, document_id: int) -> Ranking:
-        """Return the chunks of a document that either half of the search likes best, else its first one."""
+    def _best_candidates_of(self, document_id: int) -> Ranking:
+        """Return the chunks of a document that either retriever ranks highest; its first chunk if neither has any."""
         wording = self._wordings.get(document_id)
         chunk_ids = np.array(sorted(wording.chunk_ids) if wording else (), np.int64)
         index, vector = self._parts.index, self._order.known.vector
@@ -335,7 +332,7 @@ class _Explaining:
         return hydrated(self._parts, ranked, wanted, self._chunks, diversity, fold=fold)
 
     def _best_chunks(self, ranked: Ranked, places: Sequence[int]) -> dict[str, Hit]:
-        """Return document id → hit of the chunk at one of these places of a ranking."""
+        """Return document id → hit for the chunks at these positions of a ranking."""
         if not places:
             return {}
         order = sorted(places)
@@ -356,7 +353,7 @@ class _Explaining:
         return RetrieverRank(None, len(ranking), float(known.max()) if len(known) else None, best)
 
     def _near_summaries(self) -> dict[int, float]:
-        """Return document id → cosine of the query with the summary that was written for it, where one was."""
+        """Return document id → cosine of the query with the summary written for it, for documents that have one."""
         vector, collection = self._order.known.vector, self._parts.collection
         if vector is None:
             return {}
@@ -366,7 +363,7 @@ class _Explaining:
         return dict(zip(ids.tolist(), (vectors @ vector).tolist(), strict=True)) if len(ids) else {}
 
     def _left_out(self) -> dict[int, tuple[str, ...]]:
-        """Return document id → what keeps all of its chunks out of the search."""
+        """Return document id → the reasons that exclude all of its chunks."""
         index, asked_ = self._parts.index, self._asked
         passing = {
             condition: selection.matching(self._connection, self._parts.collection.id, (condition,))
@@ -378,21 +375,23 @@ class _Explaining:
             ids = np.array(sorted(wording.chunk_ids) if wording else (), np.int64)
             failed = [one for one, those in passing.items() if not np.isin(record.id, those)]
             words = [f"it does not pass {in_words(one)}" for one in failed]
-            words += [f'no chunk has "{one}"' for one in asked_.phrases if not self._having(one, index, ids)]
-            if barred := [one for one in asked_.excluded if len(ids) and self._having(one, index, ids) == len(ids)]:
+            words += [f'no chunk has "{one}"' for one in asked_.phrases if not self._count_with_phrase(one, index, ids)]
+            if barred := [
+                one for one in asked_.excluded if len(ids) and self._count_with_phrase(one, index, ids) == len(ids)
+            ]:
                 words.append("every chunk has " + ", ".join(f'"{one}"' for one in barred))
             found[record.id] = tuple(words)
         return found
 
     @staticmethod
-    def _having(phrase: str, index: Index, among: Int64) -> int:
+    def _count_with_phrase(phrase: str, index: Index, among: Int64) -> int:
         [found] = index.keyword(KeywordQuery(phrase, _EVERY, None, among, "phrases"))
         return len(found)
 
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """A document in a ranking: ``first`` is the place of its best chunk there, from 0; ``hit`` that chunk."""
+    """A document in a ranking: ``first`` is the position of its best chunk, from 0; ``hit`` is that chunk."""
 
     record: DocumentRecord
     ranked: Ranked
@@ -406,7 +405,7 @@ class _View:
 
     @property
     def rank(self) -> int | None:
-        """Its place among the documents that the search ranked, from 1."""
+        """Its rank among the retrieved documents, from 1."""
         if self.first is None or not self.candidate:
             return None
         before = self.ranked.candidates.documents[self.ranked.rows[: self.first]]
@@ -422,21 +421,21 @@ class _View:
 
 
 def _first(ranked: Ranked, document_id: int) -> int | None:
-    """Return the place of the best chunk of a document in a ranking, from 0."""
+    """Return the position of a document's best chunk in a ranking, from 0; None if it has none there."""
     places = np.flatnonzero(ranked.candidates.documents[ranked.rows] == document_id)
     return int(places[0]) if len(places) else None
 
 
 def _same_as(shown: Sequence[Hit], record: DocumentRecord) -> str:
-    """Return where the hit stands that says the same as the document's chunk, "" where it is shown itself."""
+    """Return the location of the hit that the document was folded into; "" if it has a hit itself or none has it."""
     if any(hit.document_id == record.uid for hit in shown):
         return ""
-    standing = (hit for hit in shown if any(one.document_id == record.uid for one in hit.duplicates))
-    return next((f"{hit.path}:{hit.start_line}-{hit.end_line}" for hit in standing), "")
+    position = (hit for hit in shown if any(one.document_id == record.uid for one in hit.duplicates))
+    return next((f"{hit.path}:{hit.start_line}-{hit.end_line}" for hit in position), "")
 
 
-def _standing(view: _View, place: int | None, same_as: str, left_out: Sequence[str]) -> str:
-    """Say in a sentence where a document stands in the answer."""
+def _position_sentence(view: _View, place: int | None, same_as: str, left_out: Sequence[str]) -> str:
+    """Return a sentence on where a document stands in the answer."""
     if view.score is None:
         return "Not found: it has no chunks."
     if left_out:
@@ -445,7 +444,7 @@ def _standing(view: _View, place: int | None, same_as: str, left_out: Sequence[s
         return f"Not found: no chunk is among the best by words or by meaning. It would score {view.score:.3f}."
     count = len(np.unique(view.ranked.candidates.documents))
     ranked = f"{ordinal(view.rank or 1)} of {count} documents" if count > 1 else "The only document"
-    standing = f"{ranked}, score {view.score:.3f}"
+    position = f"{ranked}, score {view.score:.3f}"
     if place is not None:
-        return f"{standing}, hit {place}."
-    return f"{standing}; not shown, it says the same as {same_as}." if same_as else f"{standing}; below the last hit."
+        return f"{position}, hit {place}."
+    return f"{position}; not shown, it says the same as {same_as}." if same_as else f"{position}; below the last hit."

@@ -1,11 +1,10 @@
-"""One question to several collections: each answers by itself, and their hits become one ranking.
+"""Federated search: each collection answers a query by itself, and their hits are merged into one ranking.
 
-Scores compare where they were made alike. Of each, the part that comes from words is relative to the best chunk of a
-collection; it is made relative to the best of all. Vectors compare where they are of the same model; a collection
-whose nearest chunks are less near than those of another loses a share of the difference, since what fits best in a
-collection that is about something else looks good there. Where scores do not compare, ranks do. What has the quoted
-phrases of the question comes first, whichever collection has it; where they are required and some collection has them,
-the others add nothing.
+Scores are merged if all answers were scored in the same way. The BM25 part, relative to the best chunk of its
+collection, is rescaled to the best of all. Cosines compare if the models are the same; a collection whose best chunks
+have a lower mean cosine than another's loses a share of the difference, since the best chunks of an unrelated
+collection look good within it. If scores do not compare, hits are merged by rank. Hits with quoted phrases come first
+from any collection; if phrases are required and some collection has them, the others contribute nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from pinakes.core.errors import InvalidInput, PinakesError
 from pinakes.core.late import changed
 from pinakes.core.records import JSON, Duplicate, Filter, Hit, Results, SearchMode, Stage, Trace
 from pinakes.search.defaults import allowed, versions_named
-from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, CollectionAnswer, lost
+from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, CollectionAnswer, fit_penalties
 from pinakes.search.query.request import check_least
 from pinakes.search.query.spelling import lacked_word
 from pinakes.search.ranking.duplicates import TextComparison, comparable
@@ -38,25 +37,25 @@ from pinakes.settings import SearchSettings
 T = TypeVar("T")
 
 EVERY = "*"
-"""Stands for all collections; none can be called so, and no name has a comma."""
+"""Stands for all collections. No collection can have this name, and no name contains a comma."""
 
 _MOST_COLLECTIONS = 1000
 _MOST_NAMED = 3
 _NEAREST = 5
 _FARTHER = 0.5
-"""What a collection loses: this share of what the mean cosine of its so many best chunks lacks to that of the one
-where they are nearest. Measured on five question sets, by twos, all together, and each cut in two: 0.25 to 0.75 hardly
-differ; the mean nDCG@10 of all together is 0.671 without it, 0.681 with it."""
+"""The share of the gap in mean cosine of the best chunks (to the nearest collection) that a collection's scores lose.
+Measured on five question sets, in pairs, all together, and each split in two: 0.25 to 0.75 hardly differ; mean nDCG@10
+over all together is 0.671 without the loss and 0.681 with it."""
 
 Evidence: TypeAlias = Literal["reranker", "words", "meaning", "words and meaning", "ranks"]
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionModels:
-    """What is known of collections beside their answers: the fingerprint of the model of one (``model_of``).
+    """What is known about collections besides their answers. ``model_of``: collection → fingerprint of its model.
 
-    ``far``: which are far from the question. ``terms``: how rare its words are in those of these names together, None
-    where that is not known.
+    ``far``: names → those far from the question. ``terms``: (names, query) → statistics of the query's terms over these
+    collections together, None if unknown.
     """
 
     model_of: Callable[[str], str]
@@ -66,11 +65,11 @@ class CollectionModels:
 
 @dataclass(frozen=True, slots=True)
 class HitLimits:
-    """What is wanted of all collections together: so many hits, with at least this score.
+    """The limits for hits of all collections together: at most ``most``, each with at least ``min_score``.
 
-    ``fold``: a chunk that another collection has as well is told once, with the other place named; versions and
-    dates that are ``named`` are told apart. ``words``: how much of a hybrid score the best chunk by words has from
-    that, 0 to 1.
+    ``fold``: return a chunk that several collections have once, naming the other places; texts of different versions
+    and dates in ``named`` are not folded. ``words``: share of a hybrid score, 0 to 1, that the best chunk by BM25 gets
+    from BM25.
     """
 
     most: int
@@ -88,10 +87,10 @@ class HitLimits:
         top_k: int | None,
         min_score: float,
     ) -> HitLimits:
-        """Return what is wanted where searches are made by these ``settings``.
+        """Return the limits for a search with these ``settings``.
 
         Raises:
-            InvalidInput: more hits than ``search.max_top_k``.
+            InvalidInput: ``top_k`` is above ``search.max_top_k``.
         """
         check_least(min_score=min_score)
         weights = settings.semantic_weight + settings.keyword_weight
@@ -110,14 +109,14 @@ class HitLimits:
         top_k: int | None,
         min_score: float,
     ) -> tuple[HitLimits, int, float]:
-        """Return what ``of`` returns, and what ``of_each`` of so many collections does."""
+        """Return the limits as ``from_settings`` does, followed by ``of_each`` for so many collections."""
         wanted = cls.from_settings(settings, query, filters, top_k, min_score)
         return wanted, *wanted.of_each(collections, settings.max_top_k)
 
     def of_each(self, collections: int, limit: int) -> tuple[int, float]:
-        """Return how many hits, with what score, each of so many collections is asked for.
+        """Return how many hits, with what minimum score, to request from each of so many collections.
 
-        Of several enough to see how near they are, if not more than ``limit``; their scores may change yet.
+        From several, enough to compute their mean cosine, up to ``limit``; merging changes scores, so the minimum is 0.
         """
         if collections == 1 or self.most < 1:
             return self.most, self.min_score
@@ -125,10 +124,10 @@ class HitLimits:
 
 
 def named(wanted: str | Sequence[str], everything: Callable[[], Sequence[str]]) -> list[str]:
-    """Return the names in ``wanted``, each once: names, or several with commas between them; "*" is ``everything``.
+    """Return the names in ``wanted``, each once: a sequence, or a string with commas; "*" means ``everything``.
 
     Raises:
-        InvalidInput: it has none, or very many.
+        InvalidInput: it has no name, or too many.
     """
     words = [wanted] if isinstance(wanted, str) else wanted
     parts = list(dict.fromkeys(part.strip() for word in words for part in word.split(",")))
@@ -146,16 +145,14 @@ def ask_all(
     known: CollectionModels,
     wanted: HitLimits,
 ) -> Results:
-    """Return one answer of the collections ``names``, which ``ask`` gives one by one; that of a single one as it is.
+    """Return one answer from the collections ``names``, each answered by ``ask``; a single answer is unchanged.
 
-    Those that are ``far`` from the question are asked where the others do not give enough.
-
-    One that cannot answer is told of in ``notes`` and
-    ``degraded``; the others answer all the same.
+    Collections that are ``far`` from the question are asked only if the others do not give enough hits. ``notes`` and
+    ``degraded`` name a collection that failed; the others still answer.
 
     Raises:
-        InvalidInput: the question cannot be asked.
-        PinakesError: no collection answers; it is the first one's error.
+        InvalidInput: the question is invalid.
+        PinakesError: no collection answered; the error is that of the first one.
     """
     if len(names) == 1:
         return ask(names[0])
@@ -195,20 +192,20 @@ def ask_all(
 
 
 def _is_enough(answers: Sequence[Results], wanted: HitLimits) -> bool:
-    """Say whether some answer has enough hits; several may have the same."""
+    """Return whether any single answer has enough hits; hits of several answers may be duplicates."""
     return any(sum(hit.score >= wanted.min_score for hit in one.hits) >= wanted.most for one in answers)
 
 
 def near_first(
     names: Sequence[str], far: Sequence[str], ask: Callable[[str], T], is_enough: Callable[[Sequence[T]], bool]
 ) -> tuple[list[T], dict[str, PinakesError], Sequence[str]]:
-    """Return the answers of collections, why others do not answer, and which of the ``far`` ones were not asked.
+    """Return the answers of collections, the errors of those that failed, and which ``far`` ones were not asked.
 
-    These are asked only where the answers of the others are not ``is_enough``.
+    The far ones are asked only if the answers of the others are not ``is_enough``.
 
     Raises:
-        InvalidInput: the question cannot be asked.
-        PinakesError: no collection answers; it is the first one's error.
+        InvalidInput: the question is invalid.
+        PinakesError: no collection answered; the error is that of the first one.
     """
     answers: list[T] = []
     failures: dict[str, PinakesError] = {}
@@ -232,20 +229,20 @@ def near_first(
 
 
 def unanswered(failures: Mapping[str, PinakesError]) -> list[str]:
-    """Say which collections did not answer, and why."""
+    """Return notes on which collections did not answer, and why."""
     return [f"{name!r} did not answer: {error}" for name, error in failures.items()]
 
 
 def far_note(names: Sequence[str]) -> list[str]:
-    """Say that these collections were only looked at."""
+    """Return the note that only the nearest chunks of these collections were searched."""
     every = ", ".join(map(repr, names))
     return [f"far from the question, so only their nearest chunks were looked at: {every}"] if names else []
 
 
 def _total_found(answers: Sequence[Results], hits: Sequence[Hit], min_score: float) -> int:
-    """Return how many chunks were found that score enough, all ``hits`` of ``answers`` being scored for that.
+    """Return how many chunks reach ``min_score``, given the merged ``hits`` of ``answers`` with their new scores.
 
-    Where one hit of a collection scores too little, so do those that it did not return.
+    If a hit of a collection scores below it, so do all chunks that the collection did not return.
     """
     enough = Counter(hit.collection for hit in hits if hit.score >= min_score)
     cut = {hit.collection for hit in hits if hit.score < min_score}
@@ -253,7 +250,7 @@ def _total_found(answers: Sequence[Results], hits: Sequence[Hit], min_score: flo
 
 
 def _required(answers: Sequence[Results]) -> list[Results]:
-    """Return ``answers``; where one has all required phrases, the others without their hits."""
+    """Return ``answers``; if any has all required phrases, the others lose their hits."""
     if not any(answer.required for answer in answers):
         return list(answers)
     return [
@@ -262,7 +259,7 @@ def _required(answers: Sequence[Results]) -> list[Results]:
 
 
 def _phrases_first(hits: Sequence[Hit]) -> list[Hit]:
-    """Return ``hits``, best first, with those first that have more phrases, and scores that say so."""
+    """Return ``hits``, given best first, sorted by number of preferred phrases, with scores raised to match."""
     counts = np.array([len(hit.phrases) for hit in hits], np.int64)
     if not counts.any():
         return list(hits)
@@ -273,48 +270,48 @@ def _phrases_first(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _merged(answers: Sequence[Results], known: CollectionModels, words: float) -> tuple[list[Hit], str, list[str]]:
-    """Return all hits in one order, what it goes by, and what there is to say of that."""
+    """Return all hits in one order, the fusion it is based on, and notes on it."""
     found = [answer for answer in answers if answer.hits]
     evidence = {answer.collection: _evidence(answer) for answer in found}
     models = {name: known.model_of(name) for name, kind in evidence.items() if "meaning" in kind}
     if len(set(evidence.values())) > 1 or len(set(models.values())) > 1:
-        why = "their models are not the same" if len(set(evidence.values())) == 1 else _ways(evidence)
+        why = "their models are not the same" if len(set(evidence.values())) == 1 else _evidence_by_collection(evidence)
         note = f"hits are merged by their ranks, since scores do not compare: {why}"
-        return _by_rank(found, _lost(found, known)), "rank", [note]
+        return _by_rank(found, _penalties(found, known)), "rank", [note]
     kind = next(iter(evidence.values()), "ranks")
     if kind == "reranker":
         return _by_score(found, [0.0 for _ in found]), "score", []
-    less = _lost(found, known)
+    less = _penalties(found, known)
     if kind == "words":
-        found = _relative(found)
+        found = _rescaled(found)
     elif kind != "ranks":
-        found = _lowered(found, words)
+        found = _with_penalties(found, words)
     return _by_score(found, less), "score", []
 
 
-def _by_score(answers: Sequence[Results], lost: Sequence[float]) -> list[Hit]:
-    """Return all hits, best first; each answer's lose what it has ``lost``, a share of the best score."""
+def _by_score(answers: Sequence[Results], penalties: Sequence[float]) -> list[Hit]:
+    """Return all hits by score; each answer loses its share of ``penalties`` of the best score."""
     best = max((hit.score for answer in answers for hit in answer.hits), default=0.0)
     scored = [
         (hit, hit.score - SCORE * less * best)
-        for answer, less in zip(answers, lost, strict=True)
+        for answer, less in zip(answers, penalties, strict=True)
         for hit in answer.hits
     ]
     scored.sort(key=lambda one: -one[1])
     return [with_score(hit, max(0.0, score), "collections") if score != hit.score else hit for hit, score in scored]
 
 
-def _lost(answers: Sequence[Results], known: CollectionModels) -> list[float]:
-    """Return by how much each answer fits the question less than the best."""
+def _penalties(answers: Sequence[Results], known: CollectionModels) -> list[float]:
+    """Return how much less each answer fits the question than the best one."""
     terms = known.terms([answer.collection for answer in answers], answers[0].query) if answers else None
     words = [[hit.words for hit in one.hits[:LOOKED_AT]] for one in answers]
     each = zip(words, answers, strict=True)
     found = [CollectionAnswer(best, one.answerable, _evidence(one) == "words") for best, one in each]
-    return lost(found, terms) if found else []
+    return fit_penalties(found, terms) if found else []
 
 
 def _evidence(answer: Results) -> Evidence:
-    """Say what the scores of an answer with hits were made of."""
+    """Return what the scores of an answer with hits are made of."""
     scores = [hit.scores for hit in answer.hits]
     if any(score.rerank is not None for score in scores):
         return "reranker"
@@ -325,15 +322,15 @@ def _evidence(answer: Results) -> Evidence:
     return "ranks" if answer.fusion == "rrf" else "words and meaning"
 
 
-def _ways(evidence: Mapping[str, Evidence]) -> str:
+def _evidence_by_collection(evidence: Mapping[str, Evidence]) -> str:
     ways: dict[str, list[str]] = {}
     for name, kind in evidence.items():
         ways.setdefault(f"by {kind}", []).append(name)
     return ", ".join(f"{_listed(names)} {way}" for way, names in ways.items())
 
 
-def _relative(answers: Sequence[Results]) -> list[Results]:
-    """Return ``answers`` with scores relative to the best chunk of all, which were so to that of each collection."""
+def _rescaled(answers: Sequence[Results]) -> list[Results]:
+    """Return ``answers`` with scores relative to the best chunk of all instead of the best of each collection."""
     best = [_best_bm25(answer) for answer in answers]
     most = max(best)
     shares = [one / most if most > 0 else 1.0 for one in best]
@@ -343,22 +340,22 @@ def _relative(answers: Sequence[Results]) -> list[Results]:
     ]
 
 
-def _lowered(answers: Sequence[Results], words: float) -> list[Results]:
-    """Return ``answers`` with lower scores where words, or vectors, fit less than in the collection they fit best.
+def _with_penalties(answers: Sequence[Results], words: float) -> list[Results]:
+    """Return ``answers`` with lower scores for collections whose BM25 or cosines are below those of the best one.
 
-    ``words`` as in ``HitLimits``.
+    ``words``: see ``HitLimits``.
     """
     best, near = [_best_bm25(answer) for answer in answers], [_nearness(answer) for answer in answers]
     most, nearest = max(best), max(near)
 
-    def lowered(hit: Hit, its_best: float, its_near: float) -> Hit:
-        relative = (hit.scores.bm25 or 0.0) / its_best if its_best > 0 else 0.0
-        lost = words * relative * (1 - its_best / most) if most > 0 else 0.0
-        return with_score(hit, max(0.0, hit.score - lost - _FARTHER * (nearest - its_near)), "collections")
+    def lowered(hit: Hit, own_best: float, own_nearness: float) -> Hit:
+        relative = (hit.scores.bm25 or 0.0) / own_best if own_best > 0 else 0.0
+        penalty = words * relative * (1 - own_best / most) if most > 0 else 0.0
+        return with_score(hit, max(0.0, hit.score - penalty - _FARTHER * (nearest - own_nearness)), "collections")
 
     return [
-        replace(answer, hits=tuple(lowered(hit, its_best, its_near) for hit in answer.hits))
-        for answer, its_best, its_near in zip(answers, best, near, strict=True)
+        replace(answer, hits=tuple(lowered(hit, own_best, own_nearness) for hit in answer.hits))
+        for answer, own_best, own_nearness in zip(answers, best, near, strict=True)
     ]
 
 
@@ -372,23 +369,23 @@ def _nearness(answer: Results) -> float:
     return sum(cosines) / len(cosines)
 
 
-def _by_rank(answers: Sequence[Results], lost: Sequence[float]) -> list[Hit]:
-    """Return the first hits of all, then the second ones, those of a collection that fits less so many ranks behind.
+def _by_rank(answers: Sequence[Results], penalties: Sequence[float]) -> list[Hit]:
+    """Return the first hit of each answer, then the second ones, and so on; ``penalties`` lower a worse fit in rank.
 
-    Of equal ranks the one that is surer by itself is first.
+    Ties go to the hit with the higher confidence.
     """
     placed = [
         (rank + RANKS * less, hit)
-        for answer, less in zip(answers, lost, strict=True)
+        for answer, less in zip(answers, penalties, strict=True)
         for rank, hit in enumerate(answer.hits)
     ]
     return [hit for _, hit in sorted(placed, key=lambda one: (one[0], -one[1].confidence))]
 
 
 def _folded(hits: Sequence[Hit], wanted: HitLimits) -> list[Hit]:
-    """Return ``hits`` without those of which a better one of another collection says all (``duplicates``).
+    """Return ``hits`` without those that a better hit of another collection repeats; that hit lists ``duplicates``.
 
-    Those behind the ones that are wanted are compared with these only, so that many take no long time.
+    Hits beyond the requested number are compared only with the requested ones, which bounds the time.
     """
     kept: list[tuple[Hit, TextComparison, list[Duplicate]]] = []
     for hit in hits:
@@ -421,32 +418,32 @@ def _stages(answers: Sequence[Results]) -> list[Stage]:
 
 
 def _degraded(answers: Sequence[Results], failures: Mapping[str, PinakesError]) -> str | None:
-    told = [(answer.degraded, answer.collection) for answer in answers if answer.degraded]
-    words = _told(told, len(answers) if not failures else 0)
+    texts = [(answer.degraded, answer.collection) for answer in answers if answer.degraded]
+    words = _grouped_by_text(texts, len(answers) if not failures else 0)
     if failures:
         words.append(f"{_listed(list(failures))} did not answer")
     return "; ".join(words) or None
 
 
 def _notes(answers: Sequence[Results]) -> list[str]:
-    """Return the notes of all, but none on a word that some collection has, or on a filter that lets something pass."""
+    """Return the merged notes, without those on a word or filter that matches in some other collection."""
     lacked = [{lacked_word(note) for note in answer.notes} for answer in answers]
     nowhere = set.intersection(*lacked) if lacked else set[str]()
     passed = any(answer.total_candidates for answer in answers)
-    told, words = list[tuple[str, str]](), set[str]()
+    texts, words = list[tuple[str, str]](), set[str]()
     for answer in answers:
         for note in answer.notes:
             word = lacked_word(note)
             if not word and (answer.total_candidates or not (passed and note.startswith(DOUBT))):
-                told.append((note, answer.collection))
+                texts.append((note, answer.collection))
             elif word in nowhere and word not in words:
                 words.add(word)
-                told += [(note, one.collection) for one in answers]
-    return _told(told, len(answers))
+                texts += [(note, one.collection) for one in answers]
+    return _grouped_by_text(texts, len(answers))
 
 
-def _told(words: Sequence[tuple[str, str]], of: int) -> list[str]:
-    """Return (words, collection) pairs as sentences, each once: with the names, unless all ``of`` them say it."""
+def _grouped_by_text(words: Sequence[tuple[str, str]], of: int) -> list[str]:
+    """Return (text, collection) pairs as sentences, each once, naming the collections unless all ``of`` them agree."""
     by_words: dict[str, list[str]] = {}
     for one, name in words:
         by_words.setdefault(one, []).append(name)
@@ -459,7 +456,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _answerable(answers: Sequence[Results]) -> float | None:
-    """Return how probable an answer is where it is most so; None where a collection that has hits cannot say."""
+    """Return the highest probability of an answer; None if any collection with hits has none."""
     known = [answer.answerable for answer in answers if answer.hits]
-    told = [one for one in known if one is not None]
-    return max(told) if told and len(told) == len(known) else None
+    texts = [one for one in known if one is not None]
+    return max(texts) if texts and len(texts) == len(known) else None

@@ -1,8 +1,8 @@
-"""How well what each of several collections answers fits a question, and what those lose that fit it less.
+"""How well the answer of each of several collections fits a question, and the penalty for a worse fit.
 
-A collection that is about something else has its best chunks, too, and by ranks they are as good as any. Its chunks
-have fewer of the rare words of the question, though, and where it is known how probable an answer is, that is lower.
-Measured by asking questions on one of seven corpora beside three others (``python -m benchmarks.quality.several``).
+Ranks alone make the best chunks of an unrelated collection look as good as any. But those chunks have fewer of the
+question's rare words, and their ``answerable`` probability, if known, is lower. Measured by asking questions on one of
+seven corpora together with three others (``python -m benchmarks.quality.several``).
 """
 
 from __future__ import annotations
@@ -15,24 +15,23 @@ from typing import Final
 from pinakes.search.retrieval.term_statistics import TermStatistics
 
 LOOKED_AT: Final = 10
-"""So many of the best chunks of a collection are looked at, ``_BEST`` of these counted: it may have few that fit."""
+"""Best chunks considered per collection, of which the ``_BEST`` best-fitting count: few of them may fit."""
 
 _BEST = 5
 
 SCORE, RANKS = 2.0, 100
-"""What a collection loses that fits less by one: so many times the best score of all; so many ranks, where scores do
-not compare."""
+"""Penalty per unit of worse fit: as a multiple of the best score of all, or in ranks if scores do not compare."""
 
 _WORDS, _ANSWERABLE, _USUAL = 1.5, 0.6, 0.4
 _WORDS_ALONE = 0.04
-"""Chunks that were found by words alone have more of them without fitting better."""
+"""Subtracted for answers of keyword search alone: their chunks share more words without fitting better."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionAnswer:
-    """What one collection answers: which words of the question its best chunks have, the best one first.
+    """The answer of one collection: ``words`` are the query words that each of its best chunks has, best chunk first.
 
-    ``answerable`` as in ``types.Results``. ``by_words``: they were found by these alone.
+    ``answerable``: see ``Results``. ``by_words``: the chunks were found by keyword search alone.
     """
 
     words: Sequence[Collection[str]]
@@ -40,10 +39,11 @@ class CollectionAnswer:
     by_words: bool
 
 
-def lost(answers: Sequence[CollectionAnswer], terms: TermStatistics | None) -> list[float]:
-    """Return by how much each answer fits less than the best.
+def fit_penalties(answers: Sequence[CollectionAnswer], terms: TermStatistics | None) -> list[float]:
+    """Return how much less each answer fits than the best one, in the order of ``answers``.
 
-    Words count by how rare they are in all collections together (``terms``), and those only that some chunk has.
+    Query words are weighted by their IDF over all collections together (``terms``); words that no chunk has are
+    ignored.
     """
     looked_at = [one.words[:LOOKED_AT] for one in answers]
     known = frozenset[str]().union(*(words for chunks in looked_at for words in chunks))

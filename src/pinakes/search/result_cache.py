@@ -1,4 +1,4 @@
-"""Answers that were given before, for as long as nothing changes."""
+"""A cache of results, valid until the index or the catalogue changes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pinakes.search.ranking.context import SearchContext
 
 
 class ResultCache:
-    """Remembers answers until their index moves on, as it does with every change. Thread-safe.
+    """Caches results until their index changes. Thread-safe.
 
-    An answer that would be better the next time is not kept: one by keywords alone, one with approximate vectors, one
-    whose reranking was cut short, one that lacks chunks which were just replaced. Nor is a bare one, whose hits
-    do not say of that.
+    Results that may improve are not cached: keyword-only answers of degraded searches, results with approximate
+    vectors, an incomplete reranking, or chunks replaced during the search; nor are bare results, whose hits do not show
+    these.
     """
 
     def __init__(self, most: int) -> None:
@@ -29,14 +29,14 @@ class ResultCache:
     def get(
         self, request: Request, context: SearchContext, ask: Callable[[Request, SearchContext], Results]
     ) -> Results:
-        """Return the answer to ``request``, from memory or by ``ask``."""
+        """Return the cached answer to ``request``, or the one of ``ask``, which is then cached."""
         if not self._most or request.bare:
             return ask(request, context)
-        record, today = context.collection, datetime.now(UTC).date()  # what is recent changes by the day
-        # The catalogue may be ahead of an index that cannot be written now: both decide on the answer.
-        stands = (record.head, context.index.position())
-        mine = (record.id, record.name, record.line, record.generation, record.model_id, repr(record.kept))
-        key = (request, mine, stands, today)
+        record, today = context.collection, datetime.now(UTC).date()  # recency boosts change daily
+        # The catalogue may be ahead of an index that is not writable: the answer depends on both.
+        position = (record.head, context.index.position())
+        identity = (record.id, record.name, record.line, record.generation, record.model_id, repr(record.kept))
+        key = (request, identity, position, today)
         with self._lock:
             known = self._kept.get(key)
             if known is not None:

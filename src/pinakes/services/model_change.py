@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,7 +14,7 @@ from pinakes.app import App
 from pinakes.app.collection_models import mismatch, recorded
 from pinakes.catalog import collections, embeddings, generations
 from pinakes.catalog.collections import CollectionRecord, State
-from pinakes.core.errors import Busy, IndexCorrupt, InvalidInput, ModelUnavailable, storing
+from pinakes.core.errors import Busy, IndexCorrupt, InvalidInput, ModelUnavailable, StorageFull
 from pinakes.core.ports import Embedder, Vocabulary
 from pinakes.core.records import JSON
 from pinakes.ingestion import Event, Waiting, bind_model
@@ -285,7 +284,7 @@ def _completed(app: App, record: CollectionRecord) -> Generator[Event, None, Non
     """Embed and index what is missing in the generation beside, until it is ready."""
     if record.state == "embedding":
         yield from _embedded(app, record)
-        _remove_index(app, record)
+        app.home.drop_index(record)
         with app.catalog.write() as connection:
             record = generations.advance(connection, record, "indexing")
     if record.state == "indexing":
@@ -304,13 +303,8 @@ def _indexed(app: App, record: CollectionRecord) -> Generator[Event, None, None]
     try:
         yield from app.rebuilder.fill(record, total)
     except IndexCorrupt:
-        _remove_index(app, record)
+        app.home.drop_index(record)
         yield from app.rebuilder.fill(record, total)
-
-
-def _remove_index(app: App, record: CollectionRecord) -> None:
-    with storing("The search index"), suppress(FileNotFoundError):
-        shutil.rmtree(app.home.index(record))
 
 
 def _embedded(app: App, record: CollectionRecord) -> Generator[Event, None, None]:
@@ -384,7 +378,8 @@ def _drop(app: App, record: CollectionRecord) -> None:
     with app.catalog.write() as connection:
         generations.drop(connection, record, usual)
     app.followers.forget(record)
-    shutil.rmtree(app.home.index(record), ignore_errors=True)
+    with suppress(StorageFull):
+        app.home.drop_index(record)
     app.home.map(record).unlink(missing_ok=True)
     more = 1
     while more:

@@ -1,4 +1,4 @@
-"""The settings: their names, defaults, units and help (``sections``), and how those in force are found (``layers``)."""
+"""The settings: names, defaults, units and help (``sections``), and how the values in force are found (``layers``)."""
 
 from pinakes.settings.base import ProviderName, Purpose, Section
 from pinakes.settings.catalog import CatalogSettings
@@ -15,7 +15,7 @@ from pinakes.settings.layers import (
     written,
 )
 from pinakes.settings.metadata import FieldType, MetadataRule
-from pinakes.settings.outside import ChatSettings, EventKind, WebhookSettings
+from pinakes.settings.outside import ChatSettings, EventKind, QdrantSettings, WebhookSettings
 from pinakes.settings.refusals import refusal, shortened, unknown
 from pinakes.settings.removed import REMOVED
 from pinakes.settings.search import (
@@ -76,6 +76,7 @@ __all__ = [
     "PlacedSource",
     "ProviderName",
     "Purpose",
+    "QdrantSettings",
     "RerankSettings",
     "SearchSettings",
     "Section",

@@ -1,4 +1,4 @@
-"""What every group of settings is, and the types that several groups share."""
+"""The base class of groups of settings, and types that several groups share."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 Purpose: TypeAlias = Literal["embedding", "rerank"]
-"""What a model that runs here is for; the section of its settings goes by the same name."""
+"""The purpose of a local model, which is also the name of its section of settings."""
 
 ProviderName: TypeAlias = Literal[
     "endpoint", "openai", "azure_openai", "gemini", "ollama", "together", "lmstudio", "huggingface"
 ]
-"""Who is asked where a model runs elsewhere; ``endpoint`` = whatever answers at the address of the settings."""
+"""Providers of remote models; ``endpoint`` means any server at the configured address."""
 
 
 class Section(BaseModel):

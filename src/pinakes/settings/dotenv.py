@@ -1,4 +1,4 @@
-"""Variables from files ``.env``: in the home, and in the folder of the file that ``profile`` names.
+"""Variables from ``.env`` files: in the home, and in the folder of the file that ``profile`` names.
 
 Only these two are read, never one of a source or of the working directory, which others may have written.
 """
@@ -25,13 +25,13 @@ KEYS = frozenset(
         "TOGETHER_API_KEY",
     }
 )
-"""What is taken from such a file beside our own settings: keys and addresses of embedding providers."""
+"""Variables read from such a file besides our own settings: keys and addresses of embedding providers."""
 
 _MOST_BYTES = 65_536
 
 
 def read(home: Path, profile: str) -> dict[str, str]:
-    """Return the variables of both files, those of the home winning.
+    """Return the variables of both files; those of the home take precedence.
 
     Raises:
         InvalidSetting: a file cannot be read.

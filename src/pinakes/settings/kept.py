@@ -1,4 +1,4 @@
-"""Settings that the catalogue keeps with a collection."""
+"""Settings that the catalogue stores with a collection."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pinakes.settings.refusals import refusal
 from pinakes.settings.sections import CollectionSettings
 
 KEPT = ("boosts", "chunking", "label", "retrieval")
-"""Settings that a collection may be made with; the others belong to sources, which settings files name."""
+"""Settings that a collection may be created with; others belong to sources, which are in settings files."""
 
 
 def kept_settings(settings: Mapping[str, Any], known: Iterable[str] = ()) -> dict[str, JSON]:
-    """Return settings of a collection as they are kept.
+    """Return the settings of a collection in the form in which they are stored.
 
     Raises:
-        InvalidSetting: one, or one of the names ``known``, cannot be kept, or has an impossible value.
+        InvalidSetting: one of them, or one of the names ``known``, cannot be stored, or has an invalid value.
     """
     for name in (*settings, *known):
         if name not in KEPT:

@@ -35,14 +35,14 @@ _REPOSITORY = {"url", "branch", "depth", "secretRef"}
 _POLICIES = {"Delete": "delete", "Retain": "keep"}
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _FLAT = re.compile(r"(?!.*\*\*)(?:.*/)?[^/.]*\*[^/.]*")
-"""A glob whose end fits folders as well, in a path without ``**``."""
+"""A glob without ``**`` whose last part may also match folders."""
 
 _MAX_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A document that is a source: ``source`` is what stands in ``[[sources]]`` for it, ``document`` what was read."""
+    """A document that declares a source: ``source`` is the equivalent of ``[[sources]]``, ``document`` the original."""
 
     origin: str
     name: str
@@ -51,13 +51,13 @@ class Declared:
 
     @property
     def file_name(self) -> str:
-        """The name of the file in which an imported document is kept."""
+        """The name of the file in which an imported document is stored."""
         return f"{self.name.replace('/', '.')}.yaml"
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedSource:
-    """A document, or the rest of a file, that cannot be used."""
+    """A document, or the rest of a file, that is unusable."""
 
     origin: str
     reason: str
@@ -65,13 +65,13 @@ class RefusedSource:
 
 @dataclass(slots=True)
 class KnowledgeSourceFiles:
-    """What stands in files."""
+    """The documents in files."""
 
     declared: list[Declared] = field(default_factory=list)
     refused: list[RefusedSource] = field(default_factory=list)
 
     def take(self, more: KnowledgeSourceFiles) -> None:
-        """Add what stands elsewhere; of several documents of one name the first counts."""
+        """Add other documents; of several with the same name, the first counts."""
         self.refused += more.refused
         names = {one.name: one.origin for one in self.declared}
         for one in more.declared:
@@ -82,7 +82,7 @@ class KnowledgeSourceFiles:
                 self.declared.append(one)
 
     def keep_apart(self, taken: Collection[str]) -> None:
-        """Refuse documents that are called as other sources are, whose names are ``taken``."""
+        """Refuse documents whose name another source has; ``taken``: the names of other sources."""
         self.refused += [
             RefusedSource(one.origin, f"{one.name} is a source of the settings")
             for one in self.declared
@@ -92,7 +92,7 @@ class KnowledgeSourceFiles:
 
 
 def read_folder(folder: Path) -> KnowledgeSourceFiles:
-    """Read all ``*.yaml`` and ``*.yml`` in a folder, by name; of several documents of one name the first counts."""
+    """Read all ``*.yaml`` and ``*.yml`` files in a folder, by name; of several equal names the first counts."""
     found = KnowledgeSourceFiles()
     for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
         found.take(read_file(path))
@@ -112,7 +112,7 @@ def read_file(path: Path) -> KnowledgeSourceFiles:
 
 
 def read(text: str, origin: str) -> KnowledgeSourceFiles:
-    """Read documents, each by itself: what is wrong with one does not keep the others from being used."""
+    """Read documents one by one, so that an error in one does not affect the others."""
     found = KnowledgeSourceFiles()
     documents = _documents(text)
     number = 0
@@ -143,7 +143,7 @@ def _documents(text: str) -> Iterator[Any]:
 
 
 def _each(document: Any, place: str) -> Iterator[tuple[str, Any]]:
-    """Yield a document, or the items of a list of them."""
+    """Yield a document, or the items of a list of documents."""
     if isinstance(document, dict):
         kind, items = document.get("kind"), document.get("items")
         if isinstance(kind, str) and kind.endswith("List") and isinstance(items, list):
@@ -156,7 +156,7 @@ def _declared(document: Any, origin: str) -> Declared:
     """Return the source that a document declares.
 
     Raises:
-        ValueError: it declares none; the message says why.
+        ValueError: it declares none; the message gives the reason.
     """
     about = _table(document, "The document")
     kind = about.get("kind")
@@ -212,7 +212,7 @@ def _source(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _schedule(spec: Mapping[str, Any]) -> str:
-    """Return the schedule; ``frequency`` may also be a word (hourly) or a length of time (24h)."""
+    """Return the schedule; ``frequency`` may also be a word (hourly) or a duration (24h)."""
     text = spec.get("schedule", spec.get("frequency", DEFAULT_SCHEDULE))
     if not isinstance(text, str):
         raise ValueError(f"schedule is {shortened(text)}; it has to be text")
@@ -234,7 +234,7 @@ def _metadata(name: str, given: Any) -> list[str]:
 
 
 def _plain(value: Any) -> str:
-    """Return a value as a template that gives just that."""
+    """Return a template that yields exactly this value."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return text.replace("{", "{{").replace("}", "}}")
 
@@ -246,21 +246,21 @@ def _policy(given: Any) -> str:
 
 
 def _from_top(pattern: str) -> str:
-    """Return a glob that is seen from the top of the repository, as all are there."""
+    """Return a glob anchored at the top of the repository, as all are there."""
     return pattern if "/" in pattern.rstrip("/") else f"/{pattern}"
 
 
 def _files_of(patterns: Sequence[str]) -> list[str]:
-    """Return patterns of which ``docs/*`` fits what lies in ``docs`` only, where folders are not taken with it.
+    """Return patterns in which ``docs/*`` only matches files directly in ``docs``.
 
-    What takes deeper files out again stands before the patterns that ask for deeper ones.
+    The lines that re-exclude deeper files come before the patterns that include deeper ones.
     """
     flat = sorted((one for one in patterns if _FLAT.fullmatch(one)), key=lambda one: one.count("/"))
     return [*(line for one in flat for line in (one, f"!{one}/**")), *(one for one in patterns if one not in flat)]
 
 
 def _variable(secret: Mapping[str, Any]) -> str:
-    """Return the variable of the environment that stands for a key of a secret: github, token → GITHUB_TOKEN."""
+    """Return the environment variable for a key of a secret: github, token → GITHUB_TOKEN."""
     name, key = _label(secret.get("name"), "secretRef.name"), secret.get("key", "token")
     if not isinstance(key, str):
         raise ValueError(f"secretRef.key is {shortened(key)}; it has to be text")

@@ -1,8 +1,7 @@
-"""The settings in force. Later wins: defaults, profile, the files of the home, ``.env``, environment, arguments.
+"""The settings in force. Layers, last wins: defaults, profile, files of the home, ``.env``, environment, arguments.
 
-The files of the home are ``config.toml``, ``config.yaml`` and ``config.local.yaml``; of each setting the last one wins.
-
-A variable of the environment is named like its setting: ``PINAKES_SEARCH__TOP_K``.
+The files of the home are ``config.toml``, ``config.yaml`` and ``config.local.yaml``; the last one wins for each
+setting. An environment variable is named after its setting: ``PINAKES_SEARCH__TOP_K``.
 """
 
 from __future__ import annotations
@@ -37,18 +36,18 @@ _log = logging.getLogger(__name__)
 
 ENV_PREFIX = "PINAKES_"
 _NOT_OURS = re.compile(r"PINAKES_(TEST_DATA|LOG|KEY|SERVICE_.*|PORT(_\d.*)?)")
-"""Read elsewhere, or set by container runtimes for a service that is called pinakes."""
+"""Variables that are read elsewhere, or set by container runtimes for a service called pinakes."""
 
 OWN_FILES = ("config.toml", "config.yaml", "config.local.yaml")
-"""Files of settings that a home may have."""
+"""Settings files that a home may have."""
 _EXPLAINED = "Without it, `pinakes config` explains it; so does docs/settings.md."
 _TEXTS = {"home": "a path", "cache": "a path", "profile": "a name or a path"}
-"""Settings that are used before all of them are put together and checked."""
+"""Settings that are needed before all layers are merged and validated."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingLine:
-    """One row of the table: a setting's dotted name, its variable, default, value and help."""
+    """A setting: its dotted name, its variable, default, value and help."""
 
     name: str
     variable: str
@@ -64,13 +63,13 @@ def load(
     environment: Mapping[str, str] | None = None,
     **overrides: Any,
 ) -> Settings:
-    """Put the layers together. ``overrides`` are dotted names with ``__`` for the dot, or whole sections.
+    """Merge the layers. ``overrides`` are dotted names with ``__`` for the dot, or whole sections.
 
-    Settings that were removed are passed over, with a warning for each.
+    Removed settings are ignored with a warning.
 
     Raises:
-        InvalidSetting: an unknown name or an impossible value, in whichever layer.
-        InvalidName: a profile that does not exist.
+        InvalidSetting: a name is unknown or a value invalid, in any layer.
+        InvalidName: the profile does not exist.
     """
     env = _from_environment(os.environ if environment is None else environment)
     chosen_home = Path(home or env.get("home") or Settings.model_fields["home"].default).expanduser().absolute()
@@ -100,26 +99,26 @@ def load(
 
 
 def sources_folder(home: Path, sources_dir: Path | str | None = None) -> Path:
-    """Return the folder whose YAML documents are sources."""
+    """Return the folder of the YAML documents that declare sources."""
     default: Path = Settings.model_fields["sources_dir"].default
     return home / Path(sources_dir or default).expanduser()
 
 
 def _with_declared(merged: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the sources of the settings and of the folder ``sources_dir``; what is wrong there is told, no more."""
+    """Return the sources of the settings and of the folder ``sources_dir``; errors in the folder are only logged."""
     named, given = merged.get("sources_dir"), merged.get("sources", ())
     if not isinstance(named, str | Path | None) or not isinstance(given, list | tuple):
-        return {}  # which is told when all is checked
+        return {}  # reported by the validation of all settings
     found = knowledge_sources.read_folder(sources_folder(merged["home"], named))
     found.keep_apart(_names(merged, given))
     for one in found.refused:
         _log.warning("%s is left out: %s", one.origin, one.reason)
-    declared = [{**one.source, "open_network_only": True} for one in found.declared]  # others may have written them
+    declared = [{**one.source, "open_network_only": True} for one in found.declared]  # they may be written by others
     return {"sources": [*given, *declared]} if declared else {}
 
 
 def _names(merged: Mapping[str, Any], given: Iterable[Any]) -> set[str]:
-    """Return what sources are called, as far as they can be used, before they are checked."""
+    """Return the names of sources, as far as they are usable, before validation."""
     rules = merged.get("collections")
     own = rules.values() if isinstance(rules, Mapping) else ()
     every = [*given, *(one for rule in own if isinstance(rule, Mapping) for one in rule.get("sources") or ())]
@@ -131,7 +130,7 @@ def read_profile(name: str) -> dict[str, Any]:
 
     Raises:
         InvalidName: there is no such profile or file.
-        InvalidSetting: it cannot be read, or names a setting that does not exist.
+        InvalidSetting: it cannot be read, or names an unknown setting.
     """
     if name.endswith((".toml", ".yaml", ".yml")):
         path = Path(name).expanduser()
@@ -161,7 +160,7 @@ def profiles() -> list[str]:
 
 
 def table(settings: Settings | None = None) -> Iterator[SettingLine]:
-    """Yield every plain setting with its variable, default and help, and its value in ``settings``."""
+    """Yield every plain setting with its variable, default, help, and value in ``settings``."""
     yield from _lines(Settings, settings, "")
 
 
@@ -185,7 +184,7 @@ def _variable(name: str) -> str:
 
 
 def _from_dotenv(home: Path, profile: object) -> dict[str, Any]:
-    """Return the settings in files ``.env``. Home and profile are chosen before these are read."""
+    """Return the settings in ``.env`` files. Home and profile are determined before these are read."""
     found = _from_environment(dotenv.read(home, profile if isinstance(profile, str) else ""), ".env")
     for name in ("home", "profile"):
         if name in found:
@@ -213,7 +212,7 @@ def _from_environment(environment: Mapping[str, str], origin: str = "environment
 
 
 def written(default: JSON, text: str) -> str | list[str]:
-    """Return ``text`` as a setting with this default takes it; a list is values with commas, or as in a file."""
+    """Return ``text`` in the form of a setting with this default; a list is comma-separated, or as in TOML."""
     if not isinstance(default, tuple):
         return text
     with suppress(tomllib.TOMLDecodeError):
@@ -246,7 +245,7 @@ def read_file(path: Path) -> dict[str, Any]:
     """Return the settings in a file.
 
     Raises:
-        InvalidSetting: it cannot be read, or holds no table of settings.
+        InvalidSetting: it cannot be read, or is not a table of settings.
     """
     try:
         text = path.read_text("utf-8-sig")

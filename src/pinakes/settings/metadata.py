@@ -1,4 +1,4 @@
-"""The settings of where the metadata of documents comes from, and of what it has to be."""
+"""The settings of metadata: where the values of fields come from, and their types."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pydantic_core import PydanticCustomError
 from pinakes.settings.base import Section
 
 FieldType: TypeAlias = Literal["text", "number", "date", "date_dmy", "date_mdy", "boolean", "list"]
-"""What the values of a field are; of the dates, which number of ``03/05/2024`` is the day."""
+"""The type of a field's values; for dates also which number of ``03/05/2024`` is the day."""
 
 Taken: TypeAlias = Literal[
     "path", "name", "path_date", "key", "header", "heading", "words", "git", "constant", "default"
 ]
-"""Where a rule takes its value from; ``metadata.taken`` says what each means."""
+"""Where a rule takes its value from; see ``metadata.rules``."""
 
 GIT_FACTS = ("author", "authors", "commit_date", "first_date", "last_commit", "commit_subject")
-"""What the history of a file gives a rule that takes from git."""
+"""The facts that a rule with take = git may use."""
 
 _REGEX = ("name", "heading")
 _NEEDS_WHAT = ("path", "key", "header", "heading", "git", "constant", "default")
@@ -33,19 +33,21 @@ Texts: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
 class MetadataRule(Section):
-    """How a field of the metadata gets its value. Of several rules for one field the first that finds one decides."""
+    """How a metadata field gets its value. Of several rules for one field, the first that finds a value decides."""
 
     field: str = Field(min_length=1, description="The field that is set.")
     take: Taken = Field(description="Where from; see [metadata](queries.md#metadata-rules).")
     what: Texts = Field(
-        (), description="What to take there: a path template, a key, the name of a header line, an expression, a text."
+        (), description="What to take: a path template, key, header line name, regular expression, or text."
     )
-    words: dict[str, Texts] = Field({}, description="take = words: the value, and the words any of which stand for it.")
+    words: dict[str, Texts] = Field({}, description="take = words: each value, and the words that indicate it.")
     within: tuple[Literal["path", "title", "headings", "text"], ...] = Field(
-        ("path", "title"), description="take = words: where they are looked for."
+        ("path", "title"), description="take = words: where the words are searched for."
     )
-    several: bool = Field(False, description="take = words: all values that fit, as a list, not the first alone.")
-    map: dict[str, str] = Field({}, description="What is found → what it is called, without regard to case.")
+    several: bool = Field(
+        False, description="take = words: take all matching values as a list, instead of the first one."
+    )
+    map: dict[str, str] = Field({}, description="Value found → value stored; case is ignored.")
     paths: Texts = Field((), description="Only for documents with paths like these.")
 
     @field_validator("what")

@@ -1,4 +1,4 @@
-"""Why a setting or another value was refused, in words."""
+"""Error messages for refused settings and other values."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pinakes.core.errors import InvalidSetting
 from pinakes.settings.removed import REMOVED
 
 _MOST_SHOWN = 100
-"""Characters of a refused value that a message shows."""
+"""Maximum characters of a refused value in a message."""
 
 _REPR = reprlib.Repr()
-"""Looks at the beginning of a value only: YAML can say in a line what would fill the memory when it is written out."""
+"""Shows only the beginning of a value: a line of YAML may expand to more than the memory holds."""
 _REPR.maxlevel = 3
 _REPR.maxdict = _REPR.maxlist = _REPR.maxtuple = _REPR.maxset = _REPR.maxfrozenset = 10
 _REPR.maxstring = _REPR.maxlong = _REPR.maxother = 4 * _MOST_SHOWN
 
 
 def unknown(name: str, known: list[str], origin: str = "") -> InvalidSetting:
-    """Return the error for a setting that does not exist; ``origin`` says where it was named."""
+    """Return the error for an unknown setting; ``origin``: where it was named."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"Did you mean {near[0]!r}?" if near else "`pinakes config` lists all settings."
     if name in REMOVED:
@@ -32,9 +32,9 @@ def unknown(name: str, known: list[str], origin: str = "") -> InvalidSetting:
 
 
 def refusal(entry: Mapping[str, Any], table_word: str = "a table") -> str:
-    """Say in words why a model refused a value, and what it has to be: "is missing", "cannot be 0: …".
+    """Return why a value was refused, and what it must be: "is missing", "cannot be 0: …".
 
-    ``entry`` is one of pydantic's ``ValidationError.errors()``.
+    ``entry``: one of pydantic's ``ValidationError.errors()``.
     """
     kind = entry["type"]
     if kind == "missing":
@@ -63,7 +63,7 @@ _WANTED = {
     "string_too_long": "text, at most {max_length} characters long",
     "string_pattern_mismatch": "text that matches {pattern}",
 }
-"""What a value has to be, by pydantic's name of the error, with the limits that come with it."""
+"""Pydantic's error type → what a value must be, with the limits from the error."""
 
 _SAYING = {
     "told": "{words}",
@@ -72,12 +72,12 @@ _SAYING = {
     "schedule": "cannot be used: {reason}",
     "source": "{reason}",
 }
-"""What is wrong with a part of a value, by the names that our own validators give."""
+"""Error type of our own validators → what is wrong."""
 
 _TABLES = {"dict_type", "mapping_type", "model_type", "model_attributes_type"}
 
 
 def shortened(value: Any) -> str:
-    """Return ``value`` as a message shows it."""
+    """Return ``value`` shortened for a message."""
     text = _REPR.repr(value if not isinstance(value, date | Path) else str(value))
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"

@@ -1,4 +1,4 @@
-"""Settings that there were once: they stop nothing, and a warning says what holds now."""
+"""Removed settings: they are ignored, with a warning that gives the value now in use."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ REMOVED: Mapping[str, JSON] = {
     "fetch.at_once": 2,
     "watch.rescan_s": 300,
 }
-"""Dotted name → the value that holds always now; as JSON, for recorded evaluations have the names, too."""
+"""Dotted name → the fixed value now in use; as JSON, since recorded evaluations contain the names, too."""
 
 
 def without_removed(layer: Mapping[str, Any], origin: str, prefix: str = "") -> dict[str, Any]:
-    """Return a layer of settings without those that were removed, and warn of each; ``origin`` says where it is."""
+    """Return a layer of settings without removed ones, with a warning for each; ``origin``: where the layer is from."""
     kept: dict[str, Any] = {}
     for name, value in layer.items():
-        dotted = f"{prefix}{name}"  # YAML has names that are numbers
+        dotted = f"{prefix}{name}"  # YAML keys may be numbers
         if dotted in REMOVED:
             _log.warning("Setting %r (%s) was removed: it is always %s now.", dotted, origin, REMOVED[dotted])
         else:

@@ -1,6 +1,6 @@
-"""Every setting: name, default, unit and help. Flags, environment, files and docs come from these tables.
+"""Every setting: name, default, unit and help. Flags, environment, files and docs are derived from these tables.
 
-Those of searching stand in ``ranking``, those of sources in ``sources``.
+The settings of search are in ``search``, those of sources in ``sources``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pinakes.settings.catalog import CatalogSettings
 from pinakes.settings.embedding import EmbeddingSettings
 from pinakes.settings.fetch import FetchSettings
 from pinakes.settings.metadata import FieldType, MetadataRule
-from pinakes.settings.outside import ChatSettings, WebhookSettings
+from pinakes.settings.outside import ChatSettings, QdrantSettings, WebhookSettings
 from pinakes.settings.search import (
     BoostSettings,
     ExpansionSettings,
@@ -39,7 +39,7 @@ from pinakes.settings.sources import (
 )
 
 Toolset: TypeAlias = Literal["ask", "code", "history", "knowledge", "manage", "observe", "retrieve", "search"]
-"""A group of tools; a test compares these with the tools that there are."""
+"""A group of tools; a test compares these with the existing tools."""
 
 
 Language: TypeAlias = Literal[
@@ -68,22 +68,20 @@ Language: TypeAlias = Literal[
     "swedish",
     "turkish",
 ]
-"""A language whose endings are known; a test compares these with those of the analyser."""
+"""A language with a stemmer; a test compares these with those of the analyser."""
 
 
 class ChunkingSettings(Section):
     """How documents are cut into chunks."""
 
-    size: int = Field(0, ge=0, description="Largest chunk, in `unit`; 0 = what the embedder reads, 512 tokens at most.")
+    size: int = Field(
+        0, ge=0, description="Maximum chunk size, in `unit`; 0 = what the embedder reads, at most 512 tokens."
+    )
     overlap: float = Field(
-        0, ge=0, description="Text repeated from the chunk before, in `unit`, or a share of `size` when below 1."
+        0, ge=0, description="Text repeated from the previous chunk, in `unit`, or a share of `size` if below 1."
     )
-    unit: Literal["tokens", "words", "chars"] = Field(
-        "tokens", description="What `size`, `overlap` and `min_size` count."
-    )
-    min_size: int = Field(
-        0, ge=0, description="Smaller chunks are joined to their neighbours where these leave room, in `unit`."
-    )
+    unit: Literal["tokens", "words", "chars"] = Field("tokens", description="Unit of `size`, `overlap` and `min_size`.")
+    min_size: int = Field(0, ge=0, description="Smaller chunks are joined to their neighbours if they fit, in `unit`.")
 
 
 class IngestSettings(Section):
@@ -95,29 +93,30 @@ class IngestSettings(Section):
     processes: int | None = Field(
         None,
         ge=0,
-        description="Most processes that read files at once; none = one a core, 0 = none at all: files are read by the "
-        "process that is asked, without limits on memory and time.",
+        description="Maximum processes that read files; none = one per core, 0 = none: files are read by the calling "
+        "process, without limits on memory and time.",
     )
-    memory_mb: int = Field(1024, ge=256, description="Memory that each of them may have, in MB.")
-    nice: int = Field(5, ge=0, le=19, description="How far each of them stands back for others: its niceness.")
-    read_timeout_s: float = Field(120, gt=0, description="A file that takes longer to read is given up, in seconds.")
+    memory_mb: int = Field(1024, ge=256, description="Memory limit of each of these processes, in MB.")
+    nice: int = Field(5, ge=0, le=19, description="Niceness of these processes.")
+    read_timeout_s: float = Field(120, gt=0, description="Time limit for reading a file, in seconds.")
     passwords_variable: str = Field(
-        "", description="Environment variable with passwords to try on encrypted files, one a line; none = none."
+        "", description="Environment variable with passwords to try on encrypted files, one per line; empty = none."
     )
     ocr: Literal["off", "auto"] = Field(
-        "off", description="auto = read pages of PDFs that are only pictures, by the extra `ocr`; off = never."
+        "off",
+        description="auto = recognise text on PDF pages that are only pictures, with the extra `ocr`; off = never.",
     )
     secrets: Literal["mask", "report", "off"] = Field(
         "mask",
-        description="What becomes of keys, tokens and passwords in texts: mask = masked before anything is stored, and "
-        "named in the report; report = only named; off = not looked for.",
+        description="What happens to keys, tokens and passwords in texts: mask = masked before anything is stored, and "
+        "listed in the report; report = only listed; off = not searched for.",
     )
     secrets_allowed: tuple[str, ...] = Field(
         (),
-        description="Values that are no secrets: patterns (RE2) that fit all of a value, or sha256:HEX of one.",
+        description="Values that are not secrets: patterns (RE2) that match the whole value, or sha256:HEX of a value.",
     )
-    batch_chunks: int = Field(512, ge=1, description="Chunks committed together; a crash loses at most one batch.")
-    git_timeout_s: float = Field(1800, gt=0, description="A git command that takes longer is stopped, in seconds.")
+    batch_chunks: int = Field(512, ge=1, description="Chunks per transaction; a crash loses at most one batch.")
+    git_timeout_s: float = Field(1800, gt=0, description="Time limit of a git command, in seconds.")
 
     @field_validator("secrets_allowed")
     @classmethod
@@ -134,52 +133,53 @@ class IngestSettings(Section):
 
 
 class HistorySettings(Section):
-    """How long replaced and deleted documents are kept, to be read, restored and searched as of a date."""
+    """How long replaced and deleted documents are kept to be read, restored, and searched as of a date."""
 
-    days: float = Field(
-        30, ge=0, description="Replaced and deleted versions are kept so long, in days; 0 = not at all."
-    )
-    versions: int = Field(20, ge=0, description="Most replaced versions kept of one document.")
+    days: float = Field(30, ge=0, description="Days for which replaced and deleted versions are kept; 0 = not at all.")
+    versions: int = Field(20, ge=0, description="Maximum replaced versions kept per document.")
 
 
 class SummarySettings(Section):
     """How documents get their summaries."""
 
     writer: Literal["auto", "extractive", "chat", "none"] = Field(
-        "auto", description="auto = the chat model where one is configured, else sentences of the text."
+        "auto", description="auto = the chat model if one is configured, else sentences of the text."
     )
-    max_sentences: int = Field(4, ge=1, le=10, description="Most sentences of a summary.")
+    max_sentences: int = Field(4, ge=1, le=10, description="Maximum sentences of a summary.")
 
 
 class AuditSettings(Section):
-    """What is recorded of every call."""
+    """The audit log of calls."""
 
-    enabled: bool = Field(True, description="Record every call of a tool: who, what, with which results, how long.")
-    max_entries: int = Field(10_000, ge=1, description="Older entries than these are dropped.")
-    max_days: float = Field(0, ge=0, description="Entries older than this are dropped, in days; 0 = of any age.")
+    enabled: bool = Field(True, description="Record every tool call: caller, arguments, results, duration.")
+    max_entries: int = Field(10_000, ge=1, description="Maximum entries; older ones are dropped.")
+    max_days: float = Field(0, ge=0, description="Maximum age of entries in days; 0 = no limit.")
 
 
 class DocumentSettings(Section):
-    """What callers may put into collections, document by document."""
+    """Limits for documents that callers put into collections one by one."""
 
-    max_tokens: int = Field(0, ge=0, description="Longer documents are refused, in tokens; 0 = of any length.")
-    max_batch: int = Field(50, ge=1, description="Most documents of one call.")
+    max_tokens: int = Field(0, ge=0, description="Maximum tokens of a document; longer ones are refused; 0 = no limit.")
+    max_batch: int = Field(50, ge=1, description="Maximum documents per call.")
     embed_at_once: int = Field(
-        200, ge=0, description="Of a document with more new chunks a server embeds so many, then answers."
+        200, ge=0, description="Maximum chunks of a document that a server embeds before it answers."
     )
 
 
 class IndexSettings(Section):
     """How the derived search index is built."""
 
-    engine: str = Field("local", description="Engines, `KEYWORD+VECTOR`, also of plug-ins; local = `tantivy+faiss`.")
+    engine: str = Field(
+        "local",
+        description="Engines, `KEYWORD+VECTOR`, also of plug-ins; local = `tantivy+faiss`; or `qdrant`, which is both.",
+    )
     exact_max_vectors: int = Field(
-        250_000, ge=0, description="Up to so many vectors are scanned exactly; above, an approximate index."
+        250_000, ge=0, description="Up to this many vectors are scanned exactly; above, the index is approximate."
     )
     approximate_share: float = Field(
-        0.06, gt=0, le=1, description="Share of an approximate index that a search looks through: more finds more."
+        0.06, gt=0, le=1, description="Share of an approximate index that a search scans: a larger share finds more."
     )
-    lock_timeout_s: float = Field(30, ge=0, description="How long to wait for another process to finish writing.")
+    lock_timeout_s: float = Field(30, ge=0, description="Seconds to wait for another process to finish writing.")
 
 
 class ServerSettings(Section):
@@ -188,39 +188,42 @@ class ServerSettings(Section):
     host: str = Field("127.0.0.1", description="Address to bind.")
     port: int = Field(8000, ge=0, le=65535, description="Port to bind; 0 = any free one.")
     workers: int = Field(
-        1, ge=1, le=64, description="Processes that answer behind the port; one of them does all that is done beside."
+        1, ge=1, le=64, description="Processes that answer requests; one of them also runs the background jobs."
     )
     max_body_bytes: int = Field(4_000_000, ge=1, description="Larger request bodies are refused, in bytes.")
     allowed_hosts: tuple[str, ...] = Field((), description="Host names accepted besides loopback and `host`.")
     allowed_origins: tuple[str, ...] = Field((), description="Web origins allowed besides the server's own.")
-    search_timeout_s: float = Field(30, gt=0, description="A search that takes longer is answered with an error.")
-    write_timeout_s: float = Field(1800, gt=0, description="A call that writes may take so long, in seconds.")
+    search_timeout_s: float = Field(
+        30, gt=0, description="Time limit of a search, in seconds; longer ones get an error."
+    )
+    write_timeout_s: float = Field(1800, gt=0, description="Time limit of a call that writes, in seconds.")
     shutdown_s: float = Field(
-        5, ge=1, le=600, description="A server that is told to end is gone after so long, whatever runs, in seconds."
+        5, ge=1, le=600, description="Time limit for a shutdown, whatever is running, in seconds."
     )
     header_timeout_s: float = Field(
-        10, gt=0, description="A connection that has not sent the head of a request by then is closed, in seconds."
+        10, gt=0, description="Time limit for the head of a request, in seconds; then the connection is closed."
     )
     body_timeout_s: float = Field(
-        60, gt=0, description="The same of a body; also of an answer of which the client reads nothing, in seconds."
+        60, gt=0, description="The same for a body, and for an answer that the client does not read, in seconds."
     )
     max_connections_per_address: int = Field(
         256,
         ge=0,
-        description="Most connections of one address, or IPv6 network /64; then those that wait longest for a request "
-        "are closed. 0 = any number.",
+        description="Maximum connections of one address, or IPv6 network /64; above, those that have waited longest "
+        "for a request are closed. 0 = no limit.",
     )
     trusted_proxies: tuple[str, ...] = Field(
-        (), description="Addresses and networks of proxies whose `X-Forwarded-For` and `-Proto` count; none = nobody's."
+        (),
+        description="Addresses and networks of proxies whose `X-Forwarded-For` and `-Proto` are trusted; empty = none.",
     )
-    no_auth: bool = Field(False, description="Allow an address that other machines reach, without authentication.")
+    no_auth: bool = Field(False, description="Allow an address that other machines can reach, without authentication.")
     require_keys: bool = Field(
-        False, description="Let in only who shows a key; so it is anyway where other machines reach the address."
+        False, description="Require a key; this is always so if other machines can reach the address."
     )
     per_minute: int = Field(
-        0, ge=0, description="So many requests a minute by each key, or address without one; 0 = any number."
+        0, ge=0, description="Maximum requests per minute for each key, or address without a key; 0 = no limit."
     )
-    read_only: bool = Field(False, description="Offer only what changes nothing.")
+    read_only: bool = Field(False, description="Offer only operations that change nothing.")
 
     @field_validator("trusted_proxies")
     @classmethod
@@ -235,66 +238,71 @@ class ServerSettings(Section):
 
 
 class McpSettings(Section):
-    """What tools answer over MCP."""
+    """The form of tool answers over MCP."""
 
     structured_content: bool = Field(
-        False, description="Also send answers as data, and their schemas in the list: most clients pay for both."
+        False,
+        description="Also send answers as structured data, with schemas in the tool list; most clients pay for both.",
     )
     max_tokens: int = Field(
-        8000, ge=0, description="Longest answer of a tool, in tokens; the rest is named, with how to get it. 0 = any."
+        8000,
+        ge=0,
+        description="Maximum tokens of a tool's answer; the rest is listed, with how to get it. 0 = no limit.",
     )
 
 
 class BoostRule(Section):
-    """What lifts chunks of documents whose metadata fits the query."""
+    """Boosts chunks of documents whose metadata matches the query."""
 
-    field: str = Field(description="Metadata field it looks at.")
-    weight: float = Field(ge=0, le=1, description="What it adds, as a share of the score: 0.15 = 15 %.")
+    field: str = Field(description="Metadata field to compare.")
+    weight: float = Field(ge=0, le=1, description="Boost as a share of the score: 0.15 = 15 %.")
     when: Literal["named", "recent"] = Field(
-        "named", description="named = the query has a value of the field, word for word; recent = its date is."
+        "named",
+        description="named = the query contains a value of the field, word for word; recent = its date is recent.",
     )
-    name: str = Field("", description="What it is called in explanations; none = as the field.")
-    aliases: Words = Field({}, description="What else a value may be called in a query: `guide = ['how-to']`.")
+    name: str = Field("", description="Name in explanations; empty = that of the field.")
+    aliases: Words = Field({}, description="Other words for a value in a query: `guide = ['how-to']`.")
     full_days: int = Field(7, ge=0, description="recent: all of the weight below this age, in days.")
     later_share: float = Field(0.7, ge=0, le=1, description="recent: share of the weight from then on …")
     later_days: int = Field(30, ge=0, description="recent: … up to this age, in days; nothing after.")
 
 
 class TextSettings(Section):
-    """How the words of texts are found."""
+    """How the words of texts are analysed."""
 
     languages: tuple[Language, ...] = Field(
         (),
-        description="Languages besides English whose endings are known (`german`, `french`, …): one holds for every "
-        "document, of several the one a document is in; none = the one that each document is plainly in.",
+        description="Languages besides English that are stemmed (`german`, `french`, …): a single one applies to every "
+        "document, of several the one a document is in; empty = the language detected in each document.",
     )
 
 
 class CollectionSettings(Section):
-    """What a collection holds and how its metadata is found."""
+    """The content of a collection, and how its metadata is found."""
 
-    label: str = Field("", description="What its documents are called in messages; none = its name.")
-    description: str = Field("", description="What is in it, for people and agents.")
-    sources: tuple[SourceSettings, ...] = Field((), description="Where its documents come from.")
+    label: str = Field("", description="Name for its documents in messages; empty = the collection's name.")
+    description: str = Field("", description="Description for people and agents.")
+    sources: tuple[SourceSettings, ...] = Field((), description="The sources of its documents.")
     path_templates: tuple[str, ...] = Field(
-        (), description="Metadata from paths: `keps/{sig_name}/{kep_number}-{slug}/{file}`; the first that fits."
+        (), description="Metadata from paths: `keps/{sig_name}/{kep_number}-{slug}/{file}`; the first match counts."
     )
     document_key: str = Field(
-        "", description="Files whose template gives the same text form one group: `{sig_name}/{kep_number}`."
+        "", description="Template of a group key; files with equal keys form a group: `{sig_name}/{kep_number}`."
     )
-    group_metadata: str = Field("", description="Name of the file whose metadata holds for its whole group.")
-    key_field: str = Field("document_key", description="Name under which the group's key is kept in the metadata.")
+    group_metadata: str = Field("", description="Name of the file whose metadata applies to its whole group.")
+    key_field: str = Field("document_key", description="Metadata field of the group key.")
     chunking: ChunkingSettings | None = Field(None, description="Chunking of this collection.")
     text: TextSettings | None = Field(None, description="Words of this collection.")
+    engine: str = Field("", description="Index engine of this collection; none = `index.engine`.")
     retrieval: SearchMode = Field("hybrid", description="The mode when none is asked.")
     boosts: tuple[BoostRule, ...] = Field((), description="What lifts documents by their metadata.")
     metadata_rules: tuple[MetadataRule, ...] = Field((), description="How fields of the metadata get their values.")
     fields: dict[str, FieldType] = Field(
-        {}, description="What the values of fields are: `price = 'number'`; also date, boolean, list, text."
+        {}, description="Types of fields: `price = 'number'`; also date, boolean, list, text."
     )
     required: tuple[str, ...] = Field((), description="Fields that every document should have.")
     required_where: dict[str, dict[str, JSON]] = Field(
-        {}, description="Fields that documents which pass a filter should have: `vendor = {category = 'tools'}`."
+        {}, description="Fields that documents which match a filter should have: `vendor = {category = 'tools'}`."
     )
 
 
@@ -302,26 +310,28 @@ _NO_RULES = CollectionSettings()
 
 
 class NamedSearch(Section):
-    """A search that agents see as a tool of its own."""
+    """A search that agents see as a separate tool."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$", description="Tool name.")
-    description: str = Field(description="What it finds and when to use it.")
+    description: str = Field(description="What the tool finds, and when to use it.")
     query_description: str = Field("What to look for.", description="Help for `query`.")
     top_k_description: str = Field("How many results.", description="Help for `top_k`.")
     collection: str = Field(description="Collection to search.")
-    top_k: int = Field(5, ge=1, description="Results when the caller does not say.")
+    top_k: int = Field(5, ge=1, description="Number of results if the caller gives none.")
     hit: str = Field(description="Template of one result: {title}, {score:.2f}, {text}, {path}, any metadata field.")
-    empty: str = Field("No results found.", description="The text answer when nothing is found.")
-    error: str = Field("Search failed: {message}", description="The text answer when the search fails.")
+    empty: str = Field("No results found.", description="The answer if nothing is found.")
+    error: str = Field("Search failed: {message}", description="The answer if the search fails.")
 
 
 class Settings(Section):
-    """Everything that can be set."""
+    """All settings."""
 
     home: Path = Field(Path("~/.pinakes"), description="Folder of the catalogue and the indexes.")
     cache: Path = Field(Path("~/.cache/pinakes"), description="Folder of models, shared by all homes.")
     profile: str = Field("", description="Profile: one of the shipped ones, or a path to a TOML or YAML file.")
-    collection: str = Field("default", description="Asked and written to where none is named; not set: all are asked.")
+    collection: str = Field(
+        "default", description="Collection to search and write to if none is named; if not set, all are searched."
+    )
     embedding: EmbeddingSettings = EmbeddingSettings()
     chunking: ChunkingSettings = ChunkingSettings()
     text: TextSettings = TextSettings()
@@ -342,25 +352,28 @@ class Settings(Section):
     knowledge_base: KnowledgeBaseSettings = KnowledgeBaseSettings()
     catalog: CatalogSettings = CatalogSettings()
     index: IndexSettings = IndexSettings()
+    qdrant: QdrantSettings = QdrantSettings()
     server: ServerSettings = ServerSettings()
     mcp: McpSettings = McpSettings()
     server_name: str = Field("pinakes", description="Name given to MCP clients.")
-    server_title: str = Field("Pinakes", description="Name shown to people: the page, the documentation of the API.")
-    server_version: str = Field("", description="Version told to clients; none = that of Pinakes.")
+    server_title: str = Field(
+        "Pinakes", description="Name shown to people, on the web page and in the API documentation."
+    )
+    server_version: str = Field("", description="Version reported to clients; empty = that of Pinakes.")
     toolsets: tuple[Toolset, ...] = Field(
         ("retrieve", "manage", "observe"), description="Groups of tools that agents see, besides `tools`."
     )
-    webhooks: tuple[WebhookSettings, ...] = Field((), description="Addresses that are told of events.")
+    webhooks: tuple[WebhookSettings, ...] = Field((), description="Addresses to which events are posted.")
     sources_dir: Path = Field(
-        Path("sources.d"), description="Folder of KnowledgeSource documents (YAML); seen from the home where relative."
+        Path("sources.d"), description="Folder of KnowledgeSource documents (YAML); relative paths start at the home."
     )
     collections: dict[str, CollectionSettings] = Field({}, description="Collections and their sources.")
-    sources: tuple[PlacedSource, ...] = Field((), description="Sources, each with the collection that it fills.")
-    tools: tuple[NamedSearch, ...] = Field((), description="Searches that agents see as tools of their own.")
+    sources: tuple[PlacedSource, ...] = Field((), description="Sources, each with its collection.")
+    tools: tuple[NamedSearch, ...] = Field((), description="Searches that agents see as separate tools.")
 
     @model_validator(mode="after")
     def _place_sources(self) -> Self:
-        """Give collections the sources that name them, so that these are found in one place only."""
+        """Move sources that name a collection into its settings, so that they are in one place only."""
         placed = dict(self.collections)
         for name, rules in self.collections.items():
             if rules.sources:
@@ -380,9 +393,9 @@ class Settings(Section):
         return self
 
     def of_collection(self, name: str, kept: Mapping[str, JSON] | None = None) -> CollectionSettings:
-        """Return the settings of collection ``name``, the defaults where none are given.
+        """Return the settings of collection ``name``, the defaults if there are none.
 
-        ``kept`` are those that the catalogue has of it; what files say wins over them.
+        ``kept``: settings stored in the catalogue; those in files take precedence.
         """
         given = self.collections.get(name)
         if not kept:
@@ -391,9 +404,9 @@ class Settings(Section):
         return CollectionSettings.model_validate({**kept, **own})
 
     def text_of(self, collection: str, kept: Mapping[str, JSON] | None = None) -> TextSettings:
-        """Return how the words of ``collection`` are found; ``kept`` as for ``of_collection``."""
+        """Return the text settings of ``collection``; ``kept``: see ``of_collection``."""
         return self.of_collection(collection, kept).text or self.text
 
     def chunking_of(self, collection: str, kept: Mapping[str, JSON] | None = None) -> ChunkingSettings:
-        """Return how ``collection`` is chunked; ``kept`` as for ``of_collection``."""
+        """Return the chunking settings of ``collection``; ``kept``: see ``of_collection``."""
         return self.of_collection(collection, kept).chunking or self.chunking

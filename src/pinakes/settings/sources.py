@@ -1,4 +1,4 @@
-"""The settings of what collections are filled from, and of following it."""
+"""The settings of sources, and of following them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,22 @@ from pydantic_core import PydanticCustomError
 from pinakes.core import schedules
 from pinakes.settings.base import Section
 
-_TAGS = "Tags of every file beside its own, with {extension}, {suffix}, {name}, {path}; one for each {folder} above it."
-_METADATA = "Metadata of every file, as `name=text` with {path}, {name}, {extension}, {suffix}; {size} is a number."
-_LINK = "Links to files of a git source on a forge that is not known: {repository}, {commit}, {path}, {first}, {last}."
+_TAGS = "Tags added to every file, with {extension}, {suffix}, {name}, {path}; one per {folder} above it."
+_METADATA = (
+    "Metadata added to every file, as `name=text` with {path}, {name}, {extension}, {suffix}; {size} is a number."
+)
+_LINK = (
+    "Template of links to files of a git source on an unknown forge: {repository}, {commit}, {path}, {first}, {last}."
+)
 
 _ELSEWHERE = re.compile(r"[^/]*://|[^/@]+@[^/:]+:")
-"""What a location begins with that is no path: a URL, ``user@host:path``."""
+"""The beginning of a location that is not a path: a URL, ``user@host:path``."""
 
 NO_LOGIN: Final = "leave it out, and name the environment variable of a token in token_variable"
-"""What to do about a login in a URL, in words."""
+"""The advice for a login in a URL."""
 
 MetadataTemplate: TypeAlias = Annotated[str, Field(pattern=r"^\w[^=]*=")]
-"""A field of the metadata and the template of its value."""
+"""A metadata field and the template of its value."""
 
 
 def _is_schedule(text: str) -> str:
@@ -48,41 +52,41 @@ def _is_zone(name: str) -> str:
 
 
 class SourceSettings(Section):
-    """Where documents of a collection come from."""
+    """A source of documents of a collection."""
 
-    name: str = Field("", description="What it is called; none = its part, or the end of its location.")
+    name: str = Field("", description="Name of the source; empty = its part, or the end of its location.")
     kind: Literal["folder", "git", "http", "slack", "confluence", "notion", "push"] = Field(
         "folder",
-        description="folder; git; http: pages and sitemaps; slack, confluence, notion: an export of theirs; "
-        "or push: documents are put there by calls, nothing is fetched.",
+        description="folder; git; http: pages and sitemaps; slack, confluence, notion: an export of that system; "
+        "or push: documents are put by calls, nothing is fetched.",
     )
-    location: str = Field("", description="Path or URL; a path that is relative is seen from the home.")
-    part: str = Field("", description="What tells it from other git or http sources of its location and collection.")
+    location: str = Field("", description="Path or URL; relative paths start at the home.")
+    part: str = Field("", description="Distinguishes git or http sources with the same location and collection.")
     ref: str | None = Field(None, description="Branch or tag of a git source; none = the default branch.")
-    include: tuple[str, ...] = Field((), description="Globs of paths to read; none = all that can be read.")
-    exclude: tuple[str, ...] = Field((), description="Globs of paths to leave out.")
-    urls: tuple[str, ...] = Field((), description="More pages and sitemaps of an http source.")
-    watch: bool = Field(False, description="Follow a folder as it changes, for as long as a server runs.")
-    max_file_bytes: int | None = Field(None, ge=1, description="Its own `ingest.max_file_bytes`; none = that one.")
+    include: tuple[str, ...] = Field((), description="Globs of paths to read; empty = all readable files.")
+    exclude: tuple[str, ...] = Field((), description="Globs of paths to exclude.")
+    urls: tuple[str, ...] = Field((), description="Further pages and sitemaps of an http source.")
+    watch: bool = Field(False, description="Watch a folder for changes while a server runs.")
+    max_file_bytes: int | None = Field(None, ge=1, description="Overrides `ingest.max_file_bytes` for this source.")
     tags: tuple[str, ...] = Field((), description=_TAGS)
     metadata: tuple[MetadataTemplate, ...] = Field((), description=_METADATA)
     depth: int | None = Field(
         None,
         ge=0,
-        description="Commits of a git source that are kept; 0 = all, none = the newest, and all once somebody asks.",
+        description="Commits of a git source that are fetched; 0 = all, none = the latest, and all when needed.",
     )
     link_template: str = Field("", description=_LINK)
     schedule: Annotated[str, AfterValidator(_is_schedule)] = Field(
-        "", description="When a server reads it: a cron line, `@every 1h`, `@daily`; none = never."
+        "", description="Schedule on which a server reads it: a cron line, `@every 1h`, `@daily`; empty = never."
     )
-    token_variable: str = Field("", description="Environment variable that holds the token for it; none = no token.")
+    token_variable: str = Field("", description="Environment variable that holds its token; empty = no token.")
     open_network_only: bool = Field(
         False,
-        description="Reach a git source only on the open network, or where `fetch.allow_private` names it; no path, no "
-        "redirects. So it is for KnowledgeSource documents.",
+        description="Allow a git source only on the public network, or where `fetch.allow_private` names it; no local "
+        "path, no redirects. Always on for KnowledgeSource documents.",
     )
     on_delete: Literal["delete", "keep"] = Field(
-        "delete", description="What becomes of documents whose files are gone: delete or keep them."
+        "delete", description="What happens to documents whose files are gone: delete or keep."
     )
 
     @model_validator(mode="after")
@@ -97,17 +101,17 @@ class SourceSettings(Section):
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """Kind, location and part: what tells it from other sources of its collection."""
+        """Kind, location and part, which identify it among the sources of its collection."""
         return self.kind, self.location, self.part
 
     def seen_from(self, home: Path) -> Self:
-        """Return these settings with the ``whole_path`` of a location that is a path, seen from ``home``."""
+        """Return these settings with an absolute location (``whole_path``) if it is a path, relative to ``home``."""
         if self.kind in ("http", "push") or _ELSEWHERE.match(self.location):
             return self
         return self.model_copy(update={"location": whole_path(self.location, home.expanduser())})
 
     def _unfit(self) -> str:
-        """Say what is wrong with these settings together, "" where nothing is."""
+        """Return what is inconsistent in these settings, "" if nothing is."""
         if self.kind != "push":
             if self.urls and self.kind != "http":
                 return f"is a {self.kind}, so it has no urls"
@@ -121,20 +125,20 @@ class SourceSettings(Section):
 
 
 class PlacedSource(SourceSettings):
-    """A source that says which collection it fills."""
+    """A source that names its collection."""
 
-    collection: str = Field("", description="The collection it fills; none = the setting `collection`.")
+    collection: str = Field("", description="Its collection; empty = the setting `collection`.")
 
 
 def whole_path(location: str, base: Path) -> str:
-    """Return the one way in which a path is kept: absolute, with no ``~`` and no ``..``; relative to ``base``.
+    """Return the canonical form of a path: absolute, without ``~`` and ``..``; relative to ``base``.
 
-    Links are followed up to the last ``..`` only, where they decide what is meant: one that is pointed elsewhere later
-    stays the same place.
+    Links are resolved only up to the last ``..``, where they determine the meaning: a link that is changed later keeps
+    its path.
 
     Raises:
-        OSError: ``base`` is relative, is needed, and the working directory is gone.
-        ValueError: no path has such characters.
+        OSError: ``base`` is relative, is needed, and the working directory does not exist.
+        ValueError: the path has invalid characters.
     """
     path = Path(os.path.expanduser(location))  # noqa: PTH111 - leaves "~nobody" as it is
     parts = (path if path.is_absolute() else base.absolute() / path).parts
@@ -143,7 +147,7 @@ def whole_path(location: str, base: Path) -> str:
 
 
 def not_apart(sources: Mapping[str, Iterable[SourceSettings]]) -> str:
-    """Say what two of these sources, by collection, have in common that tells sources apart; "" where nothing."""
+    """Return what two of these sources (by collection) have in common that must be unique; "" if nothing."""
     names: set[str] = set()
     places: set[tuple[str, str, str, str]] = set()
     for collection, every in sources.items():
@@ -165,7 +169,7 @@ def _apart(source: SourceSettings) -> str:
 
 
 def exposed(sources: Mapping[str, Iterable[SourceSettings]]) -> str:
-    """Say which of these sources, by collection, has a login in its URL, which all who list sources would see."""
+    """Return which of these sources (by collection) has a login in its URL, which lists of sources would show."""
     for collection, every in sources.items():
         for number, source in enumerate(every, start=1):
             if any(map(has_login, (source.location, *source.urls))):
@@ -175,7 +179,7 @@ def exposed(sources: Mapping[str, Iterable[SourceSettings]]) -> str:
 
 
 def has_login(url: str) -> bool:
-    """Say whether a URL carries a password, or where a name is one, a name."""
+    """Return whether a URL contains a password, or a user name that serves as one."""
     if "://" not in url:
         return False
     try:
@@ -186,35 +190,39 @@ def has_login(url: str) -> bool:
 
 
 class SyncSettings(Section):
-    """When sources are read, and tried again where that failed."""
+    """When sources are read, and retried after failures."""
 
     timezone: Annotated[str, AfterValidator(_is_zone)] = Field(
-        "", description="Time zone of cron lines, as `Europe/Berlin`; none = that of the machine."
+        "", description="Time zone of cron lines, such as `Europe/Berlin`; empty = that of the machine."
     )
-    jitter_s: float = Field(30, ge=0, description="Scheduled runs begin up to so much later, in seconds, each its own.")
-    retry_first_s: float = Field(60, gt=0, description="What failed is tried again after so long, in seconds.")
-    retry_longest_s: float = Field(86_400, gt=0, description="Then each time twice as long after, up to this, in s.")
+    jitter_s: float = Field(30, ge=0, description="Maximum random delay of scheduled runs, in seconds.")
+    retry_first_s: float = Field(60, gt=0, description="Delay of the first retry after a failure, in seconds.")
+    retry_longest_s: float = Field(
+        86_400, gt=0, description="Maximum delay of retries, which doubles each time, in seconds."
+    )
 
 
 class WatchSettings(Section):
-    """How folders are followed as they change."""
+    """How folders are watched for changes."""
 
-    settle_ms: float = Field(300, ge=0, description="A changed file is read once it stays the same so long, in ms.")
-    polling: Literal["auto", "always", "never"] = Field(
-        "auto", description="Look again and again; auto = where the file system does not tell of changes."
+    settle_ms: float = Field(
+        300, ge=0, description="A changed file is read after it has been unchanged for this long, in ms."
     )
-    poll_s: float = Field(5, gt=0, description="So often, in seconds; less often where looking takes long.")
+    polling: Literal["auto", "always", "never"] = Field(
+        "auto", description="Poll for changes; auto = only if the file system does not report them."
+    )
+    poll_s: float = Field(5, gt=0, description="Polling interval in seconds; longer if polling takes long.")
 
 
 class KnowledgeBaseSettings(Section):
-    """A folder that is followed without being added: whatever is put there is found."""
+    """A folder that is watched without being added as a source."""
 
-    enabled: bool = Field(False, description="Follow the folder.")
-    folder: Path = Field(Path("knowledge_base"), description="The folder; seen from the home where it is relative.")
-    collection: str = Field("", description="Collection of its documents; none = the setting `collection`.")
+    enabled: bool = Field(False, description="Watch the folder.")
+    folder: Path = Field(Path("knowledge_base"), description="The folder; relative paths start at the home.")
+    collection: str = Field("", description="Collection of its documents; empty = the setting `collection`.")
     max_file_bytes: int = Field(10_485_760, ge=1, description="Larger files are skipped, in bytes.")
-    include: tuple[str, ...] = Field((), description="Globs of paths to read; none = all that can be read.")
-    exclude: tuple[str, ...] = Field((), description="Globs of paths to leave out.")
+    include: tuple[str, ...] = Field((), description="Globs of paths to read; empty = all readable files.")
+    exclude: tuple[str, ...] = Field((), description="Globs of paths to exclude.")
     tags: tuple[str, ...] = Field(
         ("source:knowledge_base", "filetype:{extension}", "folder:{folder}"), description=_TAGS
     )
@@ -230,5 +238,5 @@ class KnowledgeBaseSettings(Section):
     )
 
     def location(self, home: Path) -> str:
-        """Return where the folder is."""
+        """Return the absolute path of the folder."""
         return whole_path(str(self.folder), home.expanduser())

@@ -1,7 +1,7 @@
-"""Sources: the places documents come from, one file per kind.
+"""Sources: where documents come from, one file per kind.
 
-``folder`` reads a folder or one file where it lies; ``git`` reads the committed files of a repository; ``http`` reads
-pages and what sitemaps list; ``slack``, ``confluence`` and ``notion`` read exports of these.
+``folder`` reads a folder or a single file; ``git`` reads the committed files of a repository; ``http`` reads web pages
+and what sitemaps list; ``slack``, ``confluence`` and ``notion`` read exports of these systems.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def open_source(
     avoid: Sequence[Path] = (),
     fetch: FetchSettings | None = None,
 ) -> Source:
-    """Open the source that ``settings`` describe; nothing is read yet.
+    """Open the source described by ``settings``, without reading anything.
 
-    ``work`` is a folder this source alone may fill (a git source keeps its clone there); it need not exist.
-    ``avoid`` are folders that are left out where they lie inside the source: our own. ``fetch``: how pages are fetched.
+    ``work``: a folder for this source alone (a git source keeps its clone there); it need not exist. ``avoid``: our own
+    folders, which are skipped if they are inside of the source. ``fetch``: how pages are fetched.
 
     Raises:
-        InvalidInput: a location or ref that no source can use, or that carries a password.
-        InvalidSetting: an include or exclude pattern that cannot be parsed.
+        InvalidInput: the location or ref is unusable, or contains a password.
+        InvalidSetting: an include or exclude pattern is invalid.
     """
     module, name = SOURCES[settings.kind].split(":")
     kind = getattr(import_module(module), name)
@@ -54,7 +54,7 @@ def open_source(
 
 
 def read_at(kind: str, state: str | None) -> tuple[str | None, str | None]:
-    """Return the branch or tag and the commit that a source was read at, as its ``state`` tells; None for others."""
+    """Return the branch or tag, and the commit, that a source was read at, from its ``state``; None for other kinds."""
     commit, _, ref = (state or "").partition(" ")
     if kind != "git" or not ref:
         return None, None

@@ -1,4 +1,4 @@
-"""An export of a space of Confluence: its pages as HTML, or the backup with everything in one XML file."""
+"""An export of a Confluence space: its pages as HTML, or the XML backup of the whole space."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _DATE_FORMS: Final = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%Y-%m-%
 
 
 class ConfluenceExport(ExportSource):
-    """The pages of an export of a space, as a folder or a ZIP archive.
+    """The pages of an exported space, in a folder or a ZIP archive.
 
-    A page has the metadata ``space``, ``parents``, ``author``, ``modified``, of a backup also ``page_id``; and its
-    comments at its end. What is attached is read where it is a document.
+    A page has the metadata ``space``, ``parents``, ``author``, ``modified``, from a backup also ``page_id``; its
+    comments are at its end. Attachments are read if they are documents.
     """
 
     what: ClassVar[str] = "export of Confluence"
@@ -37,7 +37,7 @@ class ConfluenceExport(ExportSource):
     _backup: Backup | None = None
 
     def close(self) -> None:
-        """Close the archive, and what was taken out of it."""
+        """Close the archive, and remove the extracted texts."""
         if self._backup is not None:
             self._backup.close()
             self._backup = None
@@ -51,7 +51,7 @@ class ConfluenceExport(ExportSource):
                 yield self._item(tree, page.path, ExportEntry(page.id, page.size_bytes, page.stamp), page.metadata)
             return
         if "index.html" not in entries:
-            raise self._not_one()
+            raise self._not_an_export()
         del skipped
         for path, entry in entries.items():
             lower = path.lower()
@@ -69,7 +69,7 @@ class ConfluenceExport(ExportSource):
 
 
 def page(title: str, known: Mapping[str, JSON], body: str) -> bytes:
-    """Return an HTML page with what is known of it in its head."""
+    """Return an HTML page with its metadata in the head."""
     metas = "".join(
         f'<meta name="{name if name == "author" else f"pinakes:{name}"}" content="{html.escape(str(value))}">'
         for name, value in known.items()
@@ -81,7 +81,7 @@ def page(title: str, known: Mapping[str, JSON], body: str) -> bytes:
 
 
 def _page(source: str, path: str) -> bytes:
-    """Return a page of an HTML export without what is around its content."""
+    """Return the main content of a page of an HTML export."""
     found = elements(source)
     by_id = {element.attributes["id"]: element for element in reversed(found) if element.attributes.get("id")}
     main = by_id.get("main-content") or by_id.get("content") or next((one for one in found if one.tag == "body"), None)
@@ -92,11 +92,11 @@ def _page(source: str, path: str) -> bytes:
     if space and title.startswith(f"{space} : "):
         title = title[len(space) + 3 :]
     about = next((one for one in found if "page-metadata" in one.words), None)
-    told = _text(source, about) if about else ""
+    about_text = _text(source, about) if about else ""
     known = {
         "author": _first(source, found, "author"),
         "editor": _first(source, found, "editor"),
-        "modified": _date(told),
+        "modified": _date(about_text),
         "space": space,
         "parents": " / ".join(names[1:]),
     }
@@ -128,9 +128,9 @@ def _text(source: str, element: Element) -> str:
     return " ".join(html.unescape(_TAG.sub(" ", source[element.inside : element.inner_end])).split())
 
 
-def _date(told: str) -> str:
-    """Return the last date that a line names, as ISO 8601, "" where it names none that is understood."""
-    for raw in reversed(_DATE.findall(told)):
+def _date(about_text: str) -> str:
+    """Return the last date in a line as ISO 8601, "" if it has none in a known format."""
+    for raw in reversed(_DATE.findall(about_text)):
         for form in _DATE_FORMS:
             try:
                 return datetime.strptime(raw.replace(".", ""), form).date().isoformat()  # noqa: DTZ007 - a day

@@ -1,4 +1,4 @@
-"""The backup of a space of Confluence: ``entities.xml``, in which every page is an object and its text another."""
+"""The backup of a Confluence space: ``entities.xml``, in which pages and their texts are separate objects."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _MOST_ANCESTORS: Final = 50
 _TEXTS: Final = "A copy of the texts of the backup among the temporary files"
 
 _Span: TypeAlias = tuple[re.Pattern[str], re.Pattern[str]]
-"""What begins and what ends a part of a text. No part of a tag goes beyond the next ``<``, so that looking for it takes
-linear time."""
+"""The patterns of the start and the end of a span. No pattern for a tag matches beyond the next ``<``, so that a search
+takes linear time."""
 
 _CDATA: Final[_Span] = re.compile(r"<!\[CDATA\["), re.compile(r"\]\]\s?>")
 _MACRO: Final[_Span] = (
@@ -45,7 +45,7 @@ _OTHER: Final = re.compile(r"</?(?:ac|ri):[\w-]+\b[^<>]*+>")
 
 @dataclass(slots=True)
 class _Object:
-    """One object: its values, and where its text lies when it is that of a page."""
+    """An object of the backup: its values, and the place of its text if it is that of a page."""
 
     kind: str
     id: str = ""
@@ -56,7 +56,7 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of the backup: what it is called as a file, how large its text is, and what is known of it."""
+    """A page of the backup: its file name, the size of its text, and its metadata."""
 
     id: str
     path: str
@@ -66,7 +66,7 @@ class Page:
 
 
 class Backup:
-    """The pages of a backup. Their texts are kept in a file of the system until it is closed."""
+    """The pages of a backup. Their texts are kept in a temporary file until it is closed."""
 
     def __init__(self) -> None:
         with storing(_TEXTS):
@@ -80,8 +80,8 @@ class Backup:
         """Read all objects of the file at ``path``.
 
         Raises:
-            SourceError: it is damaged; what was read of it would look as if the rest had been deleted.
-            StorageFull: there is no room for its texts.
+            SourceError: the file is damaged; a partial result would look as if the rest had been deleted.
+            StorageFull: there is not enough disk space for its texts.
         """
         backup = cls()
         try:
@@ -106,7 +106,7 @@ class Backup:
             self._texts.flush()
 
     def pages(self) -> Iterator[Page]:
-        """Yield the current pages and blog posts, under the titles of the pages above them."""
+        """Yield the current pages and blog posts, with paths made of the titles of the pages above them."""
         taken: set[str] = set()
         for one in [*self._objects["Page"].values(), *self._objects["BlogPost"].values()]:
             if not _is_current(one):
@@ -119,7 +119,7 @@ class Backup:
             if path in taken:
                 path = f"{path.removesuffix('.html')} {one.id}.html"
             taken.add(path)
-            bodies = [*self._bodies.get(one.id, ()), *self._said(one.id)]
+            bodies = [*self._bodies.get(one.id, ()), *self._comment_bodies(one.id)]
             stamp = hashlib.sha256("\0".join([path, *(body.digest for body in bodies)]).encode()).hexdigest()[:32]
             size = sum(body.place[1] for body in bodies)
             yield Page(one.id, path, size, stamp, self._known(one, space, parents))
@@ -128,22 +128,22 @@ class Backup:
         """Return a page as HTML.
 
         Raises:
-            Unreadable: there is none.
+            Unreadable: there is no such page.
         """
         one = self._objects["Page"].get(number) or self._objects["BlogPost"].get(number)
         if one is None:
             raise Unreadable(f"The backup has no page {number}.")
         title = html.escape(self._title(one))
         parts = [self._html(body) for body in self._bodies.get(number, ())]
-        said = [self._html(body) for body in self._said(number)]
-        if said:
-            parts += ["<h2>Comments</h2>", *(f"<blockquote>{text}</blockquote>" for text in said)]
+        comments_html = [self._html(body) for body in self._comment_bodies(number)]
+        if comments_html:
+            parts += ["<h2>Comments</h2>", *(f"<blockquote>{text}</blockquote>" for text in comments_html)]
         body = "\n".join(parts)
         return f"<html><head><title>{title}</title></head><body><h1>{title}</h1>\n{body}</body></html>".encode()
 
     def close(self) -> None:
-        """Remove the file of the texts."""
-        with suppress(OSError):  # where the disk is full, what waits to be written cannot be
+        """Remove the temporary file of the texts."""
+        with suppress(OSError):  # on a full disk, flushing fails
             self._texts.close()
 
     def _take(self, one: _Object) -> None:
@@ -159,7 +159,7 @@ class Backup:
             self._comments.setdefault(of, []).append(one)
         self._objects[one.kind][one.id] = one
 
-    def _said(self, number: str) -> Iterator[_Object]:
+    def _comment_bodies(self, number: str) -> Iterator[_Object]:
         for comment in self._comments.get(number, ()):
             if _is_current(comment):
                 yield from self._bodies.get(comment.id, ())
@@ -208,7 +208,7 @@ class Backup:
 
 
 class _Objects:
-    """Takes the objects out of the XML as it is parsed, without a tree of it."""
+    """Extracts objects from the XML while it is parsed, without building a tree."""
 
     def __init__(self, take: Any) -> None:
         self._take = take
@@ -268,7 +268,7 @@ def _day(moment: str) -> str:
 
 
 def _parts(text: str, span: _Span) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and inside of the parts of a text that ``span`` says the ends of."""
+    """Yield (start, end, content) of the spans of a text."""
     opening, closing = span
     at = 0
     while begin := opening.search(text, at):
@@ -276,14 +276,14 @@ def _parts(text: str, span: _Span) -> Iterator[tuple[int, int, str]]:
         inside = ""
         if not begin[0].endswith("/>"):
             end = closing.search(text, at)
-            if end is None:  # nor is there one for those that follow
+            if end is None:  # later spans have no end either
                 return
             inside, at = text[at : end.start()], end.end()
         yield begin.start(), at, inside
 
 
 def _exchanged(text: str, span: _Span, instead: Callable[[str], str]) -> str:
-    """Return ``text`` with something else for each of its parts, which ``instead`` makes of what is inside."""
+    """Return ``text`` with each span replaced by what ``instead`` returns for its content."""
     return cut(text, (0, len(text)), [(start, end, instead(inside)) for start, end, inside in _parts(text, span)])
 
 
@@ -295,7 +295,7 @@ def _code(inside: str) -> str:
 
 
 def _linked(inside: str) -> str:
-    """Return the words of a link inside of the space, or the title of the page that it leads to."""
+    """Return the text of a link within the space, or the title of its target page."""
     words = _OTHER.sub("", _exchanged(inside, _CDATA, html.escape)).strip()
     title = _LINKED.search(inside)
     return words or (title[1] if title else "")

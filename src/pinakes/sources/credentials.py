@@ -1,4 +1,4 @@
-"""Tokens for sources: the settings name a variable of the environment, and only the request that needs it gets it."""
+"""Tokens for sources: settings name an environment variable; the token is only used in requests that need it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pinakes.core.errors import InvalidInput, SourceError
 from pinakes.settings import SourceSettings
 
 _USER = "x-access-token"
-"""Who forges take a token from that says no name of its own."""
+"""The user name that forges expect with a token."""
 
 
 def token_of(source: SourceSettings) -> str:
-    """Return the token that the environment holds for a source, "" where its settings name no variable.
+    """Return the token for a source from the environment, "" if its settings name no variable.
 
     Raises:
-        SourceError: the variable is not set, or holds more than a line.
+        SourceError: the variable is not set, or has several lines.
     """
     name = source.token_variable
     if not name:
@@ -35,12 +35,12 @@ def token_of(source: SourceSettings) -> str:
 
 
 def git_settings(location: str, token: str) -> dict[str, str]:
-    """Return the settings of git that show ``token`` to the host of ``location`` and to no other.
+    """Return git settings that send ``token`` only to the host of ``location``.
 
-    A token of the form ``user:secret`` is a login.
+    A token of the form ``user:secret`` is sent as that login.
 
     Raises:
-        InvalidInput: it would be sent unprotected, or to nobody.
+        InvalidInput: the token would be sent unencrypted, or the location takes none.
     """
     if not token:
         return {}
@@ -56,17 +56,17 @@ def git_settings(location: str, token: str) -> dict[str, str]:
 
 
 def check_protected(location: str) -> None:
-    """Let a URL pass to which a token may be sent.
+    """Check that a token may be sent to a URL.
 
     Raises:
-        InvalidInput: others could read it on its way.
+        InvalidInput: the token would be sent unencrypted.
     """
     parts = urlsplit(location)
-    if parts.scheme == "http" and not _is_here(parts.hostname or ""):
+    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
         raise InvalidInput(f"The token for {location!r} would be sent unprotected.", hint="Give the https URL.")
 
 
-def _is_here(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Exports of other systems: folders and ZIP archives as they come, and what each kind has in common."""
+"""Exports of other systems, as folders or ZIP archives, and the common base of their sources."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from pinakes.sources.globs import Rules, Tally, folders_of
 KINDS: Final = ("slack", "confluence", "notion")
 
 HASHED: Final = re.compile(r"(?P<name>.*?)[ _-]?(?P<id>[0-9a-f]{32})(?P<rest>(?:_all)?\.(?:md|csv|html))", re.I)
-"""What Notion calls the files of an export: title, id, extension."""
+"""File names in a Notion export: title, id, extension."""
 
 CANNOT_READ: Final = (OSError, EOFError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
-"""What reading a file of a folder or an archive may raise where it is damaged, encrypted, or packed in another way."""
+"""Errors of reading a damaged, encrypted or unsupported file of a folder or an archive."""
 
 _MOST_ENTRIES: Final = 500_000
 _MOST_NESTED_BYTES: Final = 4_000_000_000
@@ -36,7 +36,7 @@ _SOURCES_OF_CONFLUENCE: Final = (b"confluence", b"available pages")
 
 @dataclass(frozen=True, slots=True)
 class ExportEntry:
-    """A file of an export: its ``path`` from the top of the export, and a ``stamp`` that is another when it changed."""
+    """A file of an export: its ``path`` within the export, and a ``stamp`` that changes with its content."""
 
     path: str
     size_bytes: int
@@ -49,28 +49,28 @@ class Tree(Protocol):
     uri: str
 
     def entries(self) -> Mapping[str, ExportEntry]:
-        """Return all files by path."""
+        """Return path → file."""
         ...
 
     def open(self, path: str) -> IO[bytes]:
-        """Open one of them.
+        """Open a file.
 
         Raises:
-            CANNOT_READ: it cannot be read; so may reading what is returned.
+            CANNOT_READ: the file cannot be read; reading from the result may raise it, too.
         """
         ...
 
     def close(self) -> None:
-        """Release what is open."""
+        """Release open files."""
         ...
 
 
 def open_tree(location: str) -> Tree:
-    """Open the folder or ZIP archive of an export; a folder that is alone in it is taken for the top.
+    """Open the folder or ZIP archive of an export; a single top folder is skipped.
 
     Raises:
-        SourceError: it is neither, is not there, or is damaged.
-        StorageFull: there is no room for what an archive in it unpacks to.
+        SourceError: it is neither, does not exist, or is damaged.
+        StorageFull: there is not enough disk space to unpack a nested archive.
     """
     path = Path(location).expanduser().absolute()
     try:
@@ -82,18 +82,18 @@ def open_tree(location: str) -> Tree:
             )
         return _Archive(path)
     except CANNOT_READ as error:
-        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        cause = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise SourceError(
-            f"{str(path)!r} cannot be read: {said}.", hint="Give the folder or ZIP archive of the export."
+            f"{str(path)!r} cannot be read: {cause}.", hint="Give the folder or ZIP archive of the export."
         ) from error
 
 
 def read(tree: Tree, path: str, limit: int) -> bytes:
-    """Return the content of a file of an export, at most ``limit`` bytes.
+    """Return the content of a file of an export, up to ``limit`` bytes.
 
     Raises:
-        Unreadable: it is damaged, encrypted, or not there.
-        TooLarge: there is more, whatever the archive says of its size.
+        Unreadable: the file is damaged, encrypted, or missing.
+        TooLarge: its real size exceeds the limit, whatever the archive states.
     """
     try:
         with tree.open(path) as file:
@@ -108,7 +108,7 @@ def read(tree: Tree, path: str, limit: int) -> bytes:
 
 
 def kind_of(path: Path) -> str | None:
-    """Return whose export clearly lies at ``path``, None for everything else."""
+    """Return the kind of export that is clearly at ``path``, None for anything else."""
     if path.is_file() and path.suffix.lower() != ".zip":
         return None
     if path.is_dir() and not _may_be_export(path):
@@ -137,7 +137,7 @@ def kind_of(path: Path) -> str | None:
 
 
 def front_matter(values: Mapping[str, JSON], text: str) -> bytes:
-    """Return a Markdown document that begins with what is known of it."""
+    """Return a Markdown document with ``values`` as its front matter."""
     import yaml
 
     known = {name: value for name, value in values.items() if value not in (None, "", [], {})}
@@ -146,15 +146,15 @@ def front_matter(values: Mapping[str, JSON], text: str) -> bytes:
 
 
 class ExportSource:
-    """What the sources of exports have in common. The fingerprint is that of the files that a document is made of.
+    """Common base of export sources. The fingerprint of a document is that of the file it is made of.
 
-    Scans are complete. Each kind says in ``_items`` what there is, and in ``_content`` what is in the document that is
-    made of the file at ``place``.
+    Scans are complete. Subclasses list the documents in ``_items``, and build a document from the file at ``place`` in
+    ``_content``.
     """
 
     what: ClassVar[str]
     version: ClassVar[int]
-    """Raised when documents are made in another way, so that they are read again."""
+    """Increased when documents are built differently, so that they are read again."""
 
     def __init__(
         self,
@@ -165,19 +165,19 @@ class ExportSource:
         git_timeout_s: float = 0,
         avoid: Sequence[Path] = (),
     ) -> None:
-        del work, git_timeout_s, avoid  # all that is read lies in the export
+        del work, git_timeout_s, avoid  # everything is in the export
         self._location = settings.location
         self._patterns = (settings.include, settings.exclude)
-        Rules(*self._patterns)  # so that a bad pattern is reported now
+        Rules(*self._patterns)  # reports invalid patterns now
         self._limit = max_file_bytes
         self._opened: Tree | None = None
         self._places: dict[str, str] = {}
 
     def scan(self, state: str | None) -> Scan:
-        """List the documents of the export; ``state`` is that of an earlier scan.
+        """List the documents of the export; ``state`` is ignored.
 
         Raises:
-            SourceError: it is not there, is damaged, or is no such export.
+            SourceError: it does not exist, is damaged, or is not such an export.
         """
         del state
         self.close()
@@ -191,10 +191,10 @@ class ExportSource:
         return Scan(tuple(items), f"{self.what} {self.version}", skipped=(*skipped, *tally.skipped()))
 
     def read(self, item: Item) -> bytes:
-        """Return the document that ``item`` stands for.
+        """Return the document of ``item``.
 
         Raises:
-            Unreadable: what it is made of is damaged, or not there any more.
+            Unreadable: its file is damaged, or does not exist any more.
         """
         place = self._places.get(item.path)
         if place is None:
@@ -219,7 +219,7 @@ class ExportSource:
     def _content(self, tree: Tree, place: str, item: Item) -> bytes:
         raise NotImplementedError
 
-    def _not_one(self) -> SourceError:
+    def _not_an_export(self) -> SourceError:
         return SourceError(
             f"{self._location!r} is no {self.what}.", hint="Nothing was removed. Give the folder or ZIP archive of one."
         )
@@ -268,7 +268,7 @@ class _Folder:
 
 
 class _Archive:
-    """A ZIP archive, and the archives that are all there is in it, as large exports come in parts."""
+    """A ZIP archive, or several inner archives if it contains nothing else, as large exports do."""
 
     def __init__(self, path: Path) -> None:
         self._opened = [zipfile.ZipFile(path)]
@@ -303,7 +303,7 @@ class _Archive:
         for archive in reversed(self._opened):
             archive.close()
         for spool in self._spools:
-            with suppress(OSError):  # where the disk is full, what waits to be written cannot be
+            with suppress(OSError):  # on a full disk, flushing fails
                 spool.close()
 
     @staticmethod
@@ -366,7 +366,7 @@ def _is_safe(name: str) -> bool:
 
 
 def _common_top(names: list[str]) -> str:
-    """Return the folders that all files are in, with a slash at the end, "" where there are none."""
+    """Return the common top folder of all files, with a slash at the end, "" if there is none."""
     if not names:
         return ""
     first = names[0].split("/")[:-1]
@@ -380,7 +380,7 @@ def _common_top(names: list[str]) -> str:
 
 
 def _may_be_export(path: Path) -> bool:
-    """Say whether a folder has a name at its top, or one folder deeper, that an export has."""
+    """Return whether a folder has a file name typical of an export at its top, or one level deeper."""
     try:
         names = [entry for entry, _ in zip(path.iterdir(), range(_LOOKED_AT), strict=False)]
         if len(names) == 1 and names[0].is_dir():
@@ -392,7 +392,7 @@ def _may_be_export(path: Path) -> bool:
 
 
 def _is_space(tree: Tree, names: Mapping[str, ExportEntry]) -> bool:
-    """Say whether an export is the HTML of a space of Confluence."""
+    """Return whether an export is the HTML of a Confluence space."""
     if "index.html" not in names:
         return False
     try:

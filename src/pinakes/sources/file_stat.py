@@ -1,4 +1,4 @@
-"""Whether a file is still the one that was read."""
+"""Detects whether a file has changed since it was read."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 from pinakes.core.records import SourceState
 
 _MOST_HASHED_BYTES = 4_000_000
-"""A larger file of the same size counts as changed when its times are others."""
+"""A larger file of the same size counts as changed if its times differ."""
 
 
 def fingerprint(status: os.stat_result) -> str:
-    """Return what changes whenever the content of a file may have changed.
+    """Return a string that changes whenever the content of a file may have changed.
 
     An edit that keeps size and mtime still changes ctime.
     """
@@ -22,20 +22,20 @@ def fingerprint(status: os.stat_result) -> str:
 
 
 def size_of(stamp: str) -> int | None:
-    """Return the size in bytes that a fingerprint tells, None where it tells none."""
+    """Return the size in bytes from a fingerprint, None if it has none."""
     size = stamp.partition(":")[0]
     return int(size) if size.isdecimal() and ":" in stamp else None
 
 
 def state_of(location: str, path: str, stamp: str, digest: str | None) -> SourceState:
-    """Say how the file at ``path`` of a folder, or the single file ``location``, is now.
+    """Return the current state of the file at ``path`` of a folder, or of the single file ``location``.
 
-    ``stamp`` is its fingerprint and ``digest`` the SHA-256 of its content when it was read. "unknown" where that cannot
-    be told: the folder itself is not there, or not for us to see, or ``path`` leads into a file.
+    ``stamp``: its fingerprint when it was read; ``digest``: SHA-256 of its content then. "unknown" if the folder does
+    not exist or is not accessible, or if ``path`` leads into a file.
     """
     full = f"{location}/{path}"
     try:
-        status = os.stat(full)  # noqa: PTH116 - for every hit of every answer
+        status = os.stat(full)  # noqa: PTH116 - called for every hit
     except NotADirectoryError:
         full = location
         try:
@@ -56,7 +56,7 @@ def state_of(location: str, path: str, stamp: str, digest: str | None) -> Source
 
 
 def _by_content(full: str, digest: str) -> SourceState:
-    """Look into a file whose times alone differ: it was touched, or its permissions were changed."""
+    """Compare the content of a file whose times differ: it may only have been touched."""
     try:
         same = hashlib.sha256(Path(full).read_bytes()).hexdigest() == digest
     except OSError:

@@ -1,4 +1,4 @@
-"""A folder, or one file, read where it lies."""
+"""A folder, or a single file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pinakes.sources.git_excludes import git_excludes, is_git_exclude
 from pinakes.sources.globs import IGNORE_FILES, Rules, Tally
 
 READ_ATTEMPTS = 3
-"""How often a file that changes while it is read is tried."""
+"""Attempts to read a file that changes while it is read."""
 
 _MAX_IGNORE_FILE_BYTES = 1_000_000
 _READ_BYTES = 1 << 20
@@ -34,13 +34,13 @@ _SPECIAL = {
 
 
 class FolderSource:
-    """The files of a folder and all folders below it, or one single file.
+    """The files of a folder and its subfolders, or a single file.
 
-    Which files: include and exclude globs, ``.gitignore`` and ``.pinakesignore`` at every level (and those above,
-    when the folder lies in a git work tree), ``.git/info/exclude``, and ``globs.DEFAULT_EXCLUDES``; the folders to
-    ``avoid`` inside it never are. A single file is read whatever the rules say. Links are followed at most once and
-    never out of the folder. The fingerprint is size, mtime and ctime in ns: an edit that keeps size and mtime still
-    changes ctime. Scans are always complete; their state is device and inode of the folder, by which another is told.
+    Which files: include and exclude globs, ``.gitignore`` and ``.pinakesignore`` at every level (and above the folder,
+    if it is in a git work tree), ``.git/info/exclude``, and ``globs.DEFAULT_EXCLUDES``; folders to ``avoid`` are always
+    skipped. A single file is read whatever the rules say. Links are followed at most once and never out of the folder.
+    The fingerprint is size, mtime and ctime in ns: an edit that keeps size and mtime still changes ctime. Scans are
+    always complete; their state is device and inode of the folder, which identify it.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class FolderSource:
         self._avoid = avoid
         self._location = str(Path(settings.location).expanduser().absolute())
         self._settings = settings
-        Rules(settings.include, settings.exclude)  # so that a bad pattern is reported now
+        Rules(settings.include, settings.exclude)  # reports invalid patterns now
         self._max_file_bytes = max_file_bytes
 
     def scan(self, state: str | None) -> Scan:
-        """List all files. ``state`` is that of an earlier scan, or None.
+        """List all files. ``state``: that of an earlier scan, or None.
 
         Raises:
-            SourceError: the folder does not exist, cannot be read, or vanished meanwhile.
+            SourceError: the folder does not exist, cannot be read, or vanished during the scan.
         """
         before = self._stat()
         if stat.S_ISREG(before.st_mode):
@@ -81,13 +81,13 @@ class FolderSource:
         return replace(walk.result(_state(before)), replaced=_is_another(before, state))
 
     def look(self, paths: Collection[str], state: str | None) -> Scan:
-        """Look at ``paths``, relative to the folder, and at all below them; ``state`` is that of an earlier scan.
+        """List ``paths``, relative to the folder, and everything below them; ``state``: that of an earlier scan.
 
-        Everything is looked at where these alone do not tell what is to be read: an ignore file or a link is among
-        them or on the way to one, or this is a single file.
+        Lists everything if the paths do not suffice: one of them, or a folder on the way to one, is an ignore file or a
+        link, or this source is a single file.
 
         Raises:
-            SourceError: as ``scan``.
+            SourceError: see ``scan``.
         """
         before = self._stat()
         ignore_file = any(path.rpartition("/")[2] in IGNORE_FILES or is_git_exclude(path) for path in paths)
@@ -96,21 +96,21 @@ class FolderSource:
         walk = _Walk(self._location, self._rules(), self._max_file_bytes, self._avoid)
         try:
             visited = set[str]()
-            for path in sorted(set(paths)):  # a folder comes before what is in it, and is looked at with that
+            for path in sorted(set(paths)):  # a folder sorts before its content, which is visited with it
                 above = (path[:end] for end, char in enumerate(path) if char == "/")
                 if visited.isdisjoint(above) and walk.visit(path):
                     visited.add(path)
         except OSError:
             return self.scan(state)
-        removed = [name for path in sorted(visited) for name in (path, f"{path}/")]  # less what is there: ``Scan``
+        removed = [name for path in sorted(visited) for name in (path, f"{path}/")]  # ``Scan`` ignores those that exist
         return replace(walk.result(_state(before)), complete=False, removed=tuple(removed))
 
     def read(self, item: Item) -> bytes:
-        """Return the content of ``item`` as it is now.
+        """Return the current content of ``item``.
 
         Raises:
-            Unreadable: it vanished, may not be opened, lies outside the folder, or keeps changing.
-            TooLarge: it is over the limit.
+            Unreadable: it vanished, may not be opened, is outside of the folder, or keeps changing.
+            TooLarge: it exceeds the size limit.
         """
         base, relative = self._place(item)
         for _ in range(READ_ATTEMPTS):
@@ -120,7 +120,7 @@ class FolderSource:
         raise Unreadable(f"{item.path!r} changed while it was read.", hint="It is tried again at the next sync.")
 
     def close(self) -> None:
-        """Release nothing: no file stays open between calls."""
+        """Do nothing: no file stays open between calls."""
 
     def _stat(self) -> os.stat_result:
         try:
@@ -144,7 +144,7 @@ class FolderSource:
         return walk.result(f"device:{status.st_dev}")
 
     def _rules(self) -> Rules:
-        """Return the rules, with the ignore files between the top of the git work tree and the folder."""
+        """Return the rules, including the ignore files from the top of the git work tree down to the folder."""
         root = Path(os.path.realpath(self._location))
         top = next((folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), root)
         given, inside = (self._settings.include, self._settings.exclude), _relative(str(root), str(top))
@@ -156,7 +156,7 @@ class FolderSource:
         return rules.for_root()
 
     def _place(self, item: Item) -> tuple[str, str]:
-        """Return the real folder to stay in, and the real path of ``item`` below it."""
+        """Return the real path of the folder, and the real path of ``item`` relative to it."""
         parts = item.path.split("/")
         if "\0" in item.path or any(part in ("", ".", "..") for part in parts):
             raise Unreadable(f"{item.path!r} is not a path of this source.")
@@ -172,7 +172,7 @@ class FolderSource:
         return base, os.path.relpath(real, base)
 
     def _read_once(self, base: str, relative: str, path: str) -> bytes | None:
-        """Return the content, None when the file changed meanwhile."""
+        """Return the content, None if the file changed while it was read."""
         limit = self._max_file_bytes
         try:
             file = _open_below(base, relative)
@@ -193,7 +193,7 @@ class FolderSource:
 
 
 class _Walk:
-    """One pass over a folder: first everything real, then what only links lead to."""
+    """One pass over a folder: first all real entries, then those only reachable through links."""
 
     def __init__(self, root: str, rules: Rules, max_file_bytes: int, avoid: Iterable[Path] = ()) -> None:
         self.rules = rules
@@ -215,7 +215,7 @@ class _Walk:
         """Visit everything.
 
         Raises:
-            OSError: the root itself cannot be listed.
+            OSError: the root cannot be listed.
         """
         self._descend("", self.rules)
         while self._links:
@@ -224,10 +224,10 @@ class _Walk:
                 self._follow(path, rules)
 
     def visit(self, path: str) -> bool:
-        """Offer what is at ``path`` and below; say False when rules leave it out, whether it is there or not.
+        """Visit the entry at ``path`` and everything below. Return False if rules exclude it, whether it exists or not.
 
         Raises:
-            OSError: a link is met, or something that may not be looked at.
+            OSError: there is a link, or an entry that is not accessible.
         """
         try:
             rules = self._rules_inside(path.rpartition("/")[0])
@@ -255,10 +255,10 @@ class _Walk:
         return True
 
     def _rules_inside(self, folder: str) -> Rules | None:
-        """Return the rules for what lies in ``folder``, None where they leave it out.
+        """Return the rules for the content of ``folder``, None if they exclude it.
 
         Raises:
-            OSError: it is not there, or a link leads to it.
+            OSError: the folder does not exist, or a link leads to it.
         """
         if folder in self._inside:
             return self._inside[folder]
@@ -279,18 +279,18 @@ class _Walk:
         return rules
 
     def _leaves_out(self, path: str, rules: Rules, *, folder: bool) -> bool:
-        """Say whether rules leave out the entry at ``path``, or it is to be avoided or has a name we cannot keep."""
+        """Return whether an entry is excluded by rules, is to be avoided, or has a name that is not UTF-8."""
         if rules.why_not(path, folder=folder) or not _is_utf8(path):
             return True
         return folder and bool(self._avoid) and self._is_avoided(os.path.realpath(self._full(path)))
 
     def result(self, state: str) -> Scan:
-        """Return what was found, sorted by path."""
+        """Return the scan, sorted by path."""
         skipped = sorted(self._skipped + self._tally.skipped(), key=lambda skip: (skip.path, skip.reason))
         return Scan(tuple(sorted(self._items, key=lambda item: item.path)), state, skipped=tuple(skipped))
 
     def take(self, path: str, status: os.stat_result, rules: Rules) -> None:
-        """Offer the regular file at ``path``, or say why it is passed over."""
+        """Add the regular file at ``path``, or the reason why it is skipped."""
         if not rules.includes(path):
             return
         size = status.st_size
@@ -331,7 +331,7 @@ class _Walk:
                     self._file(path, entry, rules, linked=linked)
 
     def _list(self, folder: str, *, linked: bool) -> list[os.DirEntry[str]]:
-        """Return the entries of ``folder`` by name; none when it vanished or was followed before."""
+        """Return the entries of ``folder`` by name; [] if it vanished or was visited through another link."""
         full = self._full(folder)
         try:
             if linked:
@@ -362,7 +362,7 @@ class _Walk:
             self.take(path, status, rules)
 
     def _follow(self, path: str, rules: Rules) -> None:
-        """Read what the link at ``path`` leads to, if it is inside and not read anyway."""
+        """Read the target of the link at ``path``, if it is inside of the folder and not read already."""
         full = self._full(path)
         try:
             real = os.path.realpath(full, strict=True)
@@ -406,12 +406,12 @@ def _state(status: os.stat_result) -> str:
 
 
 def _is_another(status: os.stat_result, state: str | None) -> bool:
-    """Say whether ``state`` is of another folder; some states name the device alone."""
+    """Return whether ``state`` is that of another folder; old states have only the device."""
     return state is not None and not f"{_state(status)}:".startswith(f"{state}:")
 
 
 def too_large(size_bytes: int, max_bytes: int) -> str:
-    """Return the reason for passing over a file of ``size_bytes``."""
+    """Return the reason for skipping a file of ``size_bytes``."""
     return f"File too large ({size_bytes} bytes, max {max_bytes})"
 
 
@@ -432,7 +432,7 @@ def _is_utf8(name: str) -> bool:
 
 
 def _relative(path: str, base: str) -> str:
-    """Return ``path`` below ``base`` with forward slashes, ``""`` for ``base`` itself."""
+    """Return ``path`` relative to ``base`` with forward slashes, ``""`` for ``base`` itself."""
     return "" if path == base else os.path.relpath(path, base)
 
 
@@ -441,12 +441,12 @@ def _inside(path: str, base: str) -> bool:
 
 
 def _ignore_files(folder: str, names: Iterable[str]) -> str:
-    """Return the text of the ignore files in ``folder``, in the order of ``IGNORE_FILES``."""
+    """Return the joined text of the ignore files in ``folder``, in the order of ``IGNORE_FILES``."""
     texts = []
     for name in sorted(names, key=IGNORE_FILES.index):
         try:
             data = _read_regular(folder, name, _MAX_IGNORE_FILE_BYTES)
-        except OSError:  # not there, a link, not readable: git passes over it too
+        except OSError:  # missing, a link, or unreadable: git ignores it, too
             continue
         if data is not None:
             texts.append(data.decode("utf-8-sig", "replace"))
@@ -462,9 +462,9 @@ def _read_regular(folder: str, name: str, max_bytes: int) -> bytes | None:
 
 
 def _open_below(base: str, relative: str) -> int:
-    """Open a file below the folder ``base`` and return its descriptor, following no link on the way.
+    """Open a file below the folder ``base`` without following links, and return its descriptor.
 
-    One part after the other: a folder that is exchanged for a link meanwhile cannot lead outside.
+    Path components are opened one by one, so that a folder replaced by a link meanwhile cannot lead outside.
     """
     *folders, name = relative.split("/")
     here = os.open(base, _OPEN_FOLDER)
@@ -479,7 +479,7 @@ def _open_below(base: str, relative: str) -> int:
 
 
 def _read_up_to(file: int, max_bytes: int) -> bytes:
-    """Return at most ``max_bytes`` bytes from where the descriptor ``file`` stands."""
+    """Return at most ``max_bytes`` bytes from the current position of the descriptor ``file``."""
     parts: list[bytes] = []
     left = max_bytes
     while left > 0 and (part := os.read(file, min(left, _READ_BYTES))):

@@ -1,4 +1,4 @@
-"""Links to files of repositories on the web, at a commit and with their lines."""
+"""Web links to files of repositories, at a commit and with line numbers."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ FORGES: tuple[tuple[str, str], ...] = (
     (r"codeberg\.org|gitea\..+|forgejo\..+", _GITEA),
     (r"git\.sr\.ht", _SOURCEHUT),
 )
-"""Names of hosts, as an expression, and how a link to a file there is written."""
+"""Host name pattern, and the template of links to files on such hosts."""
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _FIELDS = ("repository", "commit", "path", "first", "last")
 
 
 def link(repository: str, commit: str, path: str, lines: tuple[int, int] | None = None, template: str = "") -> str:
-    """Return the link to a file of a repository at a commit, "" where its forge is not known.
+    """Return the link to a file of a repository at a commit, "" if its forge is unknown.
 
-    ``repository`` is a location as git is given it; ``lines`` (from, to) are left out where they are not those of the
-    file. ``template`` is how links are written, for a forge that is not known.
+    ``repository``: a location as given to git; ``lines`` (from, to) are None if they are not lines of the file.
+    ``template``: template of links for an unknown forge.
 
     Raises:
-        InvalidSetting: a ``template`` that names something else than ``_FIELDS``.
+        InvalidSetting: ``template`` has a field that is not in ``_FIELDS``.
     """
     page = web_page(repository)
     form = template or _template_of(page)
@@ -60,7 +60,7 @@ def link(repository: str, commit: str, path: str, lines: tuple[int, int] | None 
 
 @lru_cache(maxsize=256)
 def web_page(repository: str) -> str:
-    """Return the page of a repository on the web, "" for one on this machine."""
+    """Return the web page of a repository, "" if it is local."""
     if local_path(repository) is not None:
         return ""
     parts = urlsplit(repository_uri(repository))
@@ -79,13 +79,13 @@ def _template_of(page: str) -> str:
 
 
 def _without_lines(form: str) -> str:
-    """Return a template without its anchor, where that names lines."""
+    """Return a template without its anchor if that contains line numbers."""
     page, _, anchor = form.partition("#")
     return page if "{first" in anchor or "{last" in anchor else form
 
 
 class _Names(string.Formatter):
-    """Format strings with plain names only."""
+    """Formats templates with plain names only."""
 
     def get_field(self, field_name: str, _args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
         return kwargs[field_name], field_name

@@ -1,4 +1,4 @@
-"""A git repository: the committed files of one branch, tag or commit."""
+"""A git repository: the committed files of a branch, tag or commit."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from pinakes.sources.globs import Rules, Tally, folders_of
 _log = logging.getLogger(__name__)
 
 FIRST_ANSWER_S = 30.0
-"""How long a repository may take to say which branches it has."""
+"""Seconds to wait for a repository to list its branches."""
 
 MAX_PACKS = 40
-"""A clone with more packs (one per fetch) is packed anew."""
+"""A clone with more packs (one per fetch) is packed again."""
 
 _CURRENT, _PREVIOUS = "refs/pinakes/current", "refs/pinakes/previous"
 _STATE = re.compile(r"([0-9a-f]{40,64}) (\S+)")
@@ -41,14 +41,14 @@ _WHOLE_NUMBERS = (40, 64)
 _BLOB = re.compile(r"[0-9a-f]{40,64}")
 _LFS_HEAD = b"version https://git-lfs.github.com/spec/"
 _LFS_BYTES = range(100, 1024)
-"""Sizes a Git LFS pointer can have."""
+"""Possible sizes of a Git LFS pointer, in bytes."""
 
 _LINK, _SUBMODULE = "120000", "160000"
 
 
 @dataclass(frozen=True, slots=True)
 class _Remote:
-    """What a repository has: ``ref`` in full (``refs/heads/main``, a commit itself), ``commit`` it points at."""
+    """The requested ref of a repository: ``ref`` in full (``refs/heads/main``, or a commit), and its ``commit``."""
 
     ref: str
     commit: str
@@ -60,7 +60,7 @@ class _Remote:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One file of a commit, as ``git ls-tree`` lists it."""
+    """A file of a commit, as listed by ``git ls-tree``."""
 
     path: str
     mode: str
@@ -69,12 +69,12 @@ class _Entry:
 
 
 class GitSource:
-    """The files of one commit, read from a shallow bare clone kept in ``work``; nothing is ever checked out.
+    """The files of one commit, read from a shallow bare clone in ``work``; nothing is ever checked out.
 
-    The fingerprint is the blob id. The state is commit and ref: a scan that is given one returns what changed
-    since, unless the ref is another. A changed file that can no longer be read is in ``removed`` and ``skipped``.
-    Metadata of an item: ``repository``, ``commit`` its content was read from, ``ref``; with a ``depth`` of more than
-    one commit what ``git_history.FileHistory`` knows of it, too.
+    The fingerprint is the blob id. The state is commit and ref: a scan with a state returns the changes since, unless
+    the ref differs. A changed file that can no longer be read is in ``removed`` and ``skipped``. Metadata of an item:
+    ``repository``, ``commit`` its content was read from, ``ref``; with a ``depth`` of more than one commit also that of
+    ``git_history.FileHistory``.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class GitSource:
         avoid: Sequence[Path] = (),
         fetch: FetchSettings | None = None,
     ) -> None:
-        del avoid  # nothing of ours is committed to a repository
+        del avoid  # our own files are not committed to a repository
         self._location = git_urls.check(settings.location)
         self._ref = git_urls.check_ref(settings.ref) if settings.ref else None
         self._patterns = settings.include, settings.exclude
@@ -104,12 +104,12 @@ class GitSource:
         self._blobs: BlobReader | None = None
 
     def scan(self, state: str | None) -> Scan:
-        """Fetch, and list what changed since ``state``, or everything.
+        """Fetch the ref, and list the changes since ``state``, or everything.
 
         Raises:
             SourceError: the repository cannot be reached, asks for credentials, or has no such branch, tag or commit;
                 what was fetched before is kept.
-            Busy: another process has been fetching it for longer than the time limit.
+            Busy: another process has been fetching for longer than the time limit.
         """
         known = _STATE.fullmatch(state or "")
         with self._locked():
@@ -128,34 +128,34 @@ class GitSource:
         new_state = f"{remote.commit} {remote.ref}"
         if before is None:
             items, skipped = self._choose(entries.values(), remote)
-            return Scan(self._described(items, remote), new_state, skipped=tuple(skipped))
+            return Scan(self._with_history(items, remote), new_state, skipped=tuple(skipped))
         changed = [entry for path, entry in entries.items() if entry != before.get(path)]
         items, skipped = self._choose(changed, remote)
         offered = {item.path for item in items}
         gone = {path for path in before if path not in entries}
         gone |= {entry.path for entry in changed if entry.path in before and entry.path not in offered}
         removed = sorted(path for path in gone if self._wants(path))
-        described = self._described(items, remote)
+        described = self._with_history(items, remote)
         return Scan(described, new_state, complete=False, removed=tuple(removed), skipped=tuple(skipped))
 
     def read(self, item: Item) -> bytes:
-        """Return the content that ``item`` had in the commit it was listed from.
+        """Return the content of ``item`` in the commit from which it was listed.
 
         Raises:
             Unreadable: it is no longer in the clone.
-            TooLarge: it is over the limit.
+            TooLarge: it exceeds the size limit.
         """
         if not _BLOB.fullmatch(item.fingerprint):
             raise Unreadable(f"{item.path!r} was not listed by this source.", hint="Sync the source again.")
         return self._reader().read(item.fingerprint, self._max_file_bytes)
 
     def blame(self, path: str, blob: str, commit: str, lines: tuple[int, int], timeout_s: float) -> tuple[Blame, ...]:
-        """Return who wrote these lines of a file last (from, to), in the commit that it was read from.
+        """Return who last changed these lines (from, to) of a file, as of ``commit``.
 
-        ``blob`` is its fingerprint. Where all of the history may be fetched and is not there yet, it is.
+        ``blob``: fingerprint of the file. If the settings allow the whole history, it is fetched if missing.
 
         Raises:
-            SourceError, Busy: the commit is not in the clone any more, or git fails or takes too long.
+            SourceError, Busy: the commit is no longer in the clone, or git fails or takes too long.
         """
         if self._reach.is_open and missing_from(self._clone):
             self.deepen()
@@ -167,10 +167,10 @@ class GitSource:
         return blamed(self._git, self._clone, commit, path, lines, timeout_s)
 
     def deepen(self) -> None:
-        """Fetch the whole history of what was read; from now on it is kept.
+        """Fetch the whole history of the ref, which is then kept.
 
         Raises:
-            SourceError, Busy: as ``scan``.
+            SourceError, Busy: see ``scan``.
         """
         with self._locked():
             remote = self._look()
@@ -178,8 +178,8 @@ class GitSource:
                 self._fetch_into(self._clone, remote, WHOLE)
                 self._reach.note(WHOLE)
 
-    def _described(self, items: Sequence[Item], remote: _Remote) -> tuple[Item, ...]:
-        """Return ``items`` with what their history says of them, where that is wanted."""
+    def _with_history(self, items: Sequence[Item], remote: _Remote) -> tuple[Item, ...]:
+        """Return ``items`` with metadata from their history, if the settings ask for it."""
         if not (self._reach.describes and items):
             return tuple(items)
         try:
@@ -194,7 +194,7 @@ class GitSource:
         )
 
     def close(self) -> None:
-        """End the process that reads the clone; the clone stays."""
+        """End the process that reads the clone, which stays."""
         if self._blobs is not None:
             self._blobs.close()
             self._blobs = None
@@ -218,7 +218,7 @@ class GitSource:
             ) from error
 
     def _look(self) -> _Remote | None:
-        """Ask the repository for the ref; None when it has no commit at all."""
+        """Ask the repository for the ref; None if it has no commits."""
         names = ["HEAD"] if self._ref is None else [f"refs/{kind}/{self._ref}" for kind in ("heads", "tags")]
         peeled = [] if self._ref is None else [f"refs/tags/{self._ref}^{{}}"]
         found = self._ls_remote("--symref", "--", self._location, *names, *peeled)
@@ -237,10 +237,10 @@ class GitSource:
         raise self._no_such_ref(others)
 
     def _commit_called(self, ref: str) -> str | None:
-        """Return the commit that ``ref`` is the number of, or the beginning of it; None when there is none.
+        """Return the commit with the (abbreviated) id ``ref``; None if there is none.
 
-        A repository tells of no other commits than those its refs point at. So a beginning is looked for among these,
-        in the clone, and at last in the whole history, which is fetched for that.
+        A repository only lists the commits of its refs. So an abbreviated id is looked up among these, in the clone,
+        and at last in the whole history, which is fetched for that.
         """
         ref = ref.lower()
         if not _NUMBER.fullmatch(ref) or len(ref) in _WHOLE_NUMBERS:
@@ -255,7 +255,7 @@ class GitSource:
             return None
         if not (self._clone / "HEAD").is_file():
             name = "HEAD" if "HEAD" in tips else next(iter(tips))
-            self._clone_anew(_Remote(name, tips[name]))
+            self._replace_clone(_Remote(name, tips[name]))
         self._git.run(
             *("fetch", "--quiet", "--force", *fetch_depth(self._clone, WHOLE), "--no-tags", "--no-recurse-submodules"),
             *("--no-write-fetch-head", "--update-shallow", "--", self._location),
@@ -266,7 +266,7 @@ class GitSource:
         return self._in_clone(ref)
 
     def _in_clone(self, ref: str) -> str | None:
-        """Return the commit of the clone whose number begins with ``ref``; None without one, or with several."""
+        """Return the commit of the clone whose id begins with ``ref``; None if there is none, or several."""
         if not (self._clone / "HEAD").is_file():
             return None
         try:
@@ -275,7 +275,7 @@ class GitSource:
             return None
 
     def _ls_remote(self, *arguments: str) -> dict[str, str]:
-        """Return object id by ref name, and the branch ``HEAD`` stands for under ``"ref: HEAD"``."""
+        """Return ref name → object id, and the target branch of ``HEAD`` under ``"ref: HEAD"``."""
         out = self._git.run("ls-remote", *arguments, timeout_s=FIRST_ANSWER_S).decode("utf-8", "replace")
         found = {}
         for line in out.splitlines():
@@ -299,16 +299,16 @@ class GitSource:
         )
 
     def _fetch(self, remote: _Remote) -> tuple[_Remote, dict[str, _Entry]]:
-        """Bring the commit into the clone; return what is there now, and its files by path."""
+        """Fetch the commit into the clone; return the commit now in the clone, and its files by path."""
         self._remove_leftovers()
         if (self._clone / "HEAD").is_file():
             try:
                 self._update(remote)
                 return self._fetched(remote)
-            except SourceError:  # the repository has just answered, so it may be the clone that is damaged
-                self._clone_anew(remote)
+            except SourceError:  # the repository has just answered, so the clone may be damaged
+                self._replace_clone(remote)
         else:
-            self._clone_anew(remote)
+            self._replace_clone(remote)
         return self._fetched(remote)
 
     def _update(self, remote: _Remote) -> None:
@@ -324,7 +324,7 @@ class GitSource:
             self._git.run("gc", "--quiet", "--prune=now", git_dir=self._clone)
 
     def _fetched(self, remote: _Remote) -> tuple[_Remote, dict[str, _Entry]]:
-        """Return what is in the clone, which is newer than ``remote`` when the branch moved meanwhile."""
+        """Return the commit in the clone, which is newer than ``remote`` if the branch moved meanwhile."""
         commit = self._commit(_CURRENT)
         return _Remote(remote.ref, commit), self._list(commit)
 
@@ -338,8 +338,8 @@ class GitSource:
             git_dir=clone,
         )
 
-    def _clone_anew(self, remote: _Remote) -> None:
-        """Clone beside, then put it in place: a clone is whole or not there."""
+    def _replace_clone(self, remote: _Remote) -> None:
+        """Make a new clone, then rename it into place, so that a clone is complete or absent."""
         new = Path(tempfile.mkdtemp(prefix="new-", dir=self._work))
         try:
             form = "sha256" if len(remote.commit) == 64 else "sha1"
@@ -365,7 +365,7 @@ class GitSource:
         return self._list(commit) if self._has(commit) else None
 
     def _list(self, commit: str) -> dict[str, _Entry]:
-        """Return all files of ``commit`` by path, in git's order."""
+        """Return path → file of ``commit``, in git's order."""
         out = self._git.run("ls-tree", "-r", "-z", "-l", "--full-tree", commit, git_dir=self._clone)
         entries = {}
         for line in out.decode("utf-8", "surrogateescape").split("\0")[:-1]:
@@ -395,7 +395,7 @@ class GitSource:
         return items, sorted(skipped + tally.skipped(), key=lambda skip: (skip.path, skip.reason))
 
     def _why_not(self, entry: _Entry) -> str | None:
-        """Return why a file that is asked for is passed over."""
+        """Return why a requested file is skipped, None if it is not."""
         if entry.mode == _LINK:
             return "Symbolic link"
         if entry.mode == _SUBMODULE:

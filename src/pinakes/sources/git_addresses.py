@@ -1,6 +1,6 @@
-"""What git may ask for repositories that a document names: hosts of the open network, as pages are fetched from.
+"""Restricts git for repositories named in documents: only hosts on the public network, as for pages.
 
-The operator's own settings and commands may name any repository.
+The operator's settings and commands may name any repository.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _SCP: Final = re.compile(r"[\w.+-]+@(?P<host>[\w.-]+):(?!//)[^\s\\]+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class GitLimits:
-    """How git is to run so that it reaches what was checked and nothing else.
+    """Options that keep git to the checked addresses.
 
-    ``settings`` of git by name; ``ssh``: options of ssh; ``protocols`` as GIT_ALLOW_PROTOCOL has them.
+    ``settings``: git settings by name; ``ssh``: options of ssh; ``protocols``: value of GIT_ALLOW_PROTOCOL.
     """
 
     protocols: str
@@ -37,10 +37,10 @@ class GitLimits:
 
 
 def limits_for(location: str, fetch: FetchSettings) -> GitLimits:
-    """Look up the host of a repository, and return what keeps git to the addresses that were found.
+    """Resolve the host of a repository, and return limits that keep git to the resolved addresses.
 
     Raises:
-        Refused: it is a path of this machine, or of a kind that is not asked for; or it is not on the open network, and
+        Refused: it is a local path, or uses an unsupported protocol; or its host is not on the public network, and
             ``fetch.allow_private`` does not name it.
         SourceError: there is no such host.
     """
@@ -62,9 +62,9 @@ def limits_for(location: str, fetch: FetchSettings) -> GitLimits:
     return GitLimits(
         "https:http",
         {
-            "http.followRedirects": "false",  # they lead where nobody looked
-            "http.proxy": "",  # a proxy would look the name up by itself
-            "http.curloptResolve": f"{host}:{port}:{listed}",  # else the name could mean another host a moment later
+            "http.followRedirects": "false",  # redirects lead to unchecked addresses
+            "http.proxy": "",  # a proxy would resolve the name itself
+            "http.curloptResolve": f"{host}:{port}:{listed}",  # otherwise the name may resolve differently
         },
     )
 

@@ -1,7 +1,7 @@
-"""``.git/info/exclude`` of a work tree: patterns of ``.gitignore`` that are not committed.
+"""``.git/info/exclude`` of a work tree: ignore patterns that are not committed.
 
-The file that ``core.excludesFile`` names is the user's own and is not read: what a collection holds must not depend on
-who syncs it.
+The file named by ``core.excludesFile`` belongs to the user and is not read: the content of a collection must not depend
+on who syncs it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def git_excludes(folder: str) -> str:
-    """Return the text of the exclude file of the work tree whose top is ``folder``, "" where there is none.
+    """Return the text of the exclude file of the work tree with the top ``folder``, "" if there is none.
 
-    ``.git`` is a folder, or a file that names one: that of a linked work tree, which shares the file with its
+    ``.git`` is a folder, or a file naming one: that of a linked work tree, which shares the exclude file with its
     repository, or of a submodule.
     """
     there = Path(folder, ".git")
@@ -32,12 +32,12 @@ def git_excludes(folder: str) -> str:
 
 
 def is_git_exclude(path: str) -> bool:
-    """Say whether ``path`` is that of an exclude file."""
+    """Return whether ``path`` is an exclude file."""
     return f"/{path}".endswith("/.git/info/exclude")
 
 
 def _text(path: Path, most: int) -> str:
-    """Return up to ``most`` bytes of a regular file, "" where there is none that can be read."""
+    """Return up to ``most`` bytes of a regular file, "" if it cannot be read."""
     try:
         file = os.open(path, _OPEN)
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
-"""What the history of a repository says of its files: who wrote them, when, and in which commit.
+"""The history of files in a repository: authors, dates and commits.
 
-One walk over the commits, newest first, tells it of all files; a later walk looks only at commits that are new.
+One walk over the commits, newest first, covers all files; later walks only read new commits.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pinakes.core.records import JSON, Blame
 from pinakes.sources.git_process import Git
 
 WHOLE = 0
-"""As a number of commits: all of them."""
+"""As a number of commits: all."""
 
 OLDER = "older than the history that is kept"
-"""What stands for the subject of a commit that is not there."""
+"""The subject shown for commits that are not in the clone."""
 
 _MOST_AUTHORS = 20
 _MOST_CHARS = 200
@@ -35,7 +35,7 @@ _HEADER = re.compile(r"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")
 
 @dataclass(slots=True)
 class FileHistory:
-    """The last commit that changed a file, the date of the first, and whose commits there were, the latest first."""
+    """The last commit that changed a file, the date of the first one, and all authors, the latest first."""
 
     commit: str
     date: str
@@ -45,7 +45,7 @@ class FileHistory:
     authors: list[str] = field(default_factory=list)
 
     def metadata(self) -> dict[str, JSON]:
-        """Return it as metadata of the file."""
+        """Return the history as metadata of the file."""
         return {
             "last_commit": self.commit,
             "commit_date": self.date,
@@ -56,13 +56,13 @@ class FileHistory:
         }
 
     def follows(self, before: FileHistory) -> None:
-        """Take over what was known of the file before these commits."""
+        """Add the history of the file before these commits."""
         self.first_date = before.first_date
         self.authors = list(dict.fromkeys([*self.authors, *before.authors]))[:_MOST_AUTHORS]
 
 
 class Reach:
-    """How many commits a clone has, kept in a file beside it: 1, more, or ``WHOLE``."""
+    """The depth of a clone, stored in a file beside it: 1, more, or ``WHOLE``."""
 
     def __init__(self, work: Path, wanted: int | None) -> None:
         self._file = work / "depth"
@@ -70,16 +70,16 @@ class Reach:
 
     @property
     def had(self) -> int:
-        """How many there are."""
+        """The current depth."""
         with suppress(OSError, ValueError):
             return int(self._file.read_text("ascii"))
         return 1
 
     @property
     def wanted(self) -> int:
-        """How many there should be: as many as the settings say, never fewer than there are.
+        """The requested depth: that of the settings, but never less than the current one.
 
-        Sources of one repository share the clone, and one must not take the history of another.
+        Sources of one repository share the clone, and must not remove each other's history.
         """
         had, asked = self.had, self._wanted
         if asked is None:
@@ -88,16 +88,16 @@ class Reach:
 
     @property
     def is_open(self) -> bool:
-        """Whether all may be fetched once somebody asks who wrote a line."""
+        """Whether the whole history may be fetched on demand, for blame."""
         return self._wanted is None
 
     @property
     def describes(self) -> bool:
-        """Whether files are to be described by their history."""
+        """Whether files get metadata from their history."""
         return self._wanted not in (None, 1)
 
     def note(self, depth: int) -> None:
-        """Remember how many commits were fetched."""
+        """Store the depth that was fetched."""
         if depth == 1:
             self._file.unlink(missing_ok=True)
         else:
@@ -105,14 +105,14 @@ class Reach:
 
 
 def fetch_depth(clone: Path, wanted: int) -> tuple[str, ...]:
-    """Return the options by which a fetch into ``clone`` brings so many commits."""
+    """Return the options by which a fetch into ``clone`` gets this many commits."""
     if wanted != WHOLE:
         return (f"--depth={wanted}",)
     return ("--unshallow",) if missing_from(clone) else ()
 
 
 def missing_from(clone: Path) -> frozenset[str]:
-    """Return the commits of a clone whose parents it lacks; so it does not tell what these changed."""
+    """Return the commits of a clone whose parents are missing, so that their changes are unknown."""
     try:
         return frozenset((clone / "shallow").read_text("ascii").split())
     except (OSError, UnicodeDecodeError):
@@ -120,9 +120,9 @@ def missing_from(clone: Path) -> frozenset[str]:
 
 
 def histories(git: Git, clone: Path, commit: str, paths: Collection[str], file: Path) -> dict[str, FileHistory]:
-    """Return path → history of those of ``paths`` of which the clone tells it, as of ``commit``.
+    """Return path → history as of ``commit``, for those of ``paths`` that the clone has a history of.
 
-    ``file`` is where the result is remembered for the next time, when only new commits are looked at.
+    ``file``: cache of the result, so that the next call reads only new commits.
 
     Raises:
         SourceError: git fails, or takes too long.
@@ -143,9 +143,9 @@ def histories(git: Git, clone: Path, commit: str, paths: Collection[str], file: 
 
 
 def walked(log: Iterable[str], missing: Collection[str] = ()) -> tuple[dict[str, FileHistory], dict[str, str]]:
-    """Return path → history as the words of ``git log -z`` tell it, and path → what files were called before all that.
+    """Return path → history from the output of ``git log -z``, and path → its oldest name in that output.
 
-    Of the commits in ``missing`` it is not known what they changed.
+    The changes of the commits in ``missing`` are unknown.
     """
     found: dict[str, FileHistory] = {}
     called: dict[str, str | None] = {}
@@ -188,7 +188,7 @@ def _log(git: Git, clone: Path, since: str, commit: str) -> Iterator[str]:
 def _remembered(
     file: Path, git: Git, clone: Path, commit: str, missing: frozenset[str]
 ) -> tuple[dict[str, FileHistory], str]:
-    """Return what is remembered and as of which commit; nothing, as of "", where it does not lead to ``commit``."""
+    """Return the cached histories and their commit; {} and "" if that is not an ancestor of ``commit``."""
     try:
         kept = json.loads(file.read_text("utf-8"))
         same = kept["version"] == _VERSION and kept["missing"] == sorted(missing)
@@ -211,33 +211,33 @@ def _remember(file: Path, commit: str, missing: frozenset[str], files: Mapping[s
 def blamed(
     git: Git, git_dir: Path, commit: str, path: str, lines: tuple[int, int], timeout_s: float
 ) -> tuple[Blame, ...]:
-    """Return who wrote these lines of a file last (from, to; counted from 1), lines in a row of one commit together.
+    """Return who last changed these lines of a file (from, to; counted from 1); adjacent lines of a commit are joined.
 
     Raises:
-        SourceError: git fails, or takes longer than ``timeout_s``; there is no such file or line.
+        SourceError: git fails or takes longer than ``timeout_s``, or there is no such file or line.
     """
     out = git.run(
         *("blame", "--porcelain", "--root", "--no-textconv", "-L", f"{lines[0]},{lines[1]}", commit, "--", path),
         git_dir=git_dir,
         timeout_s=timeout_s,
     )
-    return _told(out.decode("utf-8", "replace").split("\n"), missing_from(git_dir))
+    return _blame_of(out.decode("utf-8", "replace").split("\n"), missing_from(git_dir))
 
 
-def _told(porcelain: Iterable[str], missing: Collection[str]) -> tuple[Blame, ...]:
+def _blame_of(porcelain: Iterable[str], missing: Collection[str]) -> tuple[Blame, ...]:
     facts: dict[str, dict[str, str]] = {}
-    told: list[Blame] = []
+    blamed_lines: list[Blame] = []
     commit, number = "", 0
     for line in porcelain:
         if line.startswith("\t"):
-            told.append(_line(number, commit, facts[commit], missing))
+            blamed_lines.append(_line(number, commit, facts[commit], missing))
         elif header := _HEADER.fullmatch(line):
             commit, number = header[1], int(header[2])
             facts.setdefault(commit, {})
         elif commit:
             name, _, value = line.partition(" ")
             facts[commit][name] = value
-    return merged_lines(told)
+    return merged_lines(blamed_lines)
 
 
 def _line(number: int, commit: str, facts: Mapping[str, str], missing: Collection[str]) -> Blame:
@@ -252,7 +252,7 @@ def _line(number: int, commit: str, facts: Mapping[str, str], missing: Collectio
 
 
 def merged_lines(lines: Iterable[Blame]) -> tuple[Blame, ...]:
-    """Return ``lines`` with those in a row that one commit wrote as one."""
+    """Return ``lines`` with adjacent ones of the same commit joined."""
     found: list[Blame] = []
     for one in lines:
         last = found[-1] if found else None
@@ -264,7 +264,7 @@ def merged_lines(lines: Iterable[Blame]) -> tuple[Blame, ...]:
 
 
 def top_of(path: Path) -> Path | None:
-    """Return the top of the git work tree that ``path`` lies in, None where it lies in none."""
+    """Return the top of the git work tree of ``path``, None if it is in none."""
     return next((folder for folder in (path, *path.parents) if (folder / ".git").exists()), None)
 
 
@@ -278,11 +278,11 @@ def head_of(git: Git, git_dir: Path) -> str:
 
 
 def content(git: Git, git_dir: Path, commit: str, path: str, max_bytes: int) -> bytes:
-    """Return a file as it is in ``commit``.
+    """Return the content of a file in ``commit``.
 
     Raises:
-        SourceError: there is none.
-        TooLarge: it is over the limit.
+        SourceError: there is no such file.
+        TooLarge: it exceeds ``max_bytes``.
     """
     try:
         blob = git.run("rev-parse", "--verify", "--end-of-options", f"{commit}:{path}", git_dir=git_dir)

@@ -1,7 +1,7 @@
-"""Running git: a closed environment, a time limit, and its complaints in words.
+"""Runs git in an isolated environment, with a time limit, and translates its error messages.
 
-Only plumbing that moves and shows objects is run: nothing is checked out, so no filter, hook or submodule of a
-repository ever runs. Nothing is asked for: git, ssh and credential helpers fail instead of prompting.
+Only plumbing commands on objects are run: nothing is checked out, so no filter, hook or submodule of a repository ever
+runs. Nothing prompts: git, ssh and credential helpers fail instead.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ _HARDENED = (
     "http.lowSpeedTime=60",
 )
 Secrets: TypeAlias = Callable[[], Mapping[str, str]]
-"""Settings of git by name, as ``http.https://host/.extraHeader``."""
+"""Git settings by name, such as ``http.https://host/.extraHeader``."""
 
 _started: WeakSet[subprocess.Popen[bytes]] = WeakSet()
 _ASKING = frozenset({"ls-remote", "fetch"})
 _PROTOCOLS = "https:http:ssh:git:file"
 _READ_BYTES = 1 << 20
 
-# Variables that would point git at another repository, or write what it does (headers included) to stderr.
+# Variables that would redirect git to another repository, or log requests including headers to stderr.
 _DROPPED = re.compile(
     "GIT_(DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|PREFIX|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|"
     "SHALLOW_FILE|GRAFT_FILE|REPLACE_REF_BASE|CONFIG|CONFIG_PARAMETERS|CEILING_DIRECTORIES|TRACE.*|CURL_VERBOSE)"
 )
 
 _COMPLAINTS = (
-    # what git or ssh says; what we say; what to do
+    # pattern in the output of git or ssh; our message; our hint
     (
         r"could not read (Username|Password)|terminal prompts disabled|Authentication failed|"
         r"returned error: 40[13]|Permission denied \(|HTTP Basic: Access denied",
@@ -109,10 +109,10 @@ _COMPLAINTS = (
 
 
 class Git:
-    """Runs git commands for one repository ``location`` (checked by ``urls.check``), from the folder ``work``.
+    """Runs git commands for one repository ``location`` (checked by ``git_urls.check``), in the folder ``work``.
 
-    ``secrets`` gives settings for commands that ask the repository; no other process gets to see them, nor a message.
-    ``limits`` gives what keeps these commands to hosts that may be asked.
+    ``secrets``: returns git settings for commands that contact the repository; they are hidden from other processes and
+    from messages. ``limits``: returns limits that keep these commands to allowed hosts.
     """
 
     def __init__(
@@ -130,10 +130,10 @@ class Git:
         self._limits = limits
 
     def run(self, *arguments: str, git_dir: Path | None = None, timeout_s: float | None = None) -> bytes:
-        """Run a git command and return what it prints.
+        """Run a git command and return its output.
 
         Raises:
-            SourceError: git is not installed, takes too long, or fails; the message says why in words.
+            SourceError: git is not installed, takes too long, or fails; the message gives the reason.
             StorageFull: the disk is full.
         """
         limit = self.timeout_s if timeout_s is None else min(timeout_s, self.timeout_s)
@@ -154,10 +154,10 @@ class Git:
         return out
 
     def words(self, *arguments: str, git_dir: Path) -> Iterator[str]:
-        """Run a git command that prints words with NULs between them, and yield these as they come.
+        """Run a git command whose output is NUL-separated, and yield its items as they arrive.
 
         Raises:
-            SourceError: git takes too long, or fails.
+            SourceError: git fails, or takes too long.
         """
         process = self._start(arguments, git_dir, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
         overdue = threading.Timer(self.timeout_s, _kill, (process,))
@@ -181,7 +181,7 @@ class Git:
             )
 
     def succeeds(self, *arguments: str, git_dir: Path) -> bool:
-        """Say whether a git command that looks something up finds it."""
+        """Return whether a git lookup command succeeds."""
         process = self._start(arguments, git_dir, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
         with process:
             try:
@@ -193,7 +193,7 @@ class Git:
         return process.returncode == 0
 
     def blobs(self, git_dir: Path) -> BlobReader:
-        """Start a reader of the files' contents in the repository at ``git_dir``."""
+        """Start a reader of file contents in the repository at ``git_dir``."""
         process = self._start(("cat-file", "--batch"), git_dir, stderr=subprocess.DEVNULL, stdin=subprocess.PIPE)
         return BlobReader(process)
 
@@ -213,7 +213,7 @@ class Git:
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
-                start_new_session=True,  # no terminal to ask on, and one group to stop
+                start_new_session=True,  # no terminal for prompts, and one process group to kill
             )
             _started.add(process)
             return process
@@ -247,7 +247,7 @@ class BlobReader:
         """Return the content of ``blob``.
 
         Raises:
-            TooLarge: it is over ``max_bytes``; nothing of it was kept in memory.
+            TooLarge: it exceeds ``max_bytes``; it is skipped without being loaded.
             Unreadable: it is not in the clone, or the clone cannot be read.
         """
         with self._lock:
@@ -262,7 +262,7 @@ class BlobReader:
                     raise Unreadable(f"Object {blob} is not in the clone.", hint="Sync the source again.")
                 size = int(header[2])
                 if size > max_bytes:
-                    _pass_over(source, size + 1)
+                    _skip(source, size + 1)
                     raise TooLarge(f"Object {blob} cannot be read: File too large ({size} bytes, max {max_bytes}).")
                 data = source.read(size)
                 if len(data) != size or len(source.read(1)) != 1:
@@ -273,7 +273,7 @@ class BlobReader:
 
     @property
     def alive(self) -> bool:
-        """Whether the process still runs."""
+        """Whether the process is running."""
         return self._process.poll() is None
 
     def close(self) -> None:
@@ -282,21 +282,21 @@ class BlobReader:
             _kill(self._process)
 
 
-def _pass_over(source: IO[bytes], size: int) -> None:
+def _skip(source: IO[bytes], size: int) -> None:
     while size > 0 and (part := source.read(min(size, 1 << 20))):
         size -= len(part)
 
 
 def kill_all() -> None:
-    """Stop every git that this process started, which is about to end itself."""
+    """Kill every git process that this process started, before exiting."""
     for process in list(_started):
         with suppress(OSError):
             _kill(process)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Stop ``process`` and whatever it started (ssh, upload-pack), if they still run."""
-    if process.returncode is None:  # not reaped, so the group is still its own
+    """Kill ``process`` and its children (ssh, upload-pack), if they are running."""
+    if process.returncode is None:  # not reaped, so the group id is not reused
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
 
@@ -315,15 +315,15 @@ def _environment(outer: Mapping[str, str], work: Path, secrets: Mapping[str, str
         "GIT_ALLOW_PROTOCOL": limits.protocols,
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_CEILING_DIRECTORIES": os.path.realpath(work.parent),  # a checkout around our home is not ours
+        "GIT_CEILING_DIRECTORIES": os.path.realpath(work.parent),  # ignore a checkout that contains our home
         "LC_ALL": "C",
     }
 
 
 def _configured(count: str, secrets: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that give git more settings, behind the ``count`` that the environment gives already.
+    """Return variables that add git settings after the ``count`` that the environment already has.
 
-    They do not stand in the command line, which every user of the machine can read.
+    They are not in the command line, which every user of the machine can read.
     """
     first = int(count) if count.isdecimal() else 0
     given = {"GIT_CONFIG_COUNT": str(first + len(secrets))} if secrets else {}

@@ -1,4 +1,4 @@
-"""Which commit a branch or tag of a repository on this machine is at, without asking git."""
+"""Reads which commit a branch or tag of a local repository is at, without running git."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _MOST_BYTES = 10_000_000
 
 
 def is_at(location: str, state: str | None) -> bool | None:
-    """Say whether a repository here is still at the commit that ``state`` names: "commit ref", as scans return it.
+    """Return whether a local repository is still at the commit in ``state`` ("commit ref", as returned by scans).
 
-    One that was read at a commit, not at a branch or tag, always is.
+    Always true if it was read at a commit rather than a branch or tag.
 
-    None where that is not known: the repository is elsewhere, or keeps its branches in another way.
+    None if unknown: the repository is remote, or stores its refs in another way.
     """
     commit, _, ref = (state or "").partition(" ")
     if commit and commit == ref:

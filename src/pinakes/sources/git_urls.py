@@ -1,4 +1,4 @@
-"""Locations of git repositories: which are accepted, how they are shown, and how their files are named."""
+"""Locations of git repositories: validation, redaction, and URIs of their files."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _NO_SECRETS = "Leave it out: use a git credential helper, an SSH key, or GIT_CON
 
 
 def redact(text: str) -> str:
-    """Return ``text`` without the logins, passwords and queries of the URLs in it."""
+    """Return ``text`` with the logins, passwords and queries of its URLs removed."""
     return _QUERY.sub(r"\1", _PASSWORD.sub(r"\1:***@", _LOGIN.sub(r"\1***@", text)))
 
 
 def is_remote(location: str) -> bool:
-    """Say whether ``location`` is written as a URL (``https://…``) or as ``user@host:path``."""
+    """Return whether ``location`` is a URL (``https://…``) or of the form ``user@host:path``."""
     return bool(_SCHEME.match(location) or _SCP.fullmatch(location))
 
 
 def check(location: str) -> str:
-    """Return a URL, ``user@host:path`` or local path that git may be given; local paths become absolute.
+    """Validate a URL, ``user@host:path`` or local path for git, and return it; local paths become absolute.
 
     Raises:
-        InvalidInput: an unknown scheme, a malformed URL, or one that carries a login or a secret.
+        InvalidInput: the scheme is unknown, the URL malformed, or it contains a login or a secret.
     """
     shown = redact(location)
     if any(ord(char) < 32 for char in location) or location.startswith("-"):
@@ -49,7 +49,7 @@ def check(location: str) -> str:
         parts = urlsplit(location)
         host, secret = parts.hostname, parts.password is not None or bool(parts.query)
         secret = secret or (scheme in ("http", "https") and parts.username is not None)
-        parts.port  # noqa: B018 - reading it checks it
+        parts.port  # noqa: B018 - validates the port
     except ValueError as error:
         raise InvalidInput(f"{shown!r} is not a well-formed URL.", hint="Check it for typing errors.") from error
     if secret:
@@ -60,10 +60,10 @@ def check(location: str) -> str:
 
 
 def check_ref(ref: str) -> str:
-    """Return ``ref`` when it can be the name of a branch or tag.
+    """Return ``ref`` if it is a valid name of a branch or tag.
 
     Raises:
-        InvalidInput: it cannot.
+        InvalidInput: it is not.
     """
     if not _REF.fullmatch(ref):
         raise InvalidInput(f"{ref!r} cannot be the name of a branch or tag.", hint="Check it for typing errors.")
@@ -71,14 +71,14 @@ def check_ref(ref: str) -> str:
 
 
 def local_path(location: str) -> Path | None:
-    """Return the path that a ``file://`` URL or plain path names, None for anything remote."""
+    """Return the path of a ``file://`` URL or plain path, None for anything remote."""
     if location.lower().startswith("file://"):
         return Path(unquote(location[len("file://") :].removeprefix("localhost")) or "/")
     return None if is_remote(location) else Path(location)
 
 
 def repository_uri(location: str) -> str:
-    """Return the URI of the repository itself: ``user@host:path`` becomes ``ssh://…``, a path ``file://…``."""
+    """Return the URI of a repository: ``user@host:path`` becomes ``ssh://…``, a path ``file://…``."""
     local = local_path(location)
     if local is not None:
         return local.absolute().as_uri()
@@ -89,7 +89,7 @@ def repository_uri(location: str) -> str:
 
 
 def file_uri(location: str, ref: str, path: str) -> str:
-    """Name one file of a repository at ``ref``: its web page for ``https``, ``<url>?ref=…#path`` otherwise."""
+    """Return the URI of a file at ``ref``: its web page for ``https``, otherwise ``<url>?ref=…#path``."""
     repository = repository_uri(location)
     if repository.lower().startswith(("https://", "http://")):
         return f"{repository.removesuffix('.git')}/blob/{quote(ref)}/{quote(path)}"

@@ -1,9 +1,10 @@
-"""Which paths of a source are read: include and exclude globs, ignore files and default exclusions.
+"""Selects the paths of a source: include and exclude globs, ignore files, default exclusions.
 
-Patterns are those of ``.gitignore``: ``*.md`` and ``docs/`` match at any depth, ``/docs`` and ``docs/*.md`` from
-the top, ``**/`` any number of folders, a trailing ``/`` folders only, ``!`` takes back; the last match decides, and
-nothing inside a left-out folder can be taken back. ``{a,b}`` stands for each of its parts. Case matters. A path, or
-folders at the beginning of one, that are there are these, whatever signs of patterns they have (``app/[id]/*.tsx``).
+Patterns are those of ``.gitignore``: ``*.md`` and ``docs/`` match at any depth, ``/docs`` and ``docs/*.md`` from the
+top, ``**/`` any number of folders, a trailing ``/`` only folders, ``!`` re-includes; the last match decides, and
+nothing inside of an excluded folder can be re-included. ``{a,b}`` stands for each of its parts. Case matters. If a
+pattern, or its beginning, is an existing path, it is taken literally, whatever special characters it has
+(``app/[id]/*.tsx``).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pinakes.core.wording import counted
 from pinakes.settings.refusals import shortened
 
 IGNORE_FILES = (".gitignore", ".pinakesignore")
-"""Read in every folder, in this order: the second may take back what the first left out."""
+"""Ignore files, read in every folder in this order: the second may re-include what the first excludes."""
 
 DEFAULT_EXCLUDES = (
     # version control, caches, environments and other machine-made files
@@ -34,7 +35,7 @@ DEFAULT_EXCLUDES = (
     *(".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template", ".netrc", ".pgpass", ".git-credentials"),
     *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "*.pem", "*.p12", "*.pfx", "*.kdbx", ".ssh/", ".gnupg/", ".aws/"),
 )
-"""Left out of every source. The exclude pattern ``!node_modules/`` takes one of them back."""
+"""Excluded from every source. The exclude pattern ``!node_modules/`` re-includes one of them."""
 
 Why = Literal["default", "ignore file", "exclude"]
 
@@ -49,7 +50,7 @@ _ESCAPED = r"\\\1"
 _MAGIC = re.compile(r"[*?\[{]|^[!#]")
 _NAMES_SHOWN = 6
 _MOST_LINES = 2000
-"""Further lines of an ignore file are not used."""
+"""Further lines of an ignore file are ignored."""
 
 _MOST_ALTERNATIVES = 100
 _HINT = (
@@ -59,13 +60,13 @@ _HINT = (
 
 
 class Rules:
-    """The patterns that hold in one folder and below.
+    """The patterns that apply to a folder and everything below.
 
-    ``why_not`` looks at an entry alone, not at the folders above it: a walk asks from the top down and does not
-    enter what is left out. ``why_not_listed`` asks for the folders too, for sources that list paths.
+    ``why_not`` checks an entry alone, not the folders above it: a walk goes top-down and does not enter excluded
+    folders. ``why_not_listed`` also checks the folders above, for sources that list paths.
 
     Raises:
-        InvalidSetting: a pattern in ``include`` or ``exclude`` that cannot be parsed.
+        InvalidSetting: a pattern in ``include`` or ``exclude`` is invalid.
     """
 
     def __init__(
@@ -76,25 +77,25 @@ class Rules:
         inside: str = "",
         exists: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """``inside`` is where the source's root lies below the top of its work tree, ``""`` when it is the top.
+        """``inside``: path of the source's root below the top of its work tree, ``""`` if it is the top.
 
-        ``exists`` says whether there is a file or folder at a path below the root.
+        ``exists``: returns whether there is a file or folder at a path below the root.
         """
         wanted = [text for given in include for text in _expand(given, "include", exists)]
         unwanted = [text for given in exclude for text in _expand(given, "exclude", exists)]
         self._top = f"{inside}/" if inside else ""
         self._unused = dict[str, list[str]]()
-        # Matched against whole paths of files: a pattern that fits a folder fits all that is in it.
+        # Matched against whole file paths: a pattern that matches a folder matches everything in it.
         self._include = PathSpec([compiled(text, inside) for text in wanted], backend="simple") if wanted else None
         self._exclude = [_Line(text, inside) for text in unwanted]
         self._use([])
 
     def with_ignore_file(self, folder: str, text: str) -> Rules:
-        """Return these rules and those of an ignore file with content ``text`` in ``folder``, seen from the root."""
+        """Return these rules plus those of an ignore file with content ``text`` in ``folder``, relative to the root."""
         return self.with_ignore_file_above(self._top + folder, text)
 
     def with_ignore_file_above(self, folder: str, text: str) -> Rules:
-        """Do the same for a ``folder`` seen from the top of the work tree."""
+        """Do the same for a ``folder`` relative to the top of the work tree."""
         written, unused = text.splitlines(), list[str]()
         lines = [_ignore_line(raw, folder.rstrip("/"), unused) for raw in written[:_MOST_LINES]]
         if len(written) > _MOST_LINES:
@@ -105,7 +106,7 @@ class Rules:
         return self._with([*self._ignore, *usable]) if usable else self
 
     def unused(self) -> list[Skipped]:
-        """Return one record, of path ``"."``, for each folder with lines of ignore files that are not used."""
+        """Return one record, with path ``"."``, for each folder whose ignore files have unused lines."""
         return [
             Skipped(".", f"Not used of the ignore files in {folder!r}: {'; '.join(lines[:_NAMES_SHOWN])}{more}")
             for folder, lines in sorted(self._unused.items())
@@ -113,22 +114,22 @@ class Rules:
         ]
 
     def for_root(self) -> Rules:
-        """Return these rules less the ignore lines that leave out the root itself: the user asked for it."""
+        """Return these rules without ignore lines that exclude the root itself: the user asked for it."""
         root = self._top.rstrip("/")
         return self._with([line for line in self._ignore if line.negative or line.folder.match_file(root) is None])
 
     def includes(self, path: str) -> bool:
-        """Say whether the file at ``path`` is asked for; without include patterns every file is."""
+        """Return whether include patterns select the file at ``path``; without any, every file is selected."""
         return self._include is None or self._include.match_file(self._top + path)
 
     def why_not(self, path: str, *, folder: bool) -> Why | None:
-        """Say what leaves out the entry at ``path``, None when nothing does. ``path`` has no trailing slash."""
+        """Return what excludes the entry at ``path`` (no trailing slash), None if nothing does."""
         spec, origins = self._folders if folder else self._files
         found = spec.check_file(self._top + path)
         return origins[found.index] if found.include and found.index is not None else None
 
     def why_not_listed(self, path: str, *, folder: bool = False) -> tuple[Why, str] | None:
-        """Say what leaves out the entry at ``path``, and at which entry: itself or a folder above it."""
+        """Return what excludes the entry at ``path``, and which entry: itself or a folder above it; None if nothing."""
         for end in (index for index, char in enumerate(path) if char == "/"):
             above = path[:end]
             if above not in self._known:
@@ -141,14 +142,14 @@ class Rules:
     def _with(self, ignore: list[_Line]) -> Rules:
         rules = Rules()
         rules._top, rules._include, rules._exclude = self._top, self._include, self._exclude
-        rules._unused = self._unused  # what a folder's rules find is told by those of the root
+        rules._unused = self._unused  # shared, so that the root's rules report it
         rules._use(ignore)
         return rules
 
     def _use(self, ignore: list[_Line]) -> None:
         self._ignore = ignore
         self._known: dict[str, Why | None] = {}
-        # Ignore files come before the defaults, so that no repository can take back what guards secrets.
+        # Ignore files come before the defaults, so that no repository can re-include files with secrets.
         rows: list[tuple[Why, _Line]] = [("ignore file", line) for line in ignore]
         rows += [("default", line) for line in _DEFAULTS]
         rows += [("exclude", line) for line in self._exclude]
@@ -158,27 +159,26 @@ class Rules:
 
 
 class Tally:
-    """Counts what the rules left out: a tree with a thousand caches gets one line, not a thousand."""
+    """Counts what the rules excluded: a tree with a thousand caches is reported on one line."""
 
     def __init__(self, rules: Rules | None = None) -> None:
         self._rules, self._entries = rules, dict[Why, set[str]]()
 
     def add(self, why: Why, path: str) -> None:
-        """Count the entry at ``path``; the same path counts once."""
+        """Count the entry at ``path`` once."""
         self._entries.setdefault(why, set()).add(path)
 
     def skipped(self) -> list[Skipped]:
-        """Return one record, of path ``"."``, for each kind of rule that left something out, or could not."""
-        told = [Skipped(".", f"{_WORDS[why]}: {_summary(paths)}") for why, paths in sorted(self._entries.items())]
-        return told + (self._rules.unused() if self._rules else [])
+        """Return one record, with path ``"."``, for each kind of rule that excluded something, or was unusable."""
+        records = [Skipped(".", f"{_WORDS[why]}: {_summary(paths)}") for why, paths in sorted(self._entries.items())]
+        return records + (self._rules.unused() if self._rules else [])
 
 
 class _Line:
-    """One pattern, compiled twice: for files (None when it can leave out folders only) and for folders.
+    """A pattern, compiled twice: for files (None if it can only exclude folders) and for folders.
 
-    Folders are matched without their trailing slash. pathspec then ranks a match of the entry itself above a
-    match of a folder around it, which is git's meaning; with the slash, ``*``, ``!*/``, ``!*.md`` would end at
-    the first folder.
+    Folders are matched without their trailing slash. pathspec then ranks a match of the entry itself above a match of a
+    folder around it, as git does; with the slash, ``*``, ``!*/``, ``!*.md`` would stop at the first folder.
     """
 
     __slots__ = ("file", "folder", "negative")
@@ -190,7 +190,7 @@ class _Line:
 
 
 def folders_of(paths: Iterable[str]) -> set[str]:
-    """Return ``paths`` and all folders that they lie in."""
+    """Return ``paths`` and all folders above them."""
     found = set[str]()
     for path in paths:
         while path and path not in found:
@@ -200,20 +200,20 @@ def folders_of(paths: Iterable[str]) -> set[str]:
 
 
 def _expand(given: str, setting: str, exists: Callable[[str], bool]) -> list[str]:
-    """Return the patterns that one include or exclude setting stands for, checked."""
-    there, rest = _as_it_is_there(given.strip(), exists)
+    """Return the checked patterns of one include or exclude setting."""
+    there, rest = _existing_prefix(given.strip(), exists)
     try:
         texts = [there + text for text in _alternatives(rest)]
         for text in texts:
             _Line(text)
     except ValueError as error:
-        told = shortened(given)
-        raise InvalidSetting(f"{told} cannot be used as an {setting} pattern: {error}.", hint=_HINT) from error
+        shown = shortened(given)
+        raise InvalidSetting(f"{shown} cannot be used as an {setting} pattern: {error}.", hint=_HINT) from error
     return texts
 
 
 def _alternatives(text: str) -> list[str]:
-    """Return the patterns that one with ``{a,b}`` stands for.
+    """Return the patterns that a pattern with ``{a,b}`` stands for.
 
     Raises:
         ValueError: there are too many.
@@ -233,8 +233,8 @@ def _first_alternatives(text: str) -> list[str]:
     return [f"{text[: match.start()]}{part}{text[match.end() :]}" for part in match[1].split(",")]
 
 
-def _as_it_is_there(given: str, exists: Callable[[str], bool]) -> tuple[str, str]:
-    """Cut a pattern in two: the longest path at its beginning that is there, taken literally, and the rest."""
+def _existing_prefix(given: str, exists: Callable[[str], bool]) -> tuple[str, str]:
+    """Split a pattern into the longest existing path at its beginning, which is literal, and the rest."""
     negative = given.startswith("!") and not exists(given.rstrip("/"))
     sign, text = ("!", given[1:]) if negative else ("", given)
     place = text.removeprefix("./").lstrip("/")
@@ -248,13 +248,13 @@ def _as_it_is_there(given: str, exists: Callable[[str], bool]) -> tuple[str, str
 
 
 def _ignore_line(raw: str, folder: str, unused: list[str]) -> _Line | None:
-    """Return one line of an ignore file in ``folder``, None where it says nothing; one that cannot be used is told."""
+    """Return the pattern of an ignore line, None if blank or a comment; an unusable line is added to ``unused``."""
     text = raw if raw.endswith("\\ ") else raw.rstrip()
     if not text or text.startswith("#"):
         return None
     try:
         return _Line(text, folder)
-    except ValueError as error:  # git passes over a line it cannot parse, so do we
+    except ValueError as error:  # git ignores invalid lines, too
         unused.append(f"{shortened(text)}, {error}")
         return None
 

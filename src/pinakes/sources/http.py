@@ -1,4 +1,4 @@
-"""Pages of the web: single ones, and all that a sitemap lists."""
+"""Web pages: single ones, and all pages of a sitemap."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
 
 _HOSTS_AT_ONCE: Final = 8
 _OF_A_HOST: Final = 2
-"""Requests to one host at the same time; what spares it is `fetch.delay_s` between two requests."""
+"""Concurrent requests per host; `fetch.delay_s` between two requests limits the load."""
 _TELL_EVERY_S: Final = 1.0
 _TRUSTED_S: Final = 7 * 86_400.0
-"""A page whose sitemap says that it did not change is asked for again after so long: not every sitemap is kept up."""
+"""Seconds after which a page is requested again although its sitemap says that it is unchanged."""
 
 _LET_LIE_S: Final = 2 * _TRUSTED_S
-"""What nothing leads to any more is forgotten when it was not asked for so long: collections share what was fetched."""
+"""Seconds after which a page that nothing links to any more is deleted; sources of other collections may share it."""
 
 _GONE: Final = frozenset((404, 410))
 _ACCEPT: Final = {"accept": "text/html, application/xhtml+xml, text/markdown;q=0.9, application/xml;q=0.8, */*;q=0.5"}
 _PAGES, _LISTED = "pages", "listed"
-"""The state: whether a sitemap listed pages. What is known of each page lies beside its content."""
+"""The values of the state: whether a sitemap listed pages. Page records are stored beside their content."""
 
 
 def _usable(address: str) -> str | None:
-    """Return the address of a page as it is asked for, None where it is none that may be."""
+    """Return the normalised URL of a page, None if it may not be requested."""
     try:
         return check_url(address)
     except PinakesError:
@@ -69,7 +69,7 @@ def _leaves_out(url: str, rules: Rules, tally: Tally) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """An address to ask for: ``listed`` is when it last changed as a sitemap says it, ``depth`` how many led there."""
+    """A URL to request: ``listed``: last change according to a sitemap; ``depth``: number of sitemaps above it."""
 
     url: str
     listed: str = ""
@@ -78,9 +78,9 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What asking gave: a page or sitemap (``kept``), why it is passed over, or why it could not be had.
+    """The outcome of a request: a page or sitemap (``kept``), why it is skipped, or why it failed.
 
-    ``known_as`` is the content type that it had, where it had one.
+    ``known_as``: its previous content type, if any.
     """
 
     wanted: _Wanted
@@ -92,25 +92,24 @@ class _Outcome:
 
 @dataclass(slots=True)
 class _Found:
-    """What a scan gathers. ``whole``: every sitemap could be read, so what is not listed is gone."""
+    """The result of a scan. ``whole``: every sitemap was read, so pages that are not listed are gone."""
 
     pages: dict[str, _Outcome] = field(default_factory=dict)
     lists: list[_Outcome] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
-    strangers: int = 0
-    beyond: int = 0
+    other_hosts: int = 0
+    over_limit: int = 0
     whole: bool = True
 
 
 class HttpSource:
-    """The pages at ``location`` and ``urls``; where one of these is a sitemap, the pages of its host that it lists.
+    """The pages at ``location`` and ``urls``; for sitemaps among these, the pages of the same host that they list.
 
-    What was fetched is kept in ``work``, with the marks (ETag, Last-Modified) by which its host says later that nothing
-    changed. The fingerprint is the hash of the content. A page that is gone (404, 410) is not offered; one that cannot
-    be had for now is offered and cannot be read, so that it is reported and what was read before stays. Scans are
-    complete, unless a sitemap could not be read.
-    Metadata of an item: ``url`` where the page led elsewhere.
+    Fetched pages are kept in ``work``, with the validators (ETag, Last-Modified) for conditional requests. The
+    fingerprint is the hash of the content. A page that is gone (404, 410) is not listed; one that temporarily fails is
+    listed but cannot be read, so that the failure is reported and its previous document stays. Scans are complete,
+    unless a sitemap could not be read. Metadata of an item: ``url`` if the page redirected.
     """
 
     def __init__(
@@ -127,7 +126,7 @@ class HttpSource:
         self._urls = list(dict.fromkeys(check_page(url) for url in (settings.location, *settings.urls)))
         self._hosts = {urlsplit(url).netloc for url in self._urls}
         self._patterns = (settings.include, settings.exclude)
-        Rules(*self._patterns)  # so that a bad pattern is reported now
+        Rules(*self._patterns)  # reports invalid patterns now
         self._there: set[str] = set()
         self._max_file_bytes = max_file_bytes
         self._settings = settings
@@ -141,7 +140,7 @@ class HttpSource:
         self._refused: PinakesError | None = None
 
     def scan(self, state: str | None) -> Scan:
-        """Do what ``scanning`` does, without telling how far it is."""
+        """Scan without reporting progress; see ``scanning``."""
         steps = self.scanning(state)
         while True:
             try:
@@ -151,28 +150,28 @@ class HttpSource:
                 return scan
 
     def scanning(self, state: str | None) -> Generator[tuple[int, int], None, Scan]:
-        """Ask for every page, unless its sitemap says that it did not change; ``state`` is that of an earlier scan.
+        """Request every page, unless its sitemap says that it is unchanged; ``state``: that of an earlier scan.
 
-        Yields every second how many addresses were asked for, of how many that are known so far.
+        Yields, every second, how many URLs were requested, of how many known so far.
 
         Raises:
             SourceError: nothing could be fetched; what was fetched before is kept.
-            Refused: no address may be fetched.
-            Busy: another process has been fetching the same for long.
+            Refused: no URL may be fetched.
+            Busy: another process is fetching the same pages and does not finish in time.
         """
         with self._locked():
             found = yield from self._find(Politeness(self._client, self._fetch, self._pause))
-            self._refuse_nothing(found, state)
+            self._raise_if_nothing_fetched(found, state)
             if found.whole:
                 every = {outcome.wanted.url for outcome in (*found.pages.values(), *found.lists)}
                 self._store.keep_only(every, fetched_since=time.time() - _LET_LIE_S)
         return self._scan_of(found)
 
     def read(self, item: Item) -> bytes:
-        """Return the content that a page had when it was fetched.
+        """Return the content of a page when it was fetched.
 
         Raises:
-            Unreadable: it could not be fetched, or was fetched anew meanwhile.
+            Unreadable: it could not be fetched, or was fetched again meanwhile.
         """
         if reason := self._failed.get(item.path):
             raise Unreadable(reason)
@@ -182,7 +181,7 @@ class HttpSource:
         return web_pages.with_base(self._store.body(kept), kept)
 
     def close(self) -> None:
-        """End what is being fetched, and close all connections."""
+        """Stop fetching, and close all connections."""
         self._ended.set()
         self._client.close()
 
@@ -206,7 +205,7 @@ class HttpSource:
             raise SourceError("The run was ended.")
 
     def _find(self, politeness: Politeness) -> Generator[tuple[int, int], None, _Found]:
-        """Ask for what is configured, then for what sitemaps list, until no sitemap leads on."""
+        """Request the configured URLs, then the pages of sitemaps, until there are no further sitemaps."""
         found = _Found()
         wave = [_Wanted(url) for url in self._urls]
         seen, asked = set(self._urls), 0
@@ -225,11 +224,11 @@ class HttpSource:
                 else:
                     found.pages[outcome.wanted.url] = outcome
                     if outcome.failed and outcome.kept is None and outcome.wanted.url in self._urls:
-                        found.whole = False  # who knows what it lists
+                        found.whole = False  # its pages are unknown
         return found
 
     def _listed_by(self, outcome: _Outcome, seen: set[str], found: _Found) -> list[_Wanted]:
-        """Return what a sitemap lists and nobody asked for yet."""
+        """Return the entries of a sitemap that were not requested yet."""
         kept, wave = outcome.kept, []
         assert kept is not None
         try:
@@ -240,18 +239,18 @@ class HttpSource:
             return []
         hosts = {*self._hosts, urlsplit(kept.url).netloc, urlsplit(kept.final).netloc}
         entries = [(url, entry.changed) for entry in sitemap.entries if (url := _usable(entry.url))]
-        found.strangers += len(sitemap.entries) - len(entries)
+        found.other_hosts += len(sitemap.entries) - len(entries)
         self._there |= folders_of(_path(url) for url, _ in entries)
         rules = Rules(*self._patterns, exists=self._there.__contains__)
         for url, changed in entries:
             if url in seen:
                 continue
             if urlsplit(url).netloc not in hosts:
-                found.strangers += 1
+                found.other_hosts += 1
             elif not sitemap.is_index and _leaves_out(url, rules, found.tally):
                 continue
             elif len(seen) >= self._fetch.max_pages + len(self._urls):
-                found.beyond += 1
+                found.over_limit += 1
             else:
                 seen.add(url)
                 wave.append(_Wanted(url, changed, outcome.wanted.depth + 1 if sitemap.is_index else 0))
@@ -260,9 +259,9 @@ class HttpSource:
     def _ask_all(
         self, wave: Sequence[_Wanted], politeness: Politeness, asked: int
     ) -> Generator[tuple[int, int], None, list[_Outcome]]:
-        """Ask for all of these, a few at once of each host; return what came of it, in their order.
+        """Request all of these, a few per host at a time; return the outcomes, in their order.
 
-        ``asked`` were asked before.
+        ``asked``: number of earlier requests.
         """
         queues: dict[str, deque[_Wanted]] = {}
         for wanted in wave:
@@ -295,12 +294,12 @@ class HttpSource:
         return [outcomes[wanted.url] for wanted in wave]
 
     def _ask(self, wanted: _Wanted, politeness: Politeness) -> _Outcome:
-        """Ask for one address; whatever is wrong with it is its outcome."""
+        """Request one URL; errors become its outcome."""
         before = self._store.get(wanted.url)
-        outcome = self._asked(wanted, politeness, before)
+        outcome = self._request(wanted, politeness, before)
         return replace(outcome, known_as=before.media_type) if before is not None else outcome
 
-    def _asked(self, wanted: _Wanted, politeness: Politeness, before: StoredPage | None) -> _Outcome:
+    def _request(self, wanted: _Wanted, politeness: Politeness, before: StoredPage | None) -> _Outcome:
         listed_same = before is not None and wanted.listed and wanted.listed == before.listed
         if before is not None and listed_same and time.time() - before.fetched < _TRUSTED_S:
             return _Outcome(wanted, before)
@@ -313,7 +312,7 @@ class HttpSource:
                 kept = replace(before, listed=wanted.listed, fetched=time.time())
                 self._store.put(kept)
                 return _Outcome(wanted, kept)
-            return self._taken(wanted, answer, before)
+            return self._store_answer(wanted, answer, before)
         except TooLarge:
             return _Outcome(wanted, skipped=f"Page too large (max {self._max_file_bytes} bytes)")
         except PinakesError as error:
@@ -322,7 +321,7 @@ class HttpSource:
             return _Outcome(wanted, before, failed=str(error))
 
     def _authorization(self, url: str) -> dict[str, str]:
-        """Return the header with the token of this source, for its own hosts only."""
+        """Return the header with the token of this source, only for its own hosts."""
         parts = urlsplit(url)
         if not self._settings.token_variable or parts.netloc not in self._hosts:
             return {}
@@ -330,11 +329,11 @@ class HttpSource:
         return {"authorization": f"Bearer {token_of(self._settings)}"}
 
     def _most_bytes(self, wanted: _Wanted) -> int:
-        """Return how much is fetched at most: what is configured may turn out to be a sitemap."""
+        """Return the size limit: a configured URL may be a sitemap."""
         return max(self._max_file_bytes, sitemaps.MAX_BYTES if wanted.depth or wanted.url in self._urls else 0)
 
-    def _taken(self, wanted: _Wanted, answer: Fetched, before: StoredPage | None) -> _Outcome:
-        """Keep the page that an answer brings, or say why there is none."""
+    def _store_answer(self, wanted: _Wanted, answer: Fetched, before: StoredPage | None) -> _Outcome:
+        """Store the page in an answer, or return why there is none."""
         if answer.status in _GONE and not (before and before.is_sitemap):
             return _Outcome(wanted, skipped=f"Not there (status {answer.status})")
         if not answer.is_success:
@@ -363,8 +362,8 @@ class HttpSource:
         self._store.put(kept, body)
         return _Outcome(wanted, kept)
 
-    def _refuse_nothing(self, found: _Found, state: str | None) -> None:
-        """Raise where nothing at all could be had and that may be another time; nothing may be removed for that."""
+    def _raise_if_nothing_fetched(self, found: _Found, state: str | None) -> None:
+        """Raise an error if nothing could be fetched and that may be temporary, so that nothing is removed."""
         every = (*found.lists, *found.pages.values())
         failed = [outcome for outcome in every if outcome.failed]
         if state == _LISTED and not failed and not (found.lists and found.pages):
@@ -384,7 +383,7 @@ class HttpSource:
             )
 
     def _scan_of(self, found: _Found) -> Scan:
-        """Make items of what was found; pages that lead to the same one are read once."""
+        """Return the items of the pages found; pages that redirect to the same one are read once."""
         with_host = len({urlsplit(url).netloc for url in found.pages}) > 1
         items: dict[str, Item] = {}
         skipped, removed, ends = found.skipped, [], dict[str, str]()
@@ -415,10 +414,10 @@ class HttpSource:
                 self._failed[path] = outcome.failed
                 items[path] = Item(path, outcome.wanted.url, 0, f"failed: {outcome.failed}")
         skipped += found.tally.skipped()
-        if found.strangers:
-            skipped.append(Skipped(".", f"Listed by a sitemap, but of another host: {found.strangers}"))
-        if found.beyond:
-            skipped.append(Skipped(".", f"More than fetch.max_pages ({self._fetch.max_pages}): {found.beyond}"))
+        if found.other_hosts:
+            skipped.append(Skipped(".", f"Listed by a sitemap, but of another host: {found.other_hosts}"))
+        if found.over_limit:
+            skipped.append(Skipped(".", f"More than fetch.max_pages ({self._fetch.max_pages}): {found.over_limit}"))
         ordered = tuple(items[path] for path in sorted(items))
         return Scan(
             ordered,

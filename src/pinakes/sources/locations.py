@@ -1,4 +1,4 @@
-"""What a typed location is: a folder, a file, a git repository, a page or sitemap, an export of another system."""
+"""Recognises what a typed location is: a folder, a file, a git repository, a web page or sitemap, an export."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _KINDS: Final = ("folder", "git", "http", *exports.KINDS)
 
 
 def recognise(location: str, ref: str | None = None, kind: str | None = None) -> SourceSettings:
-    """Decide what a typed ``location`` is, unless ``kind`` says it.
+    """Return the source settings for a typed ``location``, deriving the ``kind`` if it is not given.
 
-    An http or https URL is a page or sitemap when it ends like one (``.html``, ``.xml``, ``.pdf``), has a query, or is
-    a host alone; all others, and bare repositories, are git. An existing local path is an export of Slack, Confluence
-    or Notion when it clearly is one, else a folder or file, also when it is a git checkout, unless a ``ref`` (branch or
-    tag) is asked for. Local paths come back as ``whole_path`` has them.
+    An http or https URL is a page or sitemap if it ends like one (``.html``, ``.xml``, ``.pdf``), has a query, or is
+    only a host; all others, and bare repositories, are git. An existing local path is an export of Slack, Confluence or
+    Notion if it clearly is one, else a folder or file, even if it is a git checkout, unless a ``ref`` (branch or tag)
+    is given. Local paths are returned as by ``whole_path``.
 
     Raises:
-        NotFound: a local path that does not exist; the hint names what is near.
-        InvalidInput: a URL that cannot be used, a ``ref`` of something that is no repository, or another ``kind``
-            than there is.
+        NotFound: a local path does not exist; the hint names similar ones.
+        InvalidInput: a URL is unusable, a ``ref`` is given for something that is not a repository, or the ``kind`` is
+            unknown.
     """
     location = location.strip()
     if not location:
@@ -59,7 +59,7 @@ def recognise(location: str, ref: str | None = None, kind: str | None = None) ->
 
 
 def path_from_here(location: str) -> str:
-    """Return a typed path as sources are kept; what can be none stays as it is."""
+    """Return a typed path in the form in which sources are stored; unchanged if it is not a path."""
     try:
         return whole_path(location, Path())
     except (OSError, ValueError):
@@ -67,10 +67,10 @@ def path_from_here(location: str) -> str:
 
 
 def check_page(url: str) -> str:
-    """Return the URL of a page or sitemap as it is asked for.
+    """Return the normalised URL of a page or sitemap.
 
     Raises:
-        InvalidInput: it cannot be fetched, or it carries a login or a secret, which would be stored.
+        InvalidInput: it cannot be fetched, or contains a login or a secret, which would be stored.
     """
     whole = check_url(url)
     if ParameterCleaner().text(whole, MAX_URL_CHARS) != whole:
@@ -81,7 +81,7 @@ def check_page(url: str) -> str:
 
 
 def is_repository(path: Path) -> bool:
-    """Say whether ``path`` is the top of a git checkout or a bare repository."""
+    """Return whether ``path`` is the top of a git checkout or a bare repository."""
     return os.path.lexists(path / ".git") or _is_bare(path)
 
 
@@ -110,7 +110,7 @@ def _local(location: str, ref: str | None, kind: str | None) -> SourceSettings:
 
 
 def _is_page(location: str) -> bool:
-    """Say whether a location is the address of a page rather than that of a repository."""
+    """Return whether a URL is that of a page rather than a repository."""
     if not location.lower().startswith(("http://", "https://")):
         return False
     try:
@@ -118,7 +118,7 @@ def _is_page(location: str) -> bool:
     except ValueError:
         return False
     name = parts.path.rstrip("/").rpartition("/")[2]
-    if parts.username is not None or name.endswith(".git"):  # a login is refused; git's words say what to do instead
+    if parts.username is not None or name.endswith(".git"):  # git's validation rejects logins with a helpful message
         return False
     return not name or bool(parts.query) or _PAGE.search(name) is not None
 
@@ -132,7 +132,7 @@ def _is_bare(path: Path) -> bool:
 
 
 def _near(location: str, path: Path) -> str:
-    """Return a hint for a path that does not exist: names like it, or how far the path does exist."""
+    """Return a hint for a path that does not exist: similar names, or the part of the path that exists."""
     host, _, rest = location.partition("/")
     if rest and "." in host.strip(".") and not location.startswith(("/", "~", ".")):
         return f"Did you mean https://{location}?"

@@ -1,4 +1,4 @@
-"""An export of Notion as Markdown and CSV: pages under their titles, without the ids in file names and links."""
+"""A Notion export as Markdown and CSV: pages under their titles, without ids in file names and links."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _URL: Final = "https://www.notion.so/"
 
 
 class NotionExport(ExportSource):
-    """The pages and databases of an export of Notion, as a folder or a ZIP archive, also one in parts.
+    """The pages and databases of a Notion export, as a folder or a ZIP archive, possibly in parts.
 
-    A page has the metadata ``notion_id``, ``url``, ``parents``, and the properties it has as a row of a database.
-    Of a database that is there twice, whole and as a view, the whole one is read.
+    A page has the metadata ``notion_id``, ``url``, ``parents``, and its properties as a row of a database. If a
+    database is exported both whole and as a view, the whole one is read.
     """
 
     what: ClassVar[str] = "export of Notion"
@@ -33,7 +33,7 @@ class NotionExport(ExportSource):
         del skipped
         entries = tree.entries()
         if not any(HASHED.fullmatch(PurePosixPath(path).name) for path in entries):
-            raise self._not_one()
+            raise self._not_an_export()
         self._clean = _clean_paths(entries)
         for path, clean in self._clean.items():
             yield self._item(tree, clean, entries[path], _known_of(path))
@@ -49,13 +49,13 @@ class NotionExport(ExportSource):
         title, properties, body = _split(text)
         body = _LINK.sub(lambda match: self._link(match, path), body)
         heading = f"# {title}\n\n" if title else ""
-        told = "\n".join(f"{name}: {value}" for name, value in properties.items())
-        text = heading + (f"{told}\n\n" if told else "") + body
+        property_lines = "\n".join(f"{name}: {value}" for name, value in properties.items())
+        text = heading + (f"{property_lines}\n\n" if property_lines else "") + body
         known = {_field(name): value for name, value in properties.items()}
         return front_matter({**known, "title": title}, text)
 
     def _link(self, match: re.Match[str], path: str) -> str:
-        """Return a link to another page of the export under the path that it has here."""
+        """Return a link to another page of the export, with its path here."""
         target, hash_, rest = match["target"].partition("#")
         if "://" in target or target.startswith(("mailto:", "/")):
             return match[0]
@@ -73,7 +73,7 @@ class NotionExport(ExportSource):
 
 
 def _clean_paths(entries: Mapping[str, ExportEntry]) -> dict[str, str]:
-    """Return path → path without ids; where two would be the same, the later one keeps a part of its id."""
+    """Return path → path without ids; if two would be equal, the later one keeps a part of its id."""
     clean: dict[str, str] = {}
     taken: set[str] = set()
     for path in sorted(entries):
@@ -98,7 +98,7 @@ def _is_view(path: str, entries: Mapping[str, ExportEntry]) -> bool:
 
 
 def _whole(path: str) -> str:
-    """Return the file that has all of a database of which ``path`` has a view."""
+    """Return the path of the whole database for a view at ``path``."""
     return f"{path[: -len('.csv')]}_all.csv"
 
 
@@ -125,11 +125,11 @@ def _split(text: str) -> tuple[str, dict[str, str], str]:
     while title and end < len(lines) and (match := _PROPERTY.fullmatch(lines[end].rstrip())):
         properties[match["name"].strip()] = match["value"].strip()
         end += 1
-    if end < len(lines) and lines[end].strip():  # a paragraph that begins like a property
+    if end < len(lines) and lines[end].strip():  # a paragraph that looks like a property
         return title, {}, "\n".join(lines[start:]).lstrip("\n")
     return title, properties, "\n".join(lines[end:]).lstrip("\n")
 
 
 def _field(name: str) -> str:
-    """Return the name of a property as that of a field of metadata."""
+    """Return the name of a property as the name of a metadata field."""
     return re.sub(r"\W+", "_", name.strip().lower()).strip("_") or "property"

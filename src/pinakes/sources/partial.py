@@ -1,4 +1,4 @@
-"""A source of which only some paths are looked at."""
+"""A source restricted to some paths."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from pinakes.core.records import Item, Scan
 
 
 class PartialSource:
-    """What a source has at some paths and below them."""
+    """The content of a source at some paths and below them."""
 
     def __init__(self, source: Lookable, paths: Collection[str]) -> None:
         self._source = source
         self._paths = paths
 
     def scan(self, state: str | None) -> Scan:
-        """Say what there is at these paths; all of it where they alone do not tell what is to be read.
+        """List these paths and everything below; the whole source if the paths do not suffice.
 
         Raises:
-            SourceError: the place cannot be reached.
+            SourceError: the location cannot be reached.
         """
         return self._source.look(self._paths, state)
 
     def read(self, item: Item) -> bytes:
-        """Return the content of ``item`` as it is now."""
+        """Return the current content of ``item``."""
         return self._source.read(item)
 
     def close(self) -> None:
-        """Release what the source holds."""
+        """Close the source."""
         self._source.close()

@@ -1,4 +1,4 @@
-"""How hosts are asked: what their robots.txt allows, one after the other, and not when they do not answer."""
+"""Politeness towards hosts: robots.txt, delays between requests, and giving up on hosts that do not answer."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from pinakes.fetching.client import Client, Fetched
 
 AGENT: Final = "pinakes"
-"""The name by which robots.txt may speak of us."""
+"""Our user agent name in robots.txt."""
 
 _MOST_ROBOTS_BYTES: Final = 1_000_000
 _LONGEST_DELAY_S: Final = 60.0
-"""A host that wants more time between two requests gets this much."""
+"""The maximum delay between two requests, even if a host asks for more."""
 
 _FAILURES: Final = 5
-"""A host that did not answer so many times in a row is not asked again in this run."""
+"""Consecutive failures after which a host is not asked again in this run."""
 
 _LATER: Final = frozenset((429, 503))
 
 
 @dataclass(slots=True)
 class _Host:
-    """One host: when it may be asked next, and what its robots.txt says. ``rules`` None = everything is allowed."""
+    """A host: the earliest time of the next request, and its robots.txt. ``rules`` None: everything is allowed."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     next_at: float = 0.0
@@ -45,9 +45,9 @@ class _Host:
 
 
 class Politeness:
-    """Asks hosts for pages as they wish to be asked. Thread-safe; for one run.
+    """Sends requests to hosts politely. Thread-safe; for one run.
 
-    ``wait`` pauses for so many seconds, and raises when the run is to end.
+    ``wait``: pauses for a number of seconds, and raises if the run is cancelled.
     """
 
     def __init__(self, client: Client, settings: FetchSettings, wait: Callable[[float], object]) -> None:
@@ -58,11 +58,11 @@ class Politeness:
         self._lock = threading.Lock()
 
     def refusal(self, url: str) -> str | None:
-        """Return why ``url`` is not to be asked for by its host's robots.txt, None where it may be.
+        """Return why the robots.txt of its host disallows ``url``, None if it is allowed.
 
         Raises:
-            SourceError: the robots.txt cannot be had for now, so nothing there may be asked for.
-            Refused: the host is not on the open network, and not allowed by the settings.
+            SourceError: the robots.txt cannot be fetched at present, so nothing may be requested.
+            Refused: the host is not on the public network, and not allowed by the settings.
         """
         if not self._settings.robots:
             return None
@@ -77,10 +77,10 @@ class Politeness:
         return "Its host's robots.txt does not allow it"
 
     def get(self, url: str, *, max_bytes: int, headers: Mapping[str, str]) -> Fetched:
-        """Return what is at ``url``, when it is that host's turn; one that says "later" is asked once more.
+        """Request ``url`` when its host's delay has passed; retry once if the host asks to retry later.
 
         Raises:
-            PinakesError: as ``Client.get``; also when the host did not answer several times in a row.
+            PinakesError: see ``Client.get``; also if the host failed several times in a row.
         """
         host = self._host(url)
         answer = self._once(host, url, max_bytes, headers)
@@ -121,7 +121,7 @@ class Politeness:
         at = f"{parts.scheme}://{parts.netloc}/robots.txt"
         try:
             answer = self._client.get(at, max_bytes=_MOST_ROBOTS_BYTES)
-        except TooLarge:  # nothing that long is meant to be kept to
+        except TooLarge:  # treat an oversized robots.txt as empty
             host.known = True
             return
         except Refused:
@@ -139,6 +139,6 @@ class Politeness:
 
 
 def _wait_s(answer: Fetched) -> float | None:
-    """Return how long the host wants to be left alone, None where that is not told, or is too long to wait for."""
+    """Return the seconds that the host asks to wait, None if it does not, or asks for too long."""
     wait_s = asked_wait_s(answer.headers.get("retry-after", ""))
     return wait_s if wait_s is not None and wait_s <= _LONGEST_DELAY_S else None

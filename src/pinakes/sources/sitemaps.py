@@ -1,4 +1,4 @@
-"""Sitemaps: lists of the pages of a site, and lists of such lists, plain or packed by gzip."""
+"""Sitemaps: lists of pages, and lists of sitemaps, plain or gzipped."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from xml.etree import ElementTree
 from pinakes.core.errors import TooLarge, Unreadable
 
 MAX_BYTES: Final = 60_000_000
-"""Most of one sitemap when it is unpacked; the protocol allows 50 MB."""
+"""Maximum unpacked size of a sitemap; the protocol allows 50 MB."""
 
 _START_BYTES: Final = 4096
 _BEFORE: Final = rb"(?:\xef\xbb\xbf)?(?>\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^<>\[]*(?:\[.*?\]\s*)?>)*"
 _ROOT: Final = re.compile(_BEFORE + rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex)[\s>/]", re.DOTALL)
-"""The start of a sitemap: what may stand before its root, and the root. Pages about sitemaps have these words, too."""
+"""The start of a sitemap up to its root element. Pages about sitemaps may contain these words, too."""
 
 _GZIP: Final = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
 class SitemapEntry:
-    """A page or a further sitemap; ``changed`` is when it last changed, as the site says it, or ""."""
+    """A page or a further sitemap; ``changed``: time of its last change as stated by the site, or ""."""
 
     url: str
     changed: str
@@ -31,14 +31,14 @@ class SitemapEntry:
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """What a sitemap lists: pages, or where ``is_index`` further sitemaps."""
+    """The entries of a sitemap: pages, or further sitemaps if ``is_index``."""
 
     is_index: bool
     entries: tuple[SitemapEntry, ...]
 
 
 def is_sitemap(body: bytes) -> bool:
-    """Say whether the root element of ``body`` is that of a sitemap; packed ones are looked into."""
+    """Return whether the root element of ``body`` is that of a sitemap; gzipped ones are unpacked."""
     if body.startswith(_GZIP):
         try:
             body = zlib.decompressobj(31).decompress(body, _START_BYTES)
@@ -48,7 +48,7 @@ def is_sitemap(body: bytes) -> bool:
 
 
 def parse(body: bytes) -> Sitemap:
-    """Return what a sitemap lists; entries without an address are left out.
+    """Return the content of a sitemap; entries without a URL are skipped.
 
     Raises:
         Unreadable: it is damaged, or declares entities, which sitemaps do not need.
@@ -68,7 +68,7 @@ def parse(body: bytes) -> Sitemap:
 
 
 class _Listing:
-    """Takes the entries out of a sitemap as it is parsed, without a tree of it."""
+    """Extracts the entries of a sitemap while it is parsed, without building a tree."""
 
     def __init__(self) -> None:
         self.root = ""

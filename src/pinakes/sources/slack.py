@@ -1,4 +1,4 @@
-"""An export of Slack: one document for each channel and day, with names for ids and threads under what they answer."""
+"""A Slack export: one document per channel and day, with names instead of ids, and replies under their threads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNSAID: Final = frozenset(
         *("channel_archive", "channel_unarchive", "pinned_item", "unpinned_item", "tombstone"),
     )
 )
-"""Messages that the system writes and nobody looks for."""
+"""System messages, which are dropped."""
 
 _CODE: Final = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 _REFERENCE: Final = re.compile(r"<([^<>\n]+)>")
@@ -37,12 +37,12 @@ _EMOJI: Final = re.compile(r":[\w+-]+:")
 _BREAK: Final = re.compile(r"[\W_]+")
 _FIRST_WORDS: Final = 60
 _MOST_COMPARED: Final = 20_000_000
-"""Lines of blocks times characters of a text: many times what Slack lets a message have."""
+"""Limit of block lines times text characters: many times what Slack allows in a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Workspace:
-    """Who and what ids stand for. ``topics``: what a channel is about, by its folder; ``stamp`` of all of it."""
+    """Names of users and channels by id. ``topics``: channel folder → its topic; ``stamp``: of all of these."""
 
     people: Mapping[str, str] = field(default_factory=dict)
     channels: Mapping[str, str] = field(default_factory=dict)
@@ -61,11 +61,11 @@ _MENTIONS = {
     "emoji": (":{}:", "name"),
     "color": ("{}", "value"),
 }
-"""Parts of rich text that stand for something: how they are written as text, and what has its name."""
+"""Rich text elements that are references: their text form, and the key of their name."""
 
 
 class SlackExport(ExportSource):
-    """The channels of an export of Slack, as a folder or a ZIP archive.
+    """The channels of a Slack export, as a folder or a ZIP archive.
 
     The document of a day has the metadata ``channel``, ``date_published``, ``participants``, ``topic``. Times are UTC.
     """
@@ -77,7 +77,7 @@ class SlackExport(ExportSource):
     def _items(self, tree: Tree, skipped: list[Skipped]) -> Iterable[Item]:
         entries = tree.entries()
         if not any(name in entries for name in (*_LISTS, *_PEOPLE)):
-            raise self._not_one()
+            raise self._not_an_export()
         self._workspace = _workspace(tree, entries, skipped)
         self._days = lru_cache(maxsize=64)(lambda path: _messages(read(tree, path, self._limit)))
         for path, entry in entries.items():
@@ -91,7 +91,7 @@ class SlackExport(ExportSource):
 
     def _content(self, tree: Tree, place: str, item: Item) -> bytes:
         del tree, item
-        messages = [one for one in self._days(place) if one.get("subtype") not in _UNSAID and _said(one)]
+        messages = [one for one in self._days(place) if one.get("subtype") not in _UNSAID and _has_content(one)]
         if not messages:
             return b""
         folder, _, day = place.removesuffix(".json").partition("/")
@@ -109,7 +109,7 @@ class SlackExport(ExportSource):
             if thread == ts:
                 shown[ts] = self._thread(one, replies.get(ts, ()))
             elif thread not in there and thread not in shown:
-                shown[thread] = self._elsewhere(folder, thread, replies[thread])
+                shown[thread] = self._replies_to_other_day(folder, thread, replies[thread])
         title = f"{name if folder.startswith(('D', 'mpdm-')) and name != folder else f'#{name}'}, {day}"
         known = {
             "title": title,
@@ -125,18 +125,18 @@ class SlackExport(ExportSource):
     def _thread(self, message: JSON, replies: Iterable[JSON]) -> str:
         return "\n\n".join([self._message(message), *(_quoted(self._message(one)) for one in replies)])
 
-    def _elsewhere(self, folder: str, thread: str, replies: Iterable[JSON]) -> str:
-        """Return what was said to a message of another day."""
+    def _replies_to_other_day(self, folder: str, thread: str, replies: Iterable[JSON]) -> str:
+        """Return the replies to a message of another day."""
         parent = self._parent(folder, thread)
         what = "an earlier message"
         if parent is not None:
-            said = " ".join(self._text(parent).split())
-            short = said if len(said) <= _FIRST_WORDS else said[:_FIRST_WORDS].rstrip() + "…"
+            own_text = " ".join(self._text(parent).split())
+            short = own_text if len(own_text) <= _FIRST_WORDS else own_text[:_FIRST_WORDS].rstrip() + "…"
             what = f"{self._author(parent)}, {_moment(thread):%Y-%m-%d}: {short}"
         return "\n\n".join([f"In answer to {what}", *(_quoted(self._message(one)) for one in replies)])
 
     def _parent(self, folder: str, thread: str) -> JSON:
-        """Return the message that began a thread; its file is that of its day somewhere in the world."""
+        """Return the first message of a thread; its file has the date of its day in some time zone."""
         moment = _moment(thread)
         for days in (0, -1, 1):
             path = f"{folder}/{moment + timedelta(days=days):%Y-%m-%d}.json"
@@ -161,11 +161,11 @@ class SlackExport(ExportSource):
         for one in _dicts(message.get("attachments")):
             title, url = str(one.get("title") or ""), one.get("title_link") or one.get("from_url")
             fields = (f"{field.get('title') or ''}: {field.get('value') or ''}" for field in _dicts(one.get("fields")))
-            said = [_whole(one), *fields]
-            if not (title or any(said)):
-                said = [str(one.get("fallback") or "")]
+            own_text = [_whole(one), *fields]
+            if not (title or any(own_text)):
+                own_text = [str(one.get("fallback") or "")]
             head = f"[{title or url}]({url})" if isinstance(url, str) else title
-            parts = [self._plain(str(one.get("pretext") or "")), head, *map(self._plain, said)]
+            parts = [self._plain(str(one.get("pretext") or "")), head, *map(self._plain, own_text)]
             if any(parts):
                 yield _quoted("\n".join(filter(None, parts)))
 
@@ -174,15 +174,15 @@ class SlackExport(ExportSource):
         if user in self._workspace.people:
             return self._workspace.people[user]
         profile, bot = message.get("user_profile"), message.get("bot_profile")
-        told = profile.get("real_name") if isinstance(profile, dict) else None
-        told = told or (bot.get("name") if isinstance(bot, dict) else None)
-        return str(told or message.get("username") or user or message.get("bot_id") or "somebody")
+        name_found = profile.get("real_name") if isinstance(profile, dict) else None
+        name_found = name_found or (bot.get("name") if isinstance(bot, dict) else None)
+        return str(name_found or message.get("username") or user or message.get("bot_id") or "somebody")
 
     def _text(self, message: JSON) -> str:
         return self._plain(_whole(message))
 
     def _plain(self, text: str) -> str:
-        """Return a text of Slack's own markup as Markdown."""
+        """Return text in Slack's markup as Markdown."""
         parts, end = [], 0
         for code in _CODE.finditer(text):
             parts += [self._marked(text[end : code.start()]), _fenced(code[0])]
@@ -194,7 +194,7 @@ class SlackExport(ExportSource):
         return html.unescape(_REFERENCE.sub(lambda match: self._reference(match[1]), text))
 
     def _reference(self, inside: str) -> str:
-        """Return who or what ``<…>`` stands for."""
+        """Return the name of the user, channel or link in ``<…>``."""
         target, _, label = inside.partition("|")
         if target.startswith("@"):
             return f"@{self._workspace.people.get(target[1:], label or target[1:])}"
@@ -206,7 +206,7 @@ class SlackExport(ExportSource):
 
 
 def _workspace(tree: Tree, entries: Mapping[str, ExportEntry], skipped: list[Skipped]) -> _Workspace:
-    """Return the names of an export; a list that is damaged leaves ids as they are, and is reported."""
+    """Return the names in an export; for a damaged list, ids are kept, and it is reported."""
     lists: dict[str, list[JSON]] = {}
     digest = hashlib.sha256()
     for name in (*_PEOPLE, *_LISTS):
@@ -231,8 +231,8 @@ def _workspace(tree: Tree, entries: Mapping[str, ExportEntry], skipped: list[Ski
 
 def _name_of(user: JSON) -> str:
     profile = user.get("profile") if isinstance(user.get("profile"), dict) else {}
-    told = profile.get("real_name") or user.get("real_name") or profile.get("display_name") or user.get("name")
-    return " ".join(str(told or user.get("id")).split())
+    name_found = profile.get("real_name") or user.get("real_name") or profile.get("display_name") or user.get("name")
+    return " ".join(str(name_found or user.get("id")).split())
 
 
 def _about(channel: JSON) -> str:
@@ -244,10 +244,10 @@ def _about(channel: JSON) -> str:
 
 
 def _messages(data: bytes) -> list[JSON]:
-    """Return the objects of a list in JSON.
+    """Return the objects in a JSON list.
 
     Raises:
-        Unreadable: it is none.
+        Unreadable: the file is not a JSON list.
     """
     try:
         found = json.loads(data)
@@ -262,22 +262,22 @@ def _dicts(found: JSON) -> list[JSON]:
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
-def _said(message: JSON) -> bool:
+def _has_content(message: JSON) -> bool:
     return any(message.get(name) for name in ("text", "files", "attachments", "blocks"))
 
 
 def _whole(message: JSON) -> str:
-    """Return what a message says in its text and in its blocks, each thing once, in Slack's own markup.
+    """Return the content of a message's text and blocks without repetitions, in Slack's markup.
 
-    Most programs have the same in both, or a shorter text; some have in it what no block says.
+    Usually both have the same content, or the text is shorter; some messages have text that no block has.
     """
     text = str(message.get("text") or "")
     pieces = [piece for block in _dicts(message.get("blocks")) for piece in _pieces(block)]
-    told, whole = _words(text), "\n".join(pieces)
-    if text and len(pieces) * len(told) > _MOST_COMPARED:
+    text_words, whole = _words(text), "\n".join(pieces)
+    if text and len(pieces) * len(text_words) > _MOST_COMPARED:
         return f"{text}\n{whole}"
-    more = [piece for piece in pieces if _words(piece) not in told]
-    if not text or (more and told in _words(whole)):
+    more = [piece for piece in pieces if _words(piece) not in text_words]
+    if not text or (more and text_words in _words(whole)):
         return whole
     return "\n".join([text, *more])
 
@@ -285,18 +285,18 @@ def _whole(message: JSON) -> str:
 def _pieces(block: JSON) -> Iterable[str]:
     """Yield the lines of a block; code and tables are one piece."""
     for one in _dicts(block.get("elements")) if block.get("type") == "rich_text" else [block]:
-        said = _of_block(one, 0)
-        yield from [said] if "```" in said or one.get("type") == "table" else filter(None, said.split("\n"))
+        own_text = _of_block(one, 0)
+        yield from [own_text] if "```" in own_text or one.get("type") == "table" else filter(None, own_text.split("\n"))
 
 
 def _words(text: str) -> str:
-    """Return the words of a text in a row, each between blanks; who and what is mentioned is its id or address."""
+    """Return the words of a text, each between spaces; mentions are replaced by their ids or addresses."""
     bare = html.unescape(_REFERENCE.sub(lambda match: match[1].partition("|")[0], text))
     return " ".join(["", *_BREAK.sub(" ", _EMOJI.sub(" ", bare)).casefold().split(), ""])
 
 
 def _of_blocks(found: JSON, apart: str = "\n", depth: int = 0) -> str:
-    """Return the text of blocks as Slack's own markup, each ``apart`` from the next."""
+    """Return the text of blocks in Slack's markup, separated by ``apart``."""
     return apart.join(filter(None, (_of_block(one, depth) for one in _dicts(found)))) if depth < _DEEPEST else ""
 
 
@@ -305,31 +305,31 @@ def _of_block(block: JSON, depth: int) -> str:
     if kind in _MENTIONS:
         mark, name = _MENTIONS[kind]
         return mark.format(block.get(name) or "")
-    said = _string(text)
+    own_text = _string(text)
     if kind == "date":
         return f"<!date^{block.get('timestamp') or ''}^{block.get('format') or ''}|{block.get('fallback') or ''}>"
     if kind == "table":
         return _table(block, depth)
     if kind in ("image", "video"):
-        told = dict.fromkeys(_string(block.get(name)) for name in ("title", "description", "alt_text"))
-        return "\n".join(filter(None, told))
+        labels = dict.fromkeys(_string(block.get(name)) for name in ("title", "description", "alt_text"))
+        return "\n".join(filter(None, labels))
     if kind == "link":
-        return f"<{block.get('url') or ''}|{said}>" if said else f"<{block.get('url') or ''}>"
+        return f"<{block.get('url') or ''}|{own_text}>" if own_text else f"<{block.get('url') or ''}>"
     inner = _of_blocks(block.get("elements"), "" if kind in _INLINE else "\n", depth + 1)
     if kind == "rich_text_preformatted":
         inner = f"```{inner}```"
     beside = [one for one in _dicts([block.get("accessory")]) if one.get("type") == "image"]
     parts = (_of_blocks(one, depth=depth + 1) for one in (block.get("fields"), beside))
-    return "\n".join(filter(None, (said, *parts, inner)))
+    return "\n".join(filter(None, (own_text, *parts, inner)))
 
 
 def _string(found: JSON) -> str:
-    """Return a text that is one, or an object with one."""
+    """Return a text that is a string, or an object with one."""
     return str((found.get("text") if isinstance(found, dict) else found) or "")
 
 
 def _table(block: JSON, depth: int) -> str:
-    """Return a table as Markdown, apart from the lines around it."""
+    """Return a table as Markdown, with blank lines around it."""
     found = block.get("rows")
     lists = [row for row in found if isinstance(row, list)] if isinstance(found, list) else []
     rows = [[_cell(_of_blocks([one], depth=depth + 1)) for one in row] for row in lists]
@@ -349,7 +349,7 @@ def _moment(ts: JSON) -> datetime:
 
 
 def _fenced(code: str) -> str:
-    """Return code as Markdown has it: a block has its fences on lines of their own."""
+    """Return code in Markdown; a block has its fences on separate lines."""
     code = html.unescape(code)
     if not code.startswith("```"):
         return code

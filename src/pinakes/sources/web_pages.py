@@ -1,4 +1,4 @@
-"""Pages that were fetched: what they are called as files, and where they are kept between runs."""
+"""Fetched pages: their file names, and their storage between runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _EXTENSIONS: Final = {
     "application/vnd.oasis.opendocument.presentation": (".odp",),
     "message/rfc822": (".eml",),
 }
-"""Content type → the extensions that its readers know; the first is given where a page has none of them."""
+"""Content type → extensions that its readers know; the first is used for a page with none of them."""
 
 _HTML: Final = ("text/html", "application/xhtml+xml")
 _NEVER: Final = re.compile(
@@ -60,9 +60,9 @@ _MAX_PART_CHARS: Final = 150
 
 @dataclass(frozen=True, slots=True)
 class StoredPage:
-    """What is known of a page: its address, where it led to, how the host marks this version, and its content's hash.
+    """The record of a page: its URL, the final URL after redirects, its validators, and the hash of its content.
 
-    ``listed``: when it last changed as its sitemap says it; ``fetched``: when it was asked for, seconds of the epoch.
+    ``listed``: last change according to its sitemap; ``fetched``: time of the last request, in seconds since the epoch.
     """
 
     url: str
@@ -77,19 +77,19 @@ class StoredPage:
     is_sitemap: bool = False
 
     def conditions(self) -> dict[str, str]:
-        """Return the headers by which the host may answer that nothing changed."""
+        """Return the headers of a conditional request."""
         given = {"if-none-match": self.etag, "if-modified-since": self.modified}
         return {name: value for name, value in given.items() if value}
 
 
 class Store:
-    """The pages of a source, in a folder: what is known of each, and its content."""
+    """Stores the pages of a source in a folder: their records and their contents."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def get(self, url: str) -> StoredPage | None:
-        """Return what is known of a page whose content is there."""
+        """Return the record of a page whose content is stored; None if there is none."""
         about, content = self._places(url)
         try:
             kept = StoredPage(**json.loads(about.read_text("utf-8")))
@@ -98,7 +98,7 @@ class Store:
             return None
 
     def put(self, kept: StoredPage, body: bytes | None = None) -> None:
-        """Keep a page; without ``body`` its content stays what it is.
+        """Store a page; without ``body``, its stored content is kept.
 
         Raises:
             StorageFull: it cannot be written.
@@ -114,7 +114,7 @@ class Store:
         """Return the content of a page.
 
         Raises:
-            Unreadable: it is not there any more, or is another one.
+            Unreadable: it is missing, or was replaced by another version.
         """
         try:
             data = self._places(kept.url)[1].read_bytes()
@@ -125,7 +125,7 @@ class Store:
         return data
 
     def keep_only(self, urls: Collection[str], fetched_since: float) -> None:
-        """Forget all other pages, but those asked for since then: a source of another collection may share them."""
+        """Delete all other pages, except those requested since then: sources of other collections may share them."""
         wanted = {path.stem for url in urls for path in self._places(url)}
         for about in self._folder.glob("*.json"):
             if about.stem not in wanted and about.stat().st_mtime < fetched_since:
@@ -142,13 +142,13 @@ class Store:
 def _write(path: Path, data: bytes) -> None:
     fresh = path.with_name(f"{path.name}.new")
     fresh.write_bytes(data)
-    os.replace(fresh, path)  # noqa: PTH105 - the name of what is done
+    os.replace(fresh, path)  # noqa: PTH105 - named after what it does
 
 
 def path_of(url: str, *, with_host: bool) -> str:
-    """Return what a page is called as a file before anything is known of its content: ``guide/index.html``.
+    """Return the file path of a page before its content type is known: ``guide/index.html``.
 
-    A query becomes part of the name. Parts that a path cannot have stay encoded.
+    A query becomes part of the name. Parts that are not valid in a path stay encoded.
     """
     parts = urlsplit(url)
     names = [_name(part) for part in parts.path.split("/") if part]
@@ -160,7 +160,7 @@ def path_of(url: str, *, with_host: bool) -> str:
 
 
 def typed_path(path: str, media_type: str) -> str:
-    """Return ``path`` with an extension by which its reader is found."""
+    """Return ``path`` with an extension that selects the right reader."""
     fitting = _EXTENSIONS.get(media_type) or plugins.extensions(media_type)
     if not fitting:
         return path if "?" not in path and _EXTENSION.search(path) else f"{path}.txt"
@@ -168,28 +168,28 @@ def typed_path(path: str, media_type: str) -> str:
 
 
 def media_type(answer: Fetched) -> str:
-    """Return the content type of a page: what its host says, but where that says nothing, what it looks like."""
-    told = answer.content_type
-    if told in _VAGUE:
+    """Return the content type of a page: as declared by the host, or guessed if that is unspecific."""
+    declared = answer.content_type
+    if declared in _VAGUE:
         if _LOOKS_LIKE_HTML.match(answer.body[:1024]):
             return "text/html"
         if answer.body.startswith(b"%PDF-"):
             return "application/pdf"
-    return told
+    return declared
 
 
 def refusal(media_type: str) -> str | None:
-    """Return why pages of a content type are not read, None for the others."""
+    """Return why pages of a content type are not read, None if they are."""
     return f"Content type {media_type}, which is not read" if _NEVER.fullmatch(media_type) else None
 
 
 def content(answer: Fetched, media_type: str) -> bytes:
-    """Return the content as its reader is to see it: text whose encoding only the host tells becomes UTF-8."""
+    """Return the content for its reader: text whose encoding only the host declares is converted to UTF-8."""
     charset = _CHARSET.search(answer.headers.get("content-type", ""))
     if charset is None or not (media_type.startswith("text/") or media_type in _HTML):
         return answer.body
     try:
-        if codecs.lookup(charset[1]).name in ("utf-8", "ascii", "iso8859-1"):  # which is often said, and rarely true
+        if codecs.lookup(charset[1]).name in ("utf-8", "ascii", "iso8859-1"):  # often declared wrongly
             return answer.body
         return answer.body.decode(charset[1], "replace").encode("utf-8", "replace")
     except (LookupError, ValueError):
@@ -197,14 +197,14 @@ def content(answer: Fetched, media_type: str) -> bytes:
 
 
 def with_base(body: bytes, kept: StoredPage) -> bytes:
-    """Return an HTML page that says where it was, so that its links can be followed; anything else as it is."""
+    """Return an HTML page with its URL as base, so that its links can be resolved; other content unchanged."""
     if kept.media_type not in _HTML or b"<base" in body[:65_536].lower() or body[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return body
     return b'<base href="' + kept.final.replace('"', "%22").replace("<", "%3C").encode() + b'">' + body
 
 
 def _name(part: str) -> str:
-    """Return one part of an address as a name."""
+    """Return one part of a URL path as a file name."""
     plain = unquote(part, errors="strict") if _decodes(part) else part
     name = plain if "/" not in plain and not _UNSAFE.search(plain) and plain not in (".", "..") else part
     name = name.replace("/", "%2F")

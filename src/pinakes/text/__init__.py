@@ -1,1 +1,1 @@
-"""About the text of documents: its elements, pages and identifiers, and what tries to instruct a model."""
+"""Analysis of texts: markup, pages, identifiers, credentials, and instructions aimed at models."""

@@ -1,6 +1,6 @@
-"""Data inside of texts that no one reads or searches: pictures as base64, dumps, minified code, lists of hashes.
+"""Removal of embedded data that nobody reads or searches: base64 pictures, dumps, minified code, lists of hashes.
 
-Everything here takes time linear in the length of the text. Lines never move: what is left out keeps its line breaks.
+All functions take time linear in the length of the text. Line numbers stay: removed data keeps its line breaks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from pinakes.core.records import Document, ReadingNote
 
 _MIN_RUN_CHARS: Final = 160
-"""A word of so many characters that looks drawn by lot is data; the longest hash in use has 128."""
+"""Minimum characters of a random word that counts as data; the longest hash in use has 128."""
 _MAX_TOLD_CHARS: Final = 4096
 _MIN_URI_CHARS: Final = 32
 _MIN_PLAIN_URI_CHARS: Final = 100
@@ -43,7 +43,7 @@ _URI_MARKS: Final = (
     *("base64,", "BASE64,", "DATA:"),
     *(f"data:{kind}" for kind in ("image/", "font/", "audio/", "video/", "application/")),
 )
-"""One of these is in every text with data in an address."""
+"""Every text with data in an address contains one of these."""
 _BINARY_TYPES: Final = ("image/", "font/", "audio/", "video/", "application/")
 _LETTERS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _SHAPES: Final = {
@@ -55,12 +55,12 @@ _SHAPES: Final = {
         ("hex", b"0123456789abcdefABCDEF", b""),
     )
 }
-"""Tables that show where a text has letters of one kind, as ``x``: long runs are then found by a search for these."""
+"""Tables that mark the letters of one kind in a text as ``x``, so that long runs are found by a substring search."""
 _RUN: Final = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{_MIN_RUN_CHARS},}}={{0,2}}")
 _JOINED: Final = re.compile(
     r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{60,200}(?:\\r\\n|\\n|[ ])){3,}[A-Za-z0-9+/]{0,200}={0,2}"
 )
-"""Lines of base64 whose ends are written as escapes."""
+"""Lines of base64 that end with an escape sequence."""
 _BLOCK_LINE: Final = re.compile(r"\n[ \t>#*|\"'/]{0,8}([A-Za-z0-9+/]{48,200}={0,2})[\"'\\,;+ \t]*(?=\n|\Z)")
 _LAST_LINE: Final = re.compile(r"\n[ \t>#*|\"'/]{0,8}[A-Za-z0-9+/]{2,76}={0,2}[\"'\\,;+ \t]*(?=\n|\Z)")
 _UUENCODED: Final = re.compile(
@@ -69,7 +69,7 @@ _UUENCODED: Final = re.compile(
 _DUMP_LINE: Final = re.compile(
     r"\n[ \t]*(?:0x)?[0-9a-fA-F]{4,16}:?[ \t]{1,4}(?:[0-9a-fA-F]{2,8}[ \t-]{1,4}){7,16}[^\n]{0,80}(?=\n|\Z)"
 )
-"""These patterns begin with the end of the line before, which is found much faster than a beginning of a line."""
+"""These patterns begin with the preceding line break, which is searched much faster than a line start."""
 _ARRAY_LINE: Final = re.compile(
     r"\n[ \t]*(?:(?:0x[0-9a-fA-F]{1,8}[uUlL]{0,3}[ \t]*,?[ \t]*){6,200}"
     r"|[\"'](?:\\x[0-9a-fA-F]{2}){6,200}[\"'][ \t]*[,;+\\]?)[ \t]*(?=\n|\Z)"
@@ -89,7 +89,7 @@ _PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOC
 
 
 class EmbeddedData(NamedTuple):
-    """Data of one kind: text[start:end], and what stands in its place."""
+    """Data of one kind: text[start:end], and its replacement."""
 
     start: int
     end: int
@@ -98,22 +98,22 @@ class EmbeddedData(NamedTuple):
 
 
 class TextWithoutData(NamedTuple):
-    """A text without embedded data, and what was left out of the text before, in its order."""
+    """A text without embedded data, and the removed data in order."""
 
     text: str
     findings: tuple[EmbeddedData, ...]
 
     def moved(self, offsets: Iterable[int]) -> tuple[int, ...]:
-        """Return where ``offsets`` into the text before are now."""
+        """Return ``offsets`` in the original text as offsets in this text."""
         ends = [one.end for one in self.findings]
         saved = [0, *accumulate(one.end - one.start - len(one.mark) for one in self.findings)]
         return tuple(offset - saved[bisect_right(ends, offset)] for offset in offsets)
 
 
 def without_embedded_data(text: str) -> TextWithoutData:
-    """Return ``text`` with short marks in place of embedded data, with as many lines as before.
+    """Return ``text`` with embedded data replaced by short marks, with the same number of lines.
 
-    Private keys stay: these are for whoever looks for credentials.
+    Private keys stay, for the detection of credentials.
     """
     found: list[EmbeddedData] = []
     keys = _private_keys(text)
@@ -143,7 +143,7 @@ def without_embedded_data(text: str) -> TextWithoutData:
 
 
 def without_data(document: Document) -> Document:
-    """Return ``document`` without embedded data, which ``notes`` name."""
+    """Return ``document`` without embedded data, with ``notes`` about it."""
     cleaned = without_embedded_data(document.text)
     if not cleaned.findings:
         return document
@@ -153,12 +153,12 @@ def without_data(document: Document) -> Document:
 
 
 def _count(text: bytes, kind: str, length: int, end: bytes = b"") -> int:
-    """Return how often a text has so many letters of one kind in a row, before what looks like ``end``."""
+    """Return the number of runs of this many letters of one kind in a text, before a match of ``end``."""
     return text.translate(_SHAPES[kind]).count(b"x" * length + end)
 
 
 def data_notes(text: str, findings: Sequence[EmbeddedData], lines: Sequence[int] = ()) -> tuple[ReadingNote, ...]:
-    """Return a note for each kind of ``findings`` in ``text``; ``lines`` are the numbers of its lines in the file."""
+    """Return a note for each kind of ``findings`` in ``text``; ``lines`` are the line numbers in the file."""
     notes = []
     for kind in dict.fromkeys(one.kind for one in findings):
         ours = [one for one in findings if one.kind == kind]
@@ -175,7 +175,7 @@ def _with_line_breaks(text: str, one: EmbeddedData) -> EmbeddedData:
 
 
 def _private_keys(text: str) -> list[tuple[int, int]]:
-    """Return where private keys begin and end, in order and apart from each other."""
+    """Return the ranges of private keys, in order and disjoint."""
     keys: list[tuple[int, int]] = []
     for begin in _PRIVATE_KEY.finditer(text):
         if keys and begin.start() < keys[-1][1]:
@@ -223,7 +223,7 @@ def _drawings(text: str) -> Iterator[EmbeddedData]:
 
 
 def _is_kept(text: str, run: re.Match[str]) -> bool:
-    """Say whether a long word belongs to an address, or is a part of a token that is for others to find."""
+    """Return whether a long word belongs to an address, or to a token that other rules detect."""
     if run[0].startswith("eyJ"):
         return True
     if run.end() - run.start() > _MAX_URL_CHARS:
@@ -233,7 +233,7 @@ def _is_kept(text: str, run: re.Match[str]) -> bool:
 
 
 def _is_random(run: str) -> bool:
-    """Say whether a word looks drawn by lot: letters of both cases and digits that change all the time."""
+    """Return whether a word looks random: lower and upper case letters and digits in frequent alternation."""
     told = re.sub(r"(.)\1{3,}", r"\1", run[:_MAX_TOLD_CHARS])
     if len(told) < _MIN_RUN_CHARS // 2:
         return False
@@ -272,11 +272,11 @@ def _dumps(text: str) -> Iterator[EmbeddedData]:
 
 
 def _adjacent(text: str, line: re.Pattern[str], least: int) -> Iterator[tuple[int, int]]:
-    """Yield where ``least`` lines or more of one form stand one after the other."""
+    """Yield the ranges of at least ``least`` consecutive lines of one form."""
     if text.count("\n") < least - 1:
         return
     start = end = count = 0
-    for match in line.finditer(f"\n{text}"):  # so a line begins in ``text`` where a match does in this
+    for match in line.finditer(f"\n{text}"):  # so the start of a match is the start of its line in ``text``
         if match.start() != end + 1 or count == 0:
             if count >= least:
                 yield start, end

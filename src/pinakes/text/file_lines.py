@@ -1,4 +1,4 @@
-"""Lines of a text by their numbers in the file that it was read from, which may not be those of the text."""
+"""Line numbers of a text in its file, which may differ from those in the text."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _NEWLINE = re.compile("\n")
 
 
 class FileLines:
-    """Numbers the lines of ``text``: as ``numbers`` (``Document.lines``), one for each, else counting from ``first``.
+    """Maps lines of ``text`` to ``numbers`` (``Document.lines``, one per line), or else counts from ``first``.
 
-    Several lines of the text may have one number, and a number may have no line of the text.
+    Several lines of the text may have the same number, and numbers may be missing.
     """
 
     def __init__(self, text: str, numbers: Sequence[int] = (), first: int = 1) -> None:
@@ -33,21 +33,21 @@ class FileLines:
         return self._numbers[-1]
 
     def number_at(self, offset: int) -> int:
-        """Return the number of the line at an offset of the text."""
+        """Return the line number at an offset of the text."""
         return self._numbers[min(bisect_right(self._starts, offset), len(self._numbers)) - 1]
 
     def beginning(self, number: int) -> int:
-        """Return where the first line with this number or a higher one begins, else the end of the text."""
+        """Return the offset of the first line with this number or a higher one, or the end of the text."""
         row = bisect_left(self._numbers, number)
         return self._starts[row] if row < len(self._numbers) else self._end
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Return the number of the line at an offset, and how many characters of the lines with it stand before."""
+        """Return the line number at an offset, and the number of characters before it in the lines of this number."""
         number = self.number_at(offset)
         return number, offset - self.beginning(number)
 
     def span(self, first: int, last: int) -> Span:
-        """Return the part of the text that has the lines ``first`` to ``last``, with the newline behind it."""
+        """Return the part of the text with the lines ``first`` to ``last``, including the final newline."""
         row = bisect_right(self._numbers, last)
         end = self._starts[row] if row < len(self._numbers) else self._end
         start = self.beginning(first)

@@ -1,4 +1,4 @@
-"""Words that must be left as they are written: identifiers of code, paths, versions, addresses.
+"""Words that must not be stemmed or changed: identifiers of code, paths, versions, addresses.
 
 ===========  ======================================================================
 ``url``      ``https://example.org/a``
@@ -13,8 +13,8 @@
 ``camel``    ``CustomResourceDefinition``, ``getName``
 ===========  ======================================================================
 
-A word in capitals without an underscore (``ERROR``, ``TCP``) is no identifier: people shout, and acronyms mean the
-same in small letters.
+A word in capitals without an underscore (``ERROR``, ``TCP``) is not an identifier: capitals are used for emphasis, and
+acronyms mean the same in lower case.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ _NUMBER = re.compile(r"[vV]?\d+")
 _LONGEST_WHOLE = 100
 _SHORTEST_PART = 3
 _SEVERAL = 3
-"""So many parts are a name where one has a digit, or none is shorter than three characters: ``one-by-one`` is none."""
+"""Minimum parts of a hyphenated name without digits and with short parts: ``one-by-one`` is not a name."""
 
 _WORDS = re.compile(_NAME)
 _NAMED: frozenset[Kind] = frozenset(("scoped", "call", "constant", "snake", "camel"))
 _WRITTEN: frozenset[Kind] = frozenset(("flag", "scoped", "constant", "snake", "camel"))
 _FEW = 2
 _QUERIES = 64
-"""Each step of a search asks for the identifiers of the same query; of so many they are remembered."""
+"""Size of the cache of queries: each step of a search needs the identifiers of the same query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """Something in a text that is to stay as written: ``text[start:end] == name``."""
+    """An identifier in a text: ``text[start:end] == name``."""
 
     name: str
     kind: Kind
@@ -77,7 +77,7 @@ class Identifier:
 
 @lru_cache(_QUERIES)
 def find(text: str) -> tuple[Identifier, ...]:
-    """Return the identifiers of a query from left to right; they do not overlap."""
+    """Return the identifiers of a query from left to right, without overlaps."""
     found = ((match, match.group().rstrip(_END)) for match in _ALL.finditer(text))
     return tuple(
         Identifier(name, cast("Kind", match.lastgroup), match.start(), match.start() + len(name))
@@ -87,31 +87,31 @@ def find(text: str) -> tuple[Identifier, ...]:
 
 
 def names(text: str) -> list[str]:
-    """Return what ``text`` may name that code defines: its identifiers, and all words where they are two or fewer."""
+    """Return possible names of definitions in ``text``: its identifiers, and all its words if there are at most two."""
     words = _WORDS.findall(text)
     parts = [_WORDS.findall(found.name.partition("(")[0]) for found in find(text) if found.kind in _NAMED]
     return list(dict.fromkeys([*(name for part in parts for name in part), *(words if len(words) <= _FEW else ())]))
 
 
 def numbered(text: str) -> list[str]:
-    """Return the names with numbers in ``text``: ``RFC-0011``, ``2024-03-17T08:15Z``, ``00:1A:2B``. None has blanks."""
+    """Return names with numbers in ``text``: ``RFC-0011``, ``2024-03-17T08:15Z``, ``00:1A:2B``. None has blanks."""
     return [piece for piece in _pieces(text) if any(char.isdigit() for char in piece) and _is_joined_name(piece)]
 
 
 def wholes(text: str) -> list[str]:
-    """Return the names in ``text`` of several words, none with blanks: of code, of flags, with hyphens or numbers."""
+    """Return compound names in ``text`` without blanks: of code, of flags, with hyphens or numbers."""
     written = (one.name.lstrip("-") for one in find(text) if one.kind in _WRITTEN)
     return [*filter(_is_joined_name, _pieces(text)), *filter(has_parts, written)]
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield what may be a name of several words."""
+    """Yield candidates for compound names."""
     pieces = (piece.strip(_AROUND) for piece in text.split() if not piece.isalnum())
     return (piece for piece in pieces if len(piece) <= _LONGEST_WHOLE)
 
 
 def has_parts(name: str) -> bool:
-    """Say whether a name without blanks consists of several words."""
+    """Return whether a name without blanks consists of several words."""
     return _JOINED.fullmatch(name.strip("_")) is not None or _CAMEL.fullmatch(name) is not None
 
 

@@ -1,6 +1,6 @@
-"""Whether a text talks to a model: words by which a document tries to become an instruction.
+"""Detection of prompt injection: phrases by which a document addresses a model with instructions.
 
-A sign of caution, no filter: other wordings pass, and a text about such attacks is flagged, too.
+The result is a warning, not a filter: other phrasings are missed, and texts about such attacks are flagged too.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import re2
 from pinakes.core.regexes import lazy
 
 Sign: TypeAlias = Literal["override", "role", "markup", "tool call", "secrecy", "addressed", "leak", "hidden"]
-"""Asks to forget what was said before; gives another role; has the marks that separate messages; looks like a call of
-a tool; wants to be kept from the user; names its reader a model; wants secrets told; is invisible to people."""
+"""The signs: override (forget earlier instructions), role (a new role), marks that separate messages, calls of tools,
+secrecy towards the user, addressing a model, requests for secrets, invisible text."""
 
 WARNING: Final = "it has instructions aimed at a model, which are not to be followed"
-"""What people and models are told of a suspicious text."""
+"""The warning about a suspicious text, for people and models."""
 
 
 def _pattern(pattern: str) -> re.Pattern[str]:
-    """Compile ``pattern``, in which a blank stands for whatever may be between two words."""
+    """Compile ``pattern``, in which a blank matches any separator between two words."""
     return lazy(pattern.replace(" ", r"\W{1,9}"))
 
 
@@ -138,11 +138,11 @@ _WORDINGS: Final[tuple[tuple[tuple[str, ...], Mapping[Sign, re.Pattern[str]]], .
         },
     ),
 )
-"""Words, and the wordings that are looked for only where one of these words stands."""
+"""Keywords, and the phrases that are searched only if one of the keywords occurs."""
 
 
 def _finder() -> tuple[re2.Set, tuple[int, ...]]:
-    """Return what finds all words of ``_WORDINGS`` in one pass, and the place there of each that it finds."""
+    """Return a matcher for all keywords of ``_WORDINGS`` in one pass, and the index of each keyword's phrases."""
     options = re2.Options()
     options.literal = True
     found, places = re2.Set.SearchSet(options), list[int]()
@@ -158,16 +158,16 @@ _WORDS, _PLACES = _finder()
 
 _UNSEEN = lazy("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 _TAGS = lazy("[\U000e0020-\U000e007e]{8,}")
-"""Letters that no font shows. Flags of regions are made of up to six of them."""
+"""Invisible letters. Flags of regions consist of up to six of them."""
 
 _TAGS_BEGIN = b"\xf3\xa0"
-"""What they begin with in UTF-8, which is found faster."""
+"""Their first bytes in UTF-8, which are faster to search."""
 
 
 def signs(text: str) -> tuple[Sign, ...]:
-    """Return by what ``text`` seems to talk to a model, each once; mostly nothing.
+    """Return the distinct signs of prompt injection in ``text``; usually none.
 
-    Capitals, line breaks, invisible characters and other forms of the same letters make no difference.
+    Case, line breaks, invisible characters and compatible character forms are ignored.
     """
     found: dict[Sign, None] = {}
     if not text.isascii():
@@ -182,5 +182,5 @@ def signs(text: str) -> tuple[Sign, ...]:
 
 
 def is_injection(text: str) -> bool:
-    """Say whether ``text`` has any of the ``signs``."""
+    """Return whether ``text`` has any of the ``signs``."""
     return bool(signs(text))

@@ -1,4 +1,4 @@
-"""Where the elements of an HTML page stand in its text, so that parts of it can be taken or left out as they are."""
+"""The positions of HTML elements in a page, so that parts of it can be kept or removed unchanged."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _RAW: Final = frozenset(("script", "style", "textarea", "title"))
 _TAG: Final = re.compile(
     r"<(?P<slash>/?)(?P<name>[a-zA-Z][\w:.-]*+)(?P<attributes>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>"
 )
-"""No part of it goes beyond the next ``<``, so that looking for it takes linear time."""
+"""No part of the pattern matches beyond the next ``<``, so that a search takes linear time."""
 
 _ATTRIBUTE: Final = re.compile(r"(?P<name>[^\s=\"'<>/]++)(?:\s*+=\s*+(?P<value>\"[^\"]*+\"|'[^']*+'|[^\s\"'>]++))?")
 _MOST_OPEN: Final = 1000
-"""Elements inside more others than this are not looked at: no page that people wrote has them."""
+"""Maximum nesting of elements; deeper ones are ignored, since real pages have none."""
 
 
 @dataclass(slots=True)
 class Element:
-    """An element: ``text[start:end]``, what is in it ``text[inside:inner_end]``; ``parent`` is its place in the list.
+    """An element ``text[start:end]`` with content ``text[inside:inner_end]``; ``parent`` is the index of its parent.
 
-    Names of tags and attributes are lower-case. One that is not closed ends where what it is in does.
+    Names of tags and attributes are lower-case. An unclosed element ends where its parent ends.
     """
 
     tag: str
@@ -38,13 +38,13 @@ class Element:
     inner_end: int = -1
     end: int = -1
     words: frozenset[str] = field(default_factory=frozenset)
-    """The names in its ``class`` and ``id``, lower-case."""
+    """The names in the attributes ``class`` and ``id``, lower-case."""
 
 
 def elements(text: str) -> list[Element]:
-    """Return the elements of an HTML text, in the order in which they begin.
+    """Return the elements of an HTML text in the order of their starts.
 
-    Takes time in proportion to the length of the text, whatever it holds.
+    Takes linear time for any text.
     """
     found: list[Element] = []
     opened: list[int] = []
@@ -77,7 +77,7 @@ def elements(text: str) -> list[Element]:
 
 
 def _close(found: list[Element], opened: list[int], counts: Counter[str], name: str, match: re.Match[str]) -> None:
-    """End the innermost open element of this name, and what is open in it."""
+    """Close the innermost open element of this name, and all open elements inside it."""
     while opened:
         element = found[opened.pop()]
         counts[element.tag] -= 1
@@ -98,9 +98,9 @@ def _attributes(text: str) -> dict[str, str]:
 
 
 def cut(text: str, span: tuple[int, int], changes: Iterable[tuple[int, int, str]]) -> str:
-    """Return ``text[span]`` with parts of it exchanged: (start, end, what stands there instead), in any order.
+    """Return ``text[span]`` with replacements: (start, end, new text), in any order.
 
-    A change inside another one, or outside of the span, is left out.
+    Replacements inside another one or outside the span are ignored.
     """
     parts, at = [], span[0]
     for start, end, instead in sorted(changes, key=lambda change: (change[0], -change[1])):
@@ -111,7 +111,7 @@ def cut(text: str, span: tuple[int, int], changes: Iterable[tuple[int, int, str]
 
 
 def within(found: Sequence[Element], index: int, tags: frozenset[str]) -> bool:
-    """Say whether the element at ``index`` is in one of ``tags``."""
+    """Return whether the element at ``index`` is in one of ``tags``."""
     parent = found[index].parent
     while parent is not None:
         if found[parent].tag in tags:

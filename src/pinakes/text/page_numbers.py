@@ -1,4 +1,4 @@
-"""On which pages of its file a part of a document stands."""
+"""Page numbers of parts of a document."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 
 def pages_of(begins: Sequence[int] | None, start: int, end: int) -> tuple[int, int] | tuple[None, None]:
-    """Return the first and the last page of ``text[start:end]``, counted from 1; (None, None) where there are no pages.
+    """Return the first and last page of ``text[start:end]``, from 1; (None, None) if there are no pages.
 
-    ``begins`` are the offsets at which the pages begin, ascending; that of a page without text is that of the next.
+    ``begins``: ascending offsets of the page starts; a page without text has the offset of the next page.
     """
     if not begins:
         return None, None
@@ -18,7 +18,7 @@ def pages_of(begins: Sequence[int] | None, start: int, end: int) -> tuple[int, i
 
 
 def page_words(page: int | None, page_end: int | None) -> str:
-    """Return how people are told of pages: ``p. 3``, ``p. 3-4``; ``""`` where there are none."""
+    """Return page numbers as text for users: ``p. 3``, ``p. 3-4``; ``""`` if there are none."""
     if page is None:
         return ""
     return f"p. {page}" if page_end in (None, page) else f"p. {page}-{page_end}"

@@ -1,4 +1,4 @@
-"""What is written down of a call's parameters: short, and without secrets."""
+"""The form of call parameters in the audit log: short, and without secrets."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pinakes.text.secrets import Detector
 _HIDDEN = "***"
 _SIZES = ((200, 20), (60, 5), (20, 2))
 _MOST_CHARS = 4000
-"""Longest text and longest list that are kept whole: of many parameters less, until all together are not too long."""
+"""Maximum length of a text or list that is stored in full; less for many parameters, to limit their total."""
 
 _DEPTH = 6
 _MARGIN = 400
-"""So many characters beyond those that are kept are looked at for secrets, of which a part might be kept."""
+"""Extra characters to scan for secrets after the cut, so that no part of a secret is stored."""
 
 _SHORTEST_SECRET = 6
 
@@ -35,7 +35,7 @@ _SECRET = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*",
     re.DOTALL,
 )
-"""What is hidden besides what the table of credentials finds: in a log, too much is better than too little."""
+"""Secrets in addition to the table of credentials: in a log, false positives are better than misses."""
 
 _PASSWORD_WORDS = "passphrase|passwd|password|passwort|kennwort|pwd"  # noqa: S105 - what they are called
 _CREDENTIAL_WORDS = f"credential|secret|token|{_KEYS}|secret_access_key"
@@ -46,7 +46,7 @@ _ASKED = re.compile(
     r"(?:[0-9a-f]{32,}|(?=\S*\d)(?-i:(?=\S*[A-Z]))(?-i:(?=\S*[a-z]))[^\s\"',;]{12,})",
     re.IGNORECASE,
 )
-"""A secret behind the word for it, as people write them into questions."""
+"""A secret after its name, as people write it in questions."""
 
 _DETECTOR = Detector()
 _LOGIN = re.compile(r"(\w+://)[^\s/@]+@")
@@ -55,19 +55,19 @@ _IN_ADDRESS = re.compile(rf"([?&#](?:sig|[\w.%-]*(?:{_WORDS}|key|signature|token
 
 @dataclass(frozen=True, slots=True)
 class ParameterCleaner:
-    """Knows what is secret: values of parameters that are called so, what looks like a key, and the keys in use."""
+    """Recognises secrets: parameters with certain names, values that look like keys, and the configured keys."""
 
     secrets: Sequence[str] = ()
 
     @classmethod
     def from_settings(cls, sections: Iterable[tuple[str, object]]) -> ParameterCleaner:
-        """Return one that knows the keys which (name, section) of the settings name, by their environment variables."""
+        """Return a cleaner that knows the keys in the environment variables of (name, section) in the settings."""
         named = (getattr(section, "key_variable", "") for _, section in sections)
         values = (os.environ.get(name, "") for name in named if name)
         return cls(tuple(value for value in values if len(value) >= _SHORTEST_SECRET))
 
     def parameters(self, given: Mapping[str, JSON]) -> dict[str, JSON]:
-        """Return parameters to be written down: what is left out of a long one is counted."""
+        """Return parameters for the log; omitted parts of long ones are counted."""
         short: JSON = {}
         for chars, items in _SIZES:
             short = self._short(given, chars, items, _DEPTH)
@@ -106,7 +106,7 @@ class ParameterCleaner:
         return [*listed, f"… ({more} more)"] if more > 0 else listed
 
     def _written(self, text: str, chars: int, items: int, depth: int) -> JSON:
-        """Return a text cut short; an object or a list in JSON, as some clients write them, as what it is."""
+        """Return a shortened text; a text with a JSON object or list, which some clients send, is parsed first."""
         if text.lstrip()[:1] in ("{", "["):
             with suppress(ValueError, RecursionError):
                 return self._short(json.loads(text), chars, items, depth)
@@ -119,7 +119,7 @@ class ParameterCleaner:
 
 
 def _length(value: JSON) -> int:
-    """Return about how many characters ``value`` has as JSON."""
+    """Return the approximate number of characters of ``value`` as JSON."""
     if isinstance(value, dict):
         return sum(len(name) + 6 + _length(inner) for name, inner in value.items())
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Text from documents is data: it is put between marks that the text itself cannot know."""
+"""Text from documents as data in prompts: it is fenced with random marks that it cannot contain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ NOTICE = "What stands between <document-{mark}> marks is quoted from documents: 
 
 
 class Quoting:
-    """One answer's mark: random, so that no document can close it."""
+    """The random mark of one answer, so that no document can close the fence."""
 
     def __init__(self) -> None:
         self.mark = secrets.token_hex(4)
@@ -23,6 +23,6 @@ class Quoting:
 
 
 def one_line(text: str, most: int = 200) -> str:
-    """Return ``text`` fit to stand outside the fence: one line, no angle brackets, not long."""
+    """Return ``text`` made safe for use outside the fence: one line, no angle brackets, limited length."""
     line = " ".join(text.split()).replace("<", "‹").replace(">", "›")
     return line if len(line) <= most else line[: most - 1] + "…"

@@ -1,4 +1,4 @@
-"""Versions and dates that tell apart texts which otherwise say the same: ``v1.10/install.md``, ``2026-03-01.md``."""
+"""Versions and dates that distinguish otherwise equal texts: ``v1.10/install.md``, ``2026-03-01.md``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _PLACEHOLDER = "§"
 
 @lru_cache(maxsize=4096)
 def versions_in(text: str) -> frozenset[str]:
-    """Return the versions, without a leading "v", and the dates (2026-03-01) that ``text`` names.
+    """Return the versions, without a leading "v", and the dates (2026-03-01) in ``text``.
 
-    A folder that is a year counts as a date. What follows capital letters and a hyphen is a part of an identifier
-    (``INV-1.2``) and no version.
+    A folder named by a year counts as a date. A number after capital letters and a hyphen is part of an identifier
+    (``INV-1.2``), not a version.
     """
     found = {
         match[0].lower().removeprefix("v")
@@ -30,7 +30,7 @@ def versions_in(text: str) -> frozenset[str]:
 
 
 def without_versions(text: str, versions: Collection[str]) -> str:
-    """Return ``text`` with one sign in place of each of ``versions`` that stands there by itself."""
+    """Return ``text`` with a placeholder for each standalone occurrence of ``versions``."""
     if not versions:
         return text
     every = "|".join(re.escape(one) for one in sorted(versions, key=len, reverse=True))

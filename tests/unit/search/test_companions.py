@@ -31,9 +31,9 @@ MARKDOWN_TABLE = """Text before.
 PLAIN_TABLE = "name | retention | owner\nlogs | 30 days | Ann\nmetrics | 13 months | Bob\ntraces | 7 days | Carl"
 
 
-def shown(text: str, query: str, most: int = 5, said: set[str] | None = None) -> list[str]:
+def shown(text: str, query: str, most: int = 5, headings: set[str] | None = None) -> list[str]:
     places = places_in(text, query)
-    return [line.text.strip() for line in excerpt(text, places, most=most, said=said or set()).lines]
+    return [line.text.strip() for line in excerpt(text, places, most=most, headings=headings or set()).lines]
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_names_of_columns_that_match_are_shown_with_the_first_rows() -> None:
 
 def test_names_of_columns_that_are_said_beside_the_chunk_are_not_looked_for_in_it() -> None:
     rows = PLAIN_TABLE.partition("\n")[2]
-    assert shown(rows, "traces", said={"name | retention | owner"}) == ["traces | 7 days | Carl"]
+    assert shown(rows, "traces", headings={"name | retention | owner"}) == ["traces | 7 days | Carl"]
 
 
 def test_below_a_heading_that_is_said_beside_the_chunk_its_first_line_is_shown() -> None:
     text = "## Who approves a raise?\n\nThe manager.\n\nMore.\n\nA raise is paid in May.\nOr June.\nOr July."
-    assert shown(text, "who approves a raise", said={"Who approves a raise?"})[0] == "The manager."
+    assert shown(text, "who approves a raise", headings={"Who approves a raise?"})[0] == "The manager."
 
 
 def test_a_key_is_rather_left_out_than_shown_without_its_value() -> None:

@@ -59,8 +59,8 @@ def test_no_more_lines_are_shown_than_asked_for() -> None:
 
 def test_headings_that_are_said_anyway_and_lines_without_words_are_left_out() -> None:
     text = "# Pears\n\n```\n---\npears ripen late\n```\nin autumn"
-    assert lines(text, "pear", said={"Pears"}) == [(5, "pears ripen late"), (7, "in autumn")]
-    assert lines("# Pears\n", "pear", said={"Pears"}) == [(1, "# Pears")]
+    assert lines(text, "pear", headings={"Pears"}) == [(5, "pears ripen late"), (7, "in autumn")]
+    assert lines("# Pears\n", "pear", headings={"Pears"}) == [(1, "# Pears")]
 
 
 def test_code_keeps_its_indentation() -> None:

@@ -27,10 +27,11 @@ class Database(Protocol):
     """The database of a catalogue. Thread-safe.
 
     ``unwritable``: why it can only be read, "" where it can be written. ``is_shared``: homes on several machines may
-    have this catalogue.
+    have this catalogue; ``home`` is the name of this one, "" where there is one.
     """
 
     is_shared: bool
+    home: str
     engine: Engine
     unwritable: str
 

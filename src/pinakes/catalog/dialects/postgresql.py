@@ -63,6 +63,7 @@ class PostgresDatabase:
             Busy: it cannot be reached.
             PinakesError: its tables are of a newer Pinakes.
         """
+        self.home = home
         url = _address(settings.url)
         direct = _address(settings.direct_url) if settings.direct_url else url
         self.engine = _engine(url, settings)

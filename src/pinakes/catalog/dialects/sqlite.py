@@ -48,7 +48,7 @@ _ALONE = f"{_SHARED}&vfs=unix-none"
 class SqliteDatabase:
     """A database in a file; one process writes at a time. See ``Database``."""
 
-    is_shared = False
+    is_shared, home = False, ""
 
     def __init__(self, file: Path, unwritable: str = "", *, moving: bool = False) -> None:
         """Open ``file``, which is there; an older one is migrated. With ``unwritable``: to read.

@@ -17,6 +17,7 @@ from pinakes.core.errors import (
     CatalogueCorrupt,
     IndexCorrupt,
     IndexTooNew,
+    IndexUnavailable,
     InvalidInput,
     ModelUnavailable,
     NotConfigured,
@@ -29,7 +30,7 @@ from pinakes.settings import Settings
 from pinakes.tools.listing_limits import limit_counts
 
 _LIMIT = 20
-_AWAY = (Busy, CatalogueCorrupt, IndexCorrupt, IndexTooNew, ModelUnavailable)
+_AWAY = (Busy, CatalogueCorrupt, IndexCorrupt, IndexTooNew, IndexUnavailable, ModelUnavailable)
 
 
 class DeletedSource(BaseModel):

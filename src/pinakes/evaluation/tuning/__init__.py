@@ -1,1 +1,1 @@
-"""Try settings on questions with known answers, and claim nothing that may be chance."""
+"""Tuning of settings on golden questions; only statistically significant improvements are reported as such."""

@@ -1,4 +1,4 @@
-"""How much of an approximate vector index a search has to look through: recall and quality against time."""
+"""Search effort of an approximate vector index: recall and quality against time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pinakes.evaluation.tuning.trials import Trials
 
 SHARES = (0.005, 0.01, 0.02, 0.04, 0.06, 0.1, 0.2, 0.4)
 LEAST_RECALL = 0.98
-"""An approximate index that finds less than this of what an exact scan finds is not proposed."""
+"""Minimum recall, relative to an exact scan, of a proposed approximate index."""
 
 _MOST_LOST = 0.005
 _ASKED_AGAIN = 3
@@ -29,7 +29,7 @@ _MAX, _SHARE = "index.exact_max_vectors", "index.approximate_share"
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """One way to look for the nearest vectors. ``recall``: share of the candidates of an exact scan that it finds."""
+    """One search effort. ``recall``: share of the candidates of an exact scan that it finds."""
 
     tried: Try
     recall: float
@@ -55,11 +55,11 @@ class Sweep:
 
 
 _Asked: TypeAlias = Sequence[VectorQuery]
-"""The vector of each question, how many candidates it wants, its filter."""
+"""The query vector of each question, its number of candidates, its filter."""
 
 
 def sweep(trials: Trials, metric: str, budget: Budget, on_try: Callable[[int], object] | None = None) -> Sweep:
-    """Look for the questions' candidates in an exact scan, and in an approximate index with more and more effort.
+    """Search the candidates of the questions in an exact scan, and in an approximate index with increasing effort.
 
     Raises:
         InvalidInput: the engine has no such choice, or the vectors are too few for it to matter.
@@ -104,13 +104,13 @@ def sweep(trials: Trials, metric: str, budget: Budget, on_try: Callable[[int], o
 
 
 def _built(trials: Trials, point: Point) -> Trials:
-    """Return trials of the index that ``point`` takes, which is built here, once for all that is asked of it."""
+    """Return trials of the index for ``point``, which is built here once."""
     subject = trials.subject
     return trials.on_subject(replace(subject, parts=replace(subject.parts, index=trials.parts(point).index)))
 
 
 def _approximate(trials: Trials, point: Point, count: int) -> Trials:
-    """Return trials of an approximate index, for all efforts."""
+    """Return trials of an approximate index, for all search efforts."""
     built = _built(trials, point)
     if not str(built.subject.parts.index.describe().get("vector_search", "")).startswith("approximate"):
         raise InvalidInput(
@@ -121,7 +121,7 @@ def _approximate(trials: Trials, point: Point, count: int) -> Trials:
 
 
 def _asked(trials: Trials) -> _Asked:
-    """Return what the vector retriever is asked for each question.
+    """Return the vector query of each question.
 
     Raises:
         ModelUnavailable: there is no model.
@@ -133,7 +133,7 @@ def _asked(trials: Trials) -> _Asked:
 
 
 def _looked(index: Index, asked: _Asked, truth: Sequence[set[int]]) -> tuple[float, list[float]]:
-    """Return the share of ``truth`` that is found, and the best time for each question, in milliseconds."""
+    """Return the recall of ``truth``, and the best time for each question, in milliseconds."""
     shares, times = [], []
     for one, wanted in zip(asked, truth, strict=True):
         taken = []

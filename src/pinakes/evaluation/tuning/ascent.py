@@ -1,4 +1,4 @@
-"""Coordinate ascent under cross-validation: one climb for each fold's training questions, and one for all questions.
+"""Coordinate ascent under cross-validation: one climb on the training questions of each fold, and one on all.
 
 All climb in step: a knob is turned for all of them before the next is. So whenever the time or the tries are used up,
 every climb stands at the same knob, and what they found can be compared. No climb sees a question of its own fold.
@@ -16,23 +16,23 @@ import numpy as np
 from pinakes.evaluation.tuning.knobs import Knob, Point, Values, moved
 
 Scores: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
-"""float64 (questions,): the metric of every question, 0 to 1."""
+"""The metric of every question, float64 (questions,), 0 to 1."""
 
 Rows: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
-"""int64: numbers of questions."""
+"""Indexes of questions, int64."""
 
 Score: TypeAlias = Callable[[Point], Scores]
 Stopped: TypeAlias = Literal["", "tries", "time", "interrupted"]
-"""What ended a climb before its end: "" = nothing."""
+"""The reason for the early end of a climb: "" = none."""
 
 _MOST_ROUNDS = 5
 LEAST_GAIN = 0.0005
-"""A choice whose mean is higher by less than this is not made: the fewer settings differ, the easier to understand."""
+"""Minimum improvement of the mean for a change: the fewer settings differ, the easier they are to understand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How long to go on: the most ``tries`` (settings scored, the current ones not counted) and ``seconds``."""
+    """The limits: maximum ``tries`` (scored settings without the current ones) and ``seconds``."""
 
     tries: int = 200
     seconds: float = 600.0
@@ -40,7 +40,7 @@ class Budget:
 
 @dataclass(slots=True)
 class AscentResult:
-    """``points`` has where each climb stands: one a fold, then that of all questions.
+    """``points`` holds the current point of each climb: one per fold, then that of all questions.
 
     ``tried``: every point with its scores, in the order in which they were tried, the current settings first.
     """
@@ -51,7 +51,7 @@ class AscentResult:
 
 
 def folds(kinds: Sequence[str], count: int, seed: int) -> list[Rows]:
-    """Deal questions, given by their kinds, into ``count`` folds: of each kind about as many in each, by chance."""
+    """Deal questions, given by their kinds, into ``count`` folds at random, stratified by kind."""
     random = np.random.default_rng(seed)
     dealt: list[list[int]] = [[] for _ in range(count)]
     place = 0
@@ -72,7 +72,7 @@ def climb(
     on_try: Callable[[int], object] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> AscentResult:
-    """Turn one knob after another as long as that raises the mean score of the training questions.
+    """Change one knob after another as long as that raises the mean score of the training questions.
 
     ``current`` are the values that the settings have now, where all climbs start. An interrupt from the keyboard ends
     the climb as a used-up budget does, once the current settings were scored. ``on_try`` is told how many were tried.
@@ -98,7 +98,7 @@ def climb(
 def _round(
     climbed: AscentResult, every: Sequence[Knob], current: Values, training: Sequence[Rows], tries: _Tries
 ) -> None:
-    """Turn each knob once, for all climbs."""
+    """Change each knob once, for all climbs."""
     for knob in every:
         lines = [[moved(point, choice, current) for choice in knob.choices] for point in climbed.points]
         climbed.stopped = tries.make(point for together in zip(*lines, strict=True) for point in together)
@@ -111,7 +111,7 @@ def _round(
 
 
 class _Tries:
-    """Scores points, each once, as long as the budget allows."""
+    """Scores points, each once, within the budget."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class _Tries:
         self._on_try = on_try
 
     def make(self, points: Iterable[Point]) -> Stopped:
-        """Score those of ``points`` that were not tried yet; return what ended that early."""
+        """Score the new ones of ``points``; return the reason for an early end."""
         for point in points:
             if point in self._tried:
                 continue

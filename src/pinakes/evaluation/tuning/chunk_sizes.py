@@ -1,4 +1,4 @@
-"""Sizes and overlaps of chunks that are worth a try, and how long trying them takes."""
+"""Chunk sizes and overlaps to try, and an estimate of the time for that."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OVERLAPS = (0.0, 0.1, 0.2, 0.3)
 
 
 def knob(now: ChunkingSettings, most_tokens: int) -> Knob:
-    """Return the sizes, as far as the model reads, each with every overlap; what is set now comes first."""
+    """Return the sizes up to the model's maximum, each with every overlap; the current setting comes first."""
     sizes = list(dict.fromkeys(min(size, most_tokens) for size in SIZES))
     current: Values = {"chunking.size": now.size, "chunking.overlap": now.overlap, "chunking.unit": now.unit}
     whole = most_tokens if now.unit == "tokens" and not now.size else None
@@ -27,7 +27,7 @@ def knob(now: ChunkingSettings, most_tokens: int) -> Knob:
 
 
 def seconds(choices: Sequence[Values], tokens: int, sample: Sequence[str], embedder: Embedder) -> float:
-    """Return about how long it takes to embed a collection of so many ``tokens`` cut by each of ``choices``.
+    """Return the estimated time to embed a collection of ``tokens`` for each of ``choices``.
 
     ``sample`` is some of its chunks: they are embedded to see how fast the model is.
 

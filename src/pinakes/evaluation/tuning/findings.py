@@ -1,4 +1,4 @@
-"""What tuning found out, and whether it may be claimed."""
+"""The result of tuning, and whether it is significant."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pinakes.evaluation.tuning.ascent import AscentResult, Rows, Scores, Stopped
 from pinakes.evaluation.tuning.knobs import Point, setting_words, written
 
 LEVEL = 0.05
-"""An improvement is claimed when chance gives a difference as large less often than this."""
+"""Significance level: an improvement is reported if the p value is below this."""
 
 SLOWER = 0.10
-"""An answer that takes longer by more than this share is a regression."""
+"""A relative increase of the latency above this is a regression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Try:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What came of questions that had no part in the choice: each fold by the settings the other folds chose.
+    """The results on held-out questions: each fold with the settings that the other folds chose.
 
     ``change`` has the mean difference from the current settings, ``p`` how often chance gives one as large.
     ``chosen``: the settings of each fold, none where the current ones were best.
@@ -58,7 +58,7 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Median times of an answer, in milliseconds: by the current settings and by those that were found.
+    """Median latencies in milliseconds, with the current settings and with the best ones.
 
     ``p``: how often chance gives a difference as large.
     """
@@ -69,7 +69,7 @@ class Speed:
 
     @property
     def slower(self) -> bool:
-        """Say whether that is a regression."""
+        """Whether the increase is a regression."""
         return self.tuned_ms > self.current_ms * (1 + SLOWER) and self.p < LEVEL
 
 
@@ -93,7 +93,7 @@ class TuningResult:
 
 
 def held_out(climbed: AscentResult, every_fold: Sequence[Rows]) -> HeldOut:
-    """Put together what the questions of each fold get by the settings that the other folds chose."""
+    """Combine the results of the questions of each fold with the settings that the other folds chose."""
     current = climbed.tried[()]
     tuned = current.copy()
     for rows, point in zip(every_fold, climbed.points, strict=False):
@@ -109,7 +109,7 @@ def held_out(climbed: AscentResult, every_fold: Sequence[Rows]) -> HeldOut:
 
 
 def tries(tried: Mapping[Point, Scores], milliseconds: Mapping[Point, float]) -> tuple[Try, ...]:
-    """Return everything that was tried with its figures, in the order in which it was."""
+    """Return everything that was tried with its metrics, in order."""
     scores = np.column_stack(list(tried.values()))
     changes = scores - scores[:, :1]
     ends = intervals(np.concatenate([scores, changes], axis=1).tolist())
@@ -126,7 +126,7 @@ def tries(tried: Mapping[Point, Scores], milliseconds: Mapping[Point, float]) ->
 
 
 def verdict(best: Point, seen: HeldOut, speed: Speed | None) -> tuple[bool, str]:
-    """Say whether ``best`` may be claimed to be better than the current settings, and in words why not."""
+    """Return whether ``best`` is significantly better than the current settings, and the reason if not."""
     if not best:
         return False, "nothing found that is better than what is set now"
     if seen.change.mean <= 0 or seen.p >= LEVEL:
@@ -148,7 +148,7 @@ def fragment(best: Mapping[str, JSON], heading: Sequence[str]) -> str:
 
 
 def setting_lines(settings: Mapping[str, JSON]) -> str:
-    """Return settings in words."""
+    """Return settings as text."""
     return setting_words(tuple(settings.items()))
 
 

@@ -1,4 +1,4 @@
-"""What can be tuned: settings with the values that are worth a try, by family."""
+"""The settings that can be tuned, with their candidate values, by family."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Values: TypeAlias = Mapping[str, JSON]
 """Dotted setting → value."""
 
 Point: TypeAlias = tuple[tuple[str, JSON], ...]
-"""Settings that differ from the current ones, as sorted pairs of dotted name and value; none = the current ones."""
+"""Settings that differ from the current ones, as sorted pairs of dotted name and value; empty = the current ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One thing to turn: ``choices`` are what it can be set to, each one setting or several that belong together."""
+    """A tunable unit: each of ``choices`` sets one setting, or several that belong together."""
 
     name: str
     choices: tuple[Values, ...]
@@ -30,7 +30,7 @@ class Knob:
 FAMILIES = ("fusion", "fields", "boosts", "pool", "ann", "chunking")
 DEFAULT = ("fusion", "fields", "boosts")
 ALONE = ("ann", "chunking")
-"""Families that are tried by themselves: every value needs another index."""
+"""Families that are tuned separately: every value needs another index."""
 
 _WEIGHTS = tuple(round(0.1 * tenth, 1) for tenth in range(11))
 _RRF_K = (10, 20, 60, 100)
@@ -39,13 +39,13 @@ _BOOSTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 1.0)
 _MULTIPLES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 _SMALL = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 _UNSEEN = frozenset(("boosts.saturation", "boosts.metadata_most"))
-"""Which document comes first does not depend on the one, and hardly on the other."""
+"""Settings that do not affect, or hardly affect, which document is first."""
 
 _POOLS = (10, 20, 30, 50, 100, 150, 200, 300)
 
 
 def knobs(families: Sequence[str], settings: Settings) -> list[Knob]:
-    """Return what there is to turn in these families, in the order in which it is turned.
+    """Return the knobs of these families in the order of their tuning.
 
     Raises:
         InvalidInput: a family is unknown, does not go with another, or has nothing to turn.
@@ -58,7 +58,7 @@ def knobs(families: Sequence[str], settings: Settings) -> list[Knob]:
 
 
 def check(families: Sequence[str]) -> tuple[str, ...]:
-    """Return the families that are meant, each once.
+    """Return the selected families without repetition.
 
     Raises:
         InvalidInput: one is unknown or does not go with another.
@@ -76,7 +76,7 @@ def check(families: Sequence[str]) -> tuple[str, ...]:
 
 
 def moved(point: Point, choice: Values, current: Values) -> Point:
-    """Return ``point`` with ``choice`` made; what is set to its ``current`` value is left out."""
+    """Return ``point`` with ``choice`` applied, without values equal to ``current``."""
     values = {**dict(point), **choice}
     return tuple(sorted((name, value) for name, value in values.items() if value != current.get(name)))
 
@@ -107,7 +107,7 @@ def applied(settings: Settings, point: Point, collection: str = "") -> Settings:
 
 
 def settings_section(name: str, settings: Settings, collection: str) -> str:
-    """Return the dotted name under which a settings file has to have ``name`` to decide on ``collection``."""
+    """Return the dotted name under which a settings file must set ``name`` for ``collection``."""
     rules = settings.collections.get(collection)
     own = name.startswith("chunking.") and rules is not None and rules.chunking is not None
     return f"collections.{collection}.{name}" if own else name
@@ -116,7 +116,7 @@ def settings_section(name: str, settings: Settings, collection: str) -> str:
 def current_values(
     settings: Settings, every: Iterable[Knob], collection: str = "", kept: Mapping[str, JSON] | None = None
 ) -> dict[str, JSON]:
-    """Return what the settings that ``every`` knob turns are set to now; ``kept`` are the collection's own."""
+    """Return the current values of the settings of ``every`` knob; ``kept``: the collection's own settings."""
     values: dict[str, JSON] = {line.name: line.value for line in table(settings)}
     chunking = settings.chunking_of(collection, kept)
     values |= {f"chunking.{name}": getattr(chunking, name) for name in type(chunking).model_fields}
@@ -124,7 +124,7 @@ def current_values(
 
 
 def setting_words(point: Point) -> str:
-    """Return the settings of ``point`` as they are written after ``--set``: "search.rrf_k=60"."""
+    """Return the settings of ``point`` in the form for ``--set``: "search.rrf_k=60"."""
     return " ".join(f"{name}={_plain(value)}" for name, value in point) if point else "as it is set now"
 
 
@@ -143,7 +143,7 @@ def _with(section: JSON, values: Values) -> JSON:
 
 
 def _each(name: str, values: Iterable[JSON], settings: Settings) -> Knob:
-    """Return a knob of one setting: what it is set to now, and those of ``values`` that it can be set to."""
+    """Return a knob of one setting: its current value, and the valid ones of ``values``."""
     section, _, field = name.rpartition(".")
     now = getattr(getattr(settings, section), field)
     allowed = [value for value in values if _is_allowed(settings, name, value)]

@@ -1,4 +1,4 @@
-"""Scores settings on questions. The candidates of a question are gathered once, then ranked for each try."""
+"""Scoring of settings on questions. The candidates of a question are gathered once, then ranked for each try."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pinakes.evaluation.tuning.findings import Speed
 from pinakes.evaluation.tuning.knobs import Point, applied, setting_words
 from pinakes.indexes.opening import Tunable
 from pinakes.search import Request, Retrieved, SearchContext, Tracer, rank, retrieve, search
-from pinakes.search.ranking.boosts import lifted
+from pinakes.search.ranking.boosts import boosted
 from pinakes.settings import Settings
 
 _MOST_KEPT_BYTES = 400_000_000
@@ -55,7 +55,7 @@ _Key: TypeAlias = tuple[tuple[str, JSON], ...]
 
 @dataclass(frozen=True, slots=True)
 class TuningSubject:
-    """A collection to be tuned: what searches of it work with, and what the questions call its documents.
+    """A collection to tune: the context of its searches, and the golden names of its documents.
 
     ``asked``: document id → uid, by which it has its name.
     """
@@ -67,7 +67,7 @@ class TuningSubject:
 
     @classmethod
     def from_context(cls, context: SearchContext, names: DocumentNames, mode: SearchMode) -> TuningSubject:
-        """Return the subject, with the documents of the collection as they are now."""
+        """Return the subject, with the current documents of the collection."""
         with context.catalog.read() as connection:
             every = document_lists.list_all(connection, context.collection.id)
         return cls(context, names, mode, {one.id: one.uid for one in every})
@@ -87,13 +87,13 @@ class Trials:
         self._kept: OrderedDict[_Key, list[tuple[Retrieved, float]]] = OrderedDict()
 
     def on_subject(self, subject: TuningSubject) -> Trials:
-        """Return trials of the same questions on another subject; times are noted in one place."""
+        """Return trials of the same questions on another subject; both record latencies in the same place."""
         other = Trials(subject, self.questions, self._metric)
         other.milliseconds = self.milliseconds
         return other
 
     def score(self, point: Point) -> Scores:
-        """Return the metric of every question, by the settings of ``point``."""
+        """Return the metric of every question with the settings of ``point``."""
         parts = self.parts(point)
         every = self._gathered(point, parts)
         found, times = [], []
@@ -106,13 +106,13 @@ class Trials:
         return np.array(found, np.float64)
 
     def parts(self, point: Point) -> SearchContext:
-        """Return what a search by the settings of ``point`` works with."""
+        """Return the search context with the settings of ``point``."""
         parts = self.subject.parts
         settings = applied(parts.settings, point)
         return replace(parts, settings=settings, index=_under(parts, settings, point), tracer=Tracer())
 
     def speed(self, point: Point) -> Speed:
-        """Time answers by the current settings and by those of ``point``, in turns: of each question the best time."""
+        """Measure latencies with the current settings and with ``point``, alternating: the best times."""
         ways = [self.parts(()), self.parts(point)]
         times: list[list[float]] = [[], []]
         for question in self.questions[:_MOST_TIMED]:
@@ -128,7 +128,7 @@ class Trials:
         return (time.perf_counter() - start) * 1000
 
     def request(self, question: Question, settings: Settings) -> Request:
-        """Return what is asked: as many chunks as a user gets."""
+        """Return the request: as many chunks as a user gets."""
         asked = settings.search
         return Request(
             query=question.text,
@@ -156,7 +156,7 @@ class Trials:
         return known
 
     def _ranking(self, known: Retrieved, question: Question, context: SearchContext) -> list[str]:
-        """Return the documents of the candidates, best first, as the question calls them."""
+        """Return the documents of the candidates, best first, by their golden names."""
         settings = context.settings.search
         asked = replace(
             known.asked.request,
@@ -164,7 +164,7 @@ class Trials:
             semantic_weight=settings.semantic_weight,
             keyword_weight=settings.keyword_weight,
         )
-        found = lifted(known.asked, replace(known.found, adjustments=None), context)
+        found = boosted(known.asked, replace(known.found, adjustments=None), context)
         ranked = rank(asked, found, settings)
         subject = self.subject
         owners = dict.fromkeys(ranked.candidates.documents[ranked.rows].tolist())
@@ -173,7 +173,7 @@ class Trials:
 
 
 def _under(context: SearchContext, settings: Settings, point: Point) -> Index:
-    """Return the index to be asked by other ``settings``; itself where they do not concern it."""
+    """Return the index for other ``settings``; itself if they do not affect it."""
     if (settings.index, settings.search) == (context.settings.index, context.settings.search):
         return context.index
     if isinstance(context.index, Tunable):

@@ -1,4 +1,4 @@
-"""Tuning from the first try to the verdict."""
+"""The complete tuning, from the first try to the verdict."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Scorer(Protocol):
     milliseconds: dict[Point, float]
 
     def score(self, point: Point) -> Scores:
-        """Return the metric of every question; put the time of a question into ``milliseconds``."""
+        """Return the metric of every question; store the time of each question in ``milliseconds``."""
         ...
 
     def speed(self, point: Point) -> Speed:
-        """Compare the time of answers by the current settings and by ``point``."""
+        """Compare the latency with the current settings and with ``point``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TuningPlan:
-    """What to turn, from where, how long, and how to judge it. ``metric`` names what is scored."""
+    """The knobs, start, limits and judgement of a tuning. ``metric``: the name of the scored metric."""
 
     knobs: Sequence[Knob]
     current: Values
@@ -49,7 +49,7 @@ class TuningPlan:
 
 
 def judged(questions: Sequence[Question], folds: int) -> list[Question]:
-    """Return the questions that have an answer: only these can be scored.
+    """Return the questions that have an answer; only these can be scored.
 
     Raises:
         InvalidInput: they are too few for so many folds, or there are too few folds.
@@ -68,7 +68,7 @@ def judged(questions: Sequence[Question], folds: int) -> list[Question]:
 def tune(
     scorer: Scorer, questions: Sequence[Question], plan: TuningPlan, on_try: Callable[[int], object] | None = None
 ) -> TuningResult:
-    """Climb from the current settings, and judge what was found by questions that had no part in the choice.
+    """Climb from the current settings, and judge the result on held-out questions.
 
     ``questions`` are those of ``judged``. An interrupt from the keyboard ends the climb; what was found until then is
     returned. ``on_try`` is told how many were tried.

@@ -1,4 +1,4 @@
-"""From the terms of a query to what Tantivy is asked: every word by the best of its forms, the exact one first."""
+"""Builds the Tantivy query from the terms of a query: each word scores by its best form, the exact one first."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from pinakes.text.analysis.compounds import GERMAN, Compounds
 from pinakes.text.analysis.languages import Stems
 
 TEXT, VARIANTS, EXACT, METADATA = "text", "variants", "exact", "metadata"
-_FOLDED = 0.8
+FOLDED = 0.8
 """What another form of a word counts beside the word as it is written: without accents, or an irregular plural."""
 
-_SMALL = 0.5
+SMALL = 0.5
 """What a name in capitals (US) counts in small letters, which are another word mostly."""
 
-_STEMMED = 0.8
+STEMMED = 0.8
 _COMPOUND = 0.5
-_EXACT = 1.0
+EXACT_SHARE = 1.0
 """What a word as it is written counts besides its stem, divided by the number of words."""
 
-_EXACT_ALONE = 3.0
+EXACT_ALONE = 3.0
 """The same where nothing else is asked for, so that the meaning of another form does not outweigh it."""
 
-_FEW_TERMS = 3
+FEW_TERMS = 3
 """With more of them a query is a sentence, and the endings in it are those of its grammar."""
 
 SPELLED = "word"
-"""The field of documents with their words as they are written."""
+"""The field of documents with their words in written form."""
 
-_METADATA_BOOST = 0.1
+METADATA_BOOST = 0.1
 """Weight of the values of metadata beside the text (1.0): they find what says it nowhere else, and hardly rank."""
 
-_MOST_PHRASE_TERMS = 8
+MOST_PHRASE_TERMS = 8
 
 
 class QueryVocabulary:
-    """What the words of queries are found by in one state of an index.
+    """The forms under which query words occur in one state of an index.
 
-    ``fields``: those that the index has; one made by an older version has no variants. ``languages``: besides English,
-    those that some of it is in.
+    ``fields``: the fields of the index; an index of an older version has no variants. ``languages``: languages besides
+    English that occur in it.
     """
 
     def __init__(self, searcher: Any, fields: Collection[str], stems: Stems) -> None:
@@ -62,28 +62,28 @@ class QueryVocabulary:
         )
 
     def forms(self, term: QueryTerm) -> Iterator[tuple[str, str, float]]:
-        """Yield the field and term of each other form that a term of a query is found by here, and what it counts."""
+        """Yield (field, term, weight) of each other form of a query term that occurs in the index."""
         if not self.has_variants:
             return
         if term.is_name:
-            yield from self._there(VARIANTS, term.text, 1.0)
+            yield from self._if_present(VARIANTS, term.text, 1.0)
             for other in term.others:
-                yield from self._there(TEXT, other, _SMALL)
+                yield from self._if_present(TEXT, other, SMALL)
             return
         for other in (term.text, *term.others):
-            yield from self._there(VARIANTS, other, _FOLDED)
+            yield from self._if_present(VARIANTS, other, FOLDED)
         for other in term.others:
-            yield from self._there(TEXT, other, _FOLDED)
+            yield from self._if_present(TEXT, other, FOLDED)
         if not term.word:
             return
         for language in self.languages:
-            yield from self._there(VARIANTS, f"{language}:{self._stems.stem(language, term.word)}", _STEMMED)
+            yield from self._if_present(VARIANTS, f"{language}:{self._stems.stem(language, term.word)}", STEMMED)
             if language == GERMAN and self._compounds is not None:
                 for stem in self._compounds.of(term.word):
-                    yield from self._there(VARIANTS, f"{language}:{stem}", _COMPOUND)
+                    yield from self._if_present(VARIANTS, f"{language}:{stem}", _COMPOUND)
 
     def is_spelled_otherwise(self, term: QueryTerm) -> bool:
-        """Say whether another form of a term of a query stands here, or what the term is another form of."""
+        """Return whether another form of a query term occurs, or the form that the term itself derives from."""
         if not self.has_variants:
             return False
         names = (term.text, *term.others)
@@ -92,7 +92,7 @@ class QueryVocabulary:
         )
 
     def _counts(self, term: QueryTerm) -> int:
-        """Return in how many entries a term or one of its forms stands, about."""
+        """Return the approximate number of entries with a term or one of its forms."""
         there = max(self.frequency(field, term.text) for field in (TEXT, "title", "path"))
         others = [self.frequency(field, name) for field, name, _ in self.forms(term)]
         if METADATA in self._fields:
@@ -102,7 +102,7 @@ class QueryVocabulary:
     def idf(self, count: int) -> float:
         return math.log(1 + (self.total - count + 0.5) / (count + 0.5)) if count <= self.total else 0.0
 
-    def _there(self, field: str, term: str, weight: float) -> Iterator[tuple[str, str, float]]:
+    def _if_present(self, field: str, term: str, weight: float) -> Iterator[tuple[str, str, float]]:
         if self.frequency(field, term):
             yield field, term, weight
 
@@ -123,9 +123,9 @@ def query_of(
     settings: SearchSettings,
     fields: Collection[str],
 ) -> Any:
-    """Any term may match, in any field; the words standing together count extra, and those as they are written.
+    """Return a query that matches any term in any field; adjacent words and exact forms score extra.
 
-    Of the forms of a word only the best counts in a text, none more than the word as it is written would.
+    Of the forms of a word, only the best one counts per text, and never more than the exact form would.
     """
     wanted = []
     in_rows = "symbols" in fields
@@ -139,27 +139,27 @@ def query_of(
         for field, boost in (
             ("title", settings.title_boost),
             ("path", settings.path_boost),
-            (METADATA, _METADATA_BOOST),
+            (METADATA, METADATA_BOOST),
         ):
             if boost > 0 and field in fields and (field != METADATA or vocabulary.frequency(METADATA, term.text)):
                 one = tantivy.Query.term_query(schema, field, term.text, "freq")
                 wanted.append(tantivy.Query.boost_query(one, boost * term.weight))
         as_written = None
-        if len(terms) <= _FEW_TERMS:
+        if len(terms) <= FEW_TERMS:
             as_written = _as_written(term, schema, vocabulary, EXACT if in_rows else SPELLED, option)
         if as_written is not None:
-            share = _EXACT_ALONE if len(terms) == 1 else _EXACT / len(terms)
+            share = EXACT_ALONE if len(terms) == 1 else EXACT_SHARE / len(terms)
             score = share * term.weight * vocabulary.idf(vocabulary.frequency(TEXT, term.text))
             wanted.append(tantivy.Query.const_score_query(as_written, score))
     stream = [term.text for term in terms if not term.is_name]
-    if 1 < len(stream) <= _MOST_PHRASE_TERMS and in_rows and settings.phrase_boost > 0:
+    if 1 < len(stream) <= MOST_PHRASE_TERMS and in_rows and settings.phrase_boost > 0:
         phrase = tantivy.Query.phrase_query(schema, TEXT, list(stream))
         wanted.append(tantivy.Query.boost_query(phrase, settings.phrase_boost))
     return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in wanted])
 
 
 def _in_text(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, option: str) -> Any:
-    """Return the best of the forms of a term; None where it has none."""
+    """Return a query for the best form of a term; None if it has no form in the index."""
     forms = {(field, name): weight for field, name, weight in reversed(list(vocabulary.forms(term)))}
     written = None if term.is_name else tantivy.Query.term_query(schema, TEXT, term.text, option)
     if not forms:
@@ -176,11 +176,11 @@ def _in_text(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, option: 
 
 
 def _as_written(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, field: str, option: str) -> Any:
-    """Return where a word stands as it is written; None where it does everywhere, or nothing tells.
+    """Return a query for the exact form of a word; None if it occurs everywhere, or the index cannot tell.
 
-    Of chunks the index has words with an ending, and those without where they stand beside these. So a word without
-    stands where it is beside, or its stem is without any of the others. Words with and without accents have different
-    stems; an irregular plural and its singular, too.
+    For chunks, the index stores inflected words, and base forms only if an inflected form is in the same chunk. So a
+    base form occurs where it is stored, or where its stem occurs without any inflected form. Words with and without
+    accents have different stems; so do an irregular plural and its singular.
     """
     if not vocabulary.has_variants or not term.exact:
         return None

@@ -1,7 +1,7 @@
-"""The words of documents as they are written, kept by Tantivy beside their terms, for did-you-mean.
+"""The written words of documents, stored by Tantivy beside their terms, for spelling suggestions.
 
-The keyword index holds stems; what is proposed to people has to be a word. So each document has its distinct words in
-one more field, without positions or frequencies.
+The keyword index holds stems, but a suggestion must be a word. So each document has its distinct words in an extra
+field, without positions or frequencies.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FIELD = SPELLED
 
 
 class TantivyLexicon:
-    """Implements ``ports.Lexicon`` over one searcher: the words as they stood when it was made."""
+    """Implements ``ports.Lexicon`` for one searcher: the state of the index when the searcher was opened."""
 
     def __init__(self, searcher: Any, schema: Any, analyzer: Analysis, vocabulary: QueryVocabulary) -> None:
         self._searcher, self._schema, self._analyzer, self._vocabulary = searcher, schema, analyzer, vocabulary

@@ -1,4 +1,4 @@
-"""Chunks and whole documents as the keyword index stores them: analysed once, for both."""
+"""The form in which the keyword index stores chunks and documents, analysed once for both."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from pinakes.text.analysis import ENGLISH, LANGUAGES, Analyzer, detect
 
 _NAMES_AT_HAND = 64
 _LONGEST_SPELLED = 40
-"""Longer words are hashes and encoded data; nobody means them."""
+"""Longer words are hashes or encoded data and get no spelling suggestions."""
 
 LANGUAGE = "@"
-"""Before the name of a language other than English, among the variants of what is in it."""
+"""Prefix of the entry among the variants that names the language of a document, if it is not English."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTerms:
-    """A chunk, or a document under its own number: terms separated by blanks.
+    """The stored terms of a chunk, or of a document (whose id is used for both ids), separated by spaces.
 
-    ``header`` and ``body`` together are its text. ``symbols`` as they are written. ``spelled``: the distinct words,
-    of a chunk as they are written, of a document lower-cased, compounds also by their parts. ``variants``: what else
-    it is found by. ``exact``: words of a chunk as they are written, of those whose term is less. ``metadata``: the
-    terms of the values of its metadata.
+    ``header`` and ``body`` together are the text. ``symbols``: in written form. ``spelled``: the distinct words, of a
+    chunk in written form, of a document lower-cased, compounds also by their parts. ``variants``: other forms that
+    match. ``exact``: the written form of a chunk's words that their terms shorten. ``metadata``: terms of metadata
+    values.
     """
 
     chunk_id: int
@@ -44,9 +44,9 @@ class StoredTerms:
 
 
 class TermWriter:
-    """Analyses entries. Thread-safe; remembers names that the chunks of a document share.
+    """Analyses entries. Thread-safe; caches the terms of names that the chunks of a document share.
 
-    ``languages``: the ones besides English whose stems are found, () = of each document what it is in.
+    ``languages``: languages besides English to stem; () means the language detected in each document.
     """
 
     def __init__(self, analyzer: Analysis, languages: Sequence[str] = ()) -> None:
@@ -58,12 +58,12 @@ class TermWriter:
         self._varied = lru_cache(_NAMES_AT_HAND)(self._variants_of_name)
 
     def chunks(self, entries: Iterable[IndexEntry]) -> list[StoredTerms]:
-        """Return the words of each entry. Those of a document come together: they have one language."""
+        """Return the terms of each entry. Entries of a document must be adjacent, since they share one language."""
         by_document = groupby(entries, key=attrgetter("document_id"))
         return [words for _, those in by_document for words in self._of_document(list(those))]
 
     def documents(self, chunks: Sequence[StoredTerms]) -> list[StoredTerms]:
-        """Return the words of each document, of all whose chunks these are, under the number of the document."""
+        """Return the terms of each document; ``chunks`` must contain all chunks of each document."""
         owned: dict[int, list[StoredTerms]] = {}
         for chunk in chunks:
             owned.setdefault(chunk.document_id, []).append(chunk)
@@ -80,7 +80,7 @@ class TermWriter:
         return self._analyzer.words(text) if self._present is None else self._present.words(text, code=entry.is_code)
 
     def _language(self, chunks: Collection[list[str]]) -> str | None:
-        """Return the language other than English whose stems a document is found by, None where there is none."""
+        """Return the language besides English in which to stem a document; None if there is none."""
         language: str | None
         if self._present is None:
             return None
@@ -126,7 +126,7 @@ class TermWriter:
         return " ".join(self._variants(self._analyzer.words(text), language)[0])
 
     def _variants(self, words: list[str], language: str | None) -> tuple[list[str], list[str]]:
-        """Return what else words are found by, and those that are kept as they are written."""
+        """Return the other forms under which words match, and the words to store in written form."""
         if self._present is None:
             return [], []
         others, exact = self._present.variants(words)

@@ -1,4 +1,4 @@
-"""The keyword engine that ships: Tantivy, with one index of chunks and one of whole documents."""
+"""The built-in keyword engine: Tantivy, with one index of chunks and one of whole documents."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class TantivyEngine:
         removed: Iterable[int],
         added: Iterable[IndexEntry],
         position: int,
-        vectors: Iterable[VectorEntry] = (),  # noqa: ARG002 - words stay as they are
+        vectors: Iterable[VectorEntry] = (),  # noqa: ARG002 - vectors do not affect keywords
     ) -> None:
         removed, chunks = list(removed), self._terms.chunks(added)
-        with ThreadPoolExecutor(1) as beside:  # either waits for the disk, and for threads of its own
+        with ThreadPoolExecutor(1) as beside:  # both are bound by the disk and by Tantivy's threads
             whole = beside.submit(self._whole.apply, removed, self._terms.documents(chunks), position)
             self._chunks.apply(removed, chunks, position)
         whole.result()
@@ -81,4 +81,4 @@ class TantivyEngine:
         return other
 
     def close(self) -> None:
-        """Nothing is unwritten."""
+        """Do nothing: all changes are written already."""

@@ -1,7 +1,7 @@
-"""Keywords by Tantivy: BM25 (k1 1.2, b 0.75) over text, title and path of every chunk, or of every document.
+"""A Tantivy index: BM25 (k1 1.2, b 0.75) over text, title and path of every chunk, or of every document.
 
-Terms come from ``pinakes.text.analysis`` and are stored separated by spaces, so that every engine and every
-explanation sees the same terms. The folder is shared by all processes; one at a time writes.
+Terms come from ``pinakes.text.analysis`` and are stored separated by spaces, so that every engine and every explanation
+uses the same terms. All processes share the folder; one process writes at a time.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ from pinakes.text.analysis import Analyzer, QueryTerm
 from pinakes.text.analysis.languages import Stems
 from pinakes.text.identifiers import has_parts
 
-_WHAT = "The keyword index"
+_INDEX_NAME = "The keyword index"
 _HEAP_BYTES = 64_000_000
 _SET_MAX = 1000
-"""Up to so many ids a filter is part of the query; with more, hits are filtered as they come."""
+"""Up to this many ids, a filter is part of the query; with more, hits are filtered afterwards."""
 
 _CLAUSES_MAX = 200
-"""Up to so many ids are looked up one by one; with more, walking all ids of the index once is faster."""
+"""Up to this many ids are looked up individually; with more, one pass over all ids is faster."""
 
 _MAX_NAMES = 200
 
 _LONGEST_TERM = 10_000
-"""What is longer Tantivy may not keep."""
+"""Longer terms may be dropped by Tantivy."""
 
 _NOTHING = "·"
-"""What fills up the variants of a text to the number of its terms: so BM25 takes them for a text of its length."""
+"""The filler that pads the variants of a text to the number of its terms, so that BM25 sees the same length."""
 
 _SYSTEM_ERROR = re.compile(r"(?:os error |Os \{ code: )(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class _Stands:
-    """What ``position.json`` says: the change up to which the index stands, and the last that changed what it holds.
+class _State:
+    """The content of ``position.json``: the last change applied, and the last change that modified the index.
 
-    ``meta`` is the checksum of Tantivy's description of the index, ``schema`` that of its part that never changes;
-    None in what an older version wrote.
+    ``meta``: checksum of Tantivy's description of the index; ``schema``: checksum of its schema, which never changes.
+    None if an older version wrote the file.
     """
 
     position: int = 0
@@ -71,9 +71,9 @@ class _Stands:
 
 
 class KeywordIndex:
-    """BM25 ranking over the chunks of one collection generation, or over its documents.
+    """BM25 ranking of the chunks of one collection generation, or of its documents.
 
-    Of chunks it also knows which words stand together and what they define, of documents how words are spelled.
+    An index of chunks also finds phrases and definitions; an index of documents also has the lexicon.
     """
 
     def __init__(
@@ -94,60 +94,60 @@ class KeywordIndex:
         self._writing = threading.Lock()
         self._reloading = threading.Lock()
         self._lock = FileLock(f"{folder}.lock", timeout=lock_timeout_s)
-        self._stands, self._meta = folder / "position.json", folder / "meta.json"
-        self._read: tuple[tuple[int, int], _Stands] | None = None
+        self._state_file, self._meta = folder / "position.json", folder / "meta.json"
+        self._read: tuple[tuple[int, int], _State] | None = None
         self._index: Any = None
         self._fields: frozenset[str] = frozenset()
         self._seen = -1
         self._vocabulary: tuple[int, QueryVocabulary] | None = None
         self._last: tuple[tuple[str, int], Any] = ("", -1), None
-        self._tail = WriteBuffer()
+        self._buffer = WriteBuffer()
         self._open()
 
     def position(self) -> int:
-        """Return the change number up to which the shared folder stands."""
-        return self._stand().position
+        """Return the number of the last change applied to the shared folder."""
+        return self._read_state().position
 
     def committed(self) -> int:
-        """Return the number of the last change that changed what the folder holds, ``position()`` or lower."""
-        return self._stand().committed
+        """Return the number of the last change that modified the content of the folder, at most ``position()``."""
+        return self._read_state().committed
 
     def apply(self, removed: Sequence[int], added: Sequence[StoredTerms], position: int) -> None:
-        """Write changes, unless another process has written them already; without any, only the position moves.
+        """Write changes that no other process has written yet; if there are none, only the position advances.
 
         Raises:
-            IndexCorrupt: the folder is not there any more. Taking the lock would make it again.
+            IndexCorrupt: the folder was deleted; taking the lock would create it again.
         """
         if position <= self.position():
             return
         if not self._folder.is_dir():
             raise _corrupt(FileNotFoundError(f"there is no folder {self._folder}"))
-        with self._writing, held(self._lock, _WHAT):
-            stands = self._stand()
-            if position <= stands.position:
+        with self._writing, held(self._lock, _INDEX_NAME):
+            state = self._read_state()
+            if position <= state.position:
                 return
-            tail = self._tail
+            buffer = self._buffer
             if removed or added:
-                tail = tail if tail.committed == stands.committed else WriteBuffer()
-                self._tail = WriteBuffer()
-                self._tell(replace(stands, meta=None))  # should the process be killed: what it wrote is no damage
+                buffer = buffer if buffer.committed == state.committed else WriteBuffer()
+                self._buffer = WriteBuffer()
+                self._write_state(replace(state, meta=None))  # if the process is killed, its writes are not damage
                 with _translated():
-                    self._write(removed, added, tail)
-                tail.committed = position
-                schema = checksums.schema_crc(self._meta) if stands.schema is None else stands.schema
-                stands = _Stands(position, position, checksums.crc_of(self._meta), schema)
-            self._tell(replace(stands, position=position))
-            self._tail = tail
+                    self._write(removed, added, buffer)
+                buffer.committed = position
+                schema = checksums.schema_crc(self._meta) if state.schema is None else state.schema
+                state = _State(position, position, checksums.crc_of(self._meta), schema)
+            self._write_state(replace(state, position=position))
+            self._buffer = buffer
 
     def search(self, query: str, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
-        """Rank the ``limit`` best chunks by BM25, of these documents or among these chunks only."""
+        """Return the ``limit`` best chunks by BM25, restricted to ``documents`` or to the chunks ``among``."""
         with _translated():
             searcher = self._searcher()
-            wanted = self._wanted(query, searcher)
+            wanted = self._query(query, searcher)
         return self._best(wanted, limit, documents, among, searcher)
 
-    def _wanted(self, query: str, searcher: Any) -> Any:
-        """Return what chunks are found by, None where a query has no terms; of the last it is remembered."""
+    def _query(self, query: str, searcher: Any) -> Any:
+        """Return the Tantivy query, None if ``query`` has no terms; the latest one is cached."""
         asked, wanted = self._last
         if asked != (query, self._seen):
             terms, asked, wanted = self._query_terms(query), (query, self._seen), None
@@ -158,26 +158,27 @@ class KeywordIndex:
         return wanted
 
     def definitions(self, names: Sequence[str], limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
-        """Rank chunks by how many of ``names`` they define; those of several words that they have count ``HELD``."""
+        """Rank chunks by how many of ``names`` they define; names of several words that they contain score ``HELD``."""
         schema, ones = self._index.schema, []
         for name in names[:_MAX_NAMES]:
             ones.append((tantivy.Query.term_query(schema, "symbols", name, "basic"), 1.0))
-            if has_parts(name) and (wanted := self._in_a_row(name)) is not None:
+            if has_parts(name) and (wanted := self._phrase_query(name)) is not None:
                 ones.append((wanted, HELD))
         every = [(tantivy.Occur.Should, tantivy.Query.const_score_query(one, score)) for one, score in ones]
         return self._best(tantivy.Query.boolean_query(every) if every else None, limit, documents, among)
 
     def phrase(self, words: str, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
-        """Return the chunks in which ``words`` stand in a row, all with the score 1.
+        """Return the chunks that contain ``words`` as a phrase, all with score 1.
 
-        Read as a text and as a query, which differ in letters that may be articles: "vitamin a tablets".
+        The words are analysed both as text and as query, which treat letters that may be articles differently: "vitamin
+        a".
         """
-        wanted = self._in_a_row(words)
+        wanted = self._phrase_query(words)
         one = None if wanted is None else tantivy.Query.const_score_query(wanted, 1.0)
         return self._best(one, limit, documents, among)
 
-    def _in_a_row(self, words: str) -> Any:
-        """Return what chunks with ``words`` in a row are found by, None where these have no terms."""
+    def _phrase_query(self, words: str) -> Any:
+        """Return the phrase query for ``words``; None if they have no terms."""
         schema, wanted = self._index.schema, []
         readings = [self._analyzer.terms(words)] if self._present is None else self._present.readings(words)
         for terms in dict.fromkeys(map(tuple, readings)):
@@ -188,14 +189,14 @@ class KeywordIndex:
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in wanted]) if wanted else None
 
     def _vocabulary_of(self, searcher: Any) -> QueryVocabulary:
-        """Return what words of queries are found by, as the index stands now."""
+        """Return the query vocabulary of the current state of the index."""
         known = self._vocabulary
         if known is None or known[0] != self._seen:
             known = self._vocabulary = (self._seen, QueryVocabulary(searcher, self._fields, self._stems))
         return known[1]
 
     def _query_terms(self, query: str) -> list[QueryTerm]:
-        """Return the terms of a query; an analyser of an older version knows nothing but them."""
+        """Return the terms of a query; an older analyser provides them without further forms."""
         if self._present is None:
             return list(map(QueryTerm, self._analyzer.query_terms(query)))
         return self._present.query(query)
@@ -215,38 +216,38 @@ class KeywordIndex:
             return _run(searcher or self._searcher(), wanted, limit, documents)
 
     def with_settings(self, search: SearchSettings) -> KeywordIndex:
-        """Return the same index, searched by other settings."""
+        """Return the same index with other search settings."""
         other = copy.copy(self)
         vars(other).update(_search=search, _last=(("", -1), None))
         return other
 
     def lexicon(self) -> lexicon.TantivyLexicon:
-        """Return the words of all documents as they stand now."""
+        """Return the lexicon of all documents in the current state."""
         with _translated():
             searcher = self._searcher()
             vocabulary = self._vocabulary_of(searcher)
             return lexicon.TantivyLexicon(searcher, self._index.schema, self._analyzer, vocabulary)
 
     def ids(self) -> Int64:
-        """Return the sorted ids of all chunks in the index, or of all documents."""
+        """Return the sorted ids of all chunks, or of all documents."""
         with _translated():
             searcher = self._searcher()
             hits = searcher.search(tantivy.Query.all_query(), limit=max(1, searcher.num_docs), count=False).hits
             return np.sort(_column(searcher, "chunk_id", [address for _, address in hits]))
 
     def describe(self) -> dict[str, str | int]:
-        """Say how many chunks or documents there are and how much disk they take."""
+        """Return the number of chunks or documents, and the bytes on disk."""
         count, size = ("keyword_chunks", "keyword_bytes") if self._of_chunks else ("documents", "document_bytes")
         with _translated():
             return {count: self._searcher().num_docs, size: folder_bytes(self._folder)}
 
     def damaged(self) -> list[tuple[str, str]]:
-        """Return (name, what is wrong) of the files that are not as they were written."""
-        with self._writing, held(self._lock, _WHAT):
-            return list(checksums.damaged_files(self._folder, self._stand().meta))
+        """Return (name, problem) of the files that differ from what was written."""
+        with self._writing, held(self._lock, _INDEX_NAME):
+            return list(checksums.damaged_files(self._folder, self._read_state().meta))
 
     def lacking(self, chunks: Sequence[StoredTerms]) -> list[int]:
-        """Return the ids of those chunks that a search for their own words would not find."""
+        """Return the ids of the chunks that a search for their own words would not find."""
         schema, must, found = self._index.schema, tantivy.Occur.Must, []
         with _translated():
             searcher = self._searcher()
@@ -259,59 +260,61 @@ class KeywordIndex:
                     found.append(words.chunk_id)
         return found
 
-    def _stand(self) -> _Stands:
-        """Read the file anew only when it is another: every search asks for this several times."""
+    def _read_state(self) -> _State:
+        """Return the content of the position file, read again only if it changed, since searches need it often."""
         try:
-            stat = self._stands.stat()
+            stat = self._state_file.stat()
             file = stat.st_ino, stat.st_mtime_ns
             if self._read is None or self._read[0] != file:
-                found = checksums.unsealed(self._stands.read_text("utf-8"))
+                found = checksums.unsealed(self._state_file.read_text("utf-8"))
                 position = int(found["position"])
                 committed = int(found.get("committed", position))
-                self._read = file, _Stands(position, committed, found.get("meta"), found.get("schema"))
+                self._read = file, _State(position, committed, found.get("meta"), found.get("schema"))
             return self._read[1]
         except FileNotFoundError:
-            return _Stands()
+            return _State()
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise _corrupt(error) from error
 
     def _open(self) -> None:
-        """Open the folder as it was built: one of an older format has less fields. One that is new has them all."""
+        """Open an existing index, whose older format may have fewer fields, or create one with all fields."""
         if not self._exists():
-            with held(self._lock, _WHAT), storing(_WHAT), _translated():
+            with held(self._lock, _INDEX_NAME), storing(_INDEX_NAME), _translated():
                 if not self._exists():
                     shutil.rmtree(self._folder, ignore_errors=True)
                     make_private(self._folder)
                     tantivy.Index(_schema(of_chunks=self._of_chunks), path=str(self._folder))
-                    self._tell(_Stands(meta=checksums.crc_of(self._meta), schema=checksums.schema_crc(self._meta)))
+                    self._write_state(
+                        _State(meta=checksums.crc_of(self._meta), schema=checksums.schema_crc(self._meta))
+                    )
         self._check()
         with _translated():
             self._index = tantivy.Index.open(str(self._folder))
-            self._fields = _fields_of(self._meta, self._stand().schema)
+            self._fields = _fields_of(self._meta, self._read_state().schema)
             self._index.config_reader("manual")
             self._index.reload()
 
     def _check(self) -> None:
-        """Make sure that no file is damaged: Tantivy would answer otherwise, or even end the process.
+        """Check that no file is damaged: Tantivy would give wrong answers, or abort the process.
 
         Raises:
-            IndexCorrupt: one is.
+            IndexCorrupt: a file is damaged.
         """
-        if any(checksums.damaged_files(self._folder, self._stand().meta)):
-            for name, problem in self.damaged():  # once more, while nobody writes
+        if any(checksums.damaged_files(self._folder, self._read_state().meta)):
+            for name, problem in self.damaged():  # again, with the lock held
                 raise _corrupt(ValueError(f"the file {name} is damaged, {problem}"))
 
-    def _tell(self, stands: _Stands) -> None:
-        with storing(_WHAT):
-            _replace(self._stands, checksums.sealed(asdict(stands)))
+    def _write_state(self, state: _State) -> None:
+        with storing(_INDEX_NAME):
+            _replace(self._state_file, checksums.sealed(asdict(state)))
 
     def _exists(self) -> bool:
         return self._folder.is_dir() and tantivy.Index.exists(str(self._folder))
 
     def _searcher(self) -> Any:
-        """Return a searcher over the newest commit, whichever process made it.
+        """Return a searcher over the latest commit of any process.
 
-        Once the folder was dropped, as another generation answers, it is the last that was read.
+        After the folder was dropped for another generation, the last searcher stays in use.
         """
         committed = self.committed()
         if committed != self._seen:
@@ -320,15 +323,15 @@ class KeywordIndex:
                     self._index.reload()
                     self._seen = committed
                 except ValueError:
-                    if self._stands.exists():
+                    if self._state_file.exists():
                         raise
         return self._index.searcher()
 
-    def _write(self, removed: Sequence[int], added: Sequence[StoredTerms], tail: WriteBuffer) -> None:
+    def _write(self, removed: Sequence[int], added: Sequence[StoredTerms], buffer: WriteBuffer) -> None:
         fresh: dict[int, list[BufferedEntry]] = {}
         for words in added:
             fresh.setdefault(words.document_id, []).append(self._entry(words))
-        written = tail.follow({*removed, *fresh}, fresh)
+        written = buffer.follow({*removed, *fresh}, fresh)
         writer = self._index.writer(heap_size=_HEAP_BYTES, num_threads=1)
         try:
             # By query: ``delete_documents_by_term`` takes a number for a signed one and then deletes nothing.
@@ -371,7 +374,7 @@ class KeywordIndex:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Make what Tantivy raises ours. Damaged files can make it panic, which Python sees as no ``Exception``."""
+    """Translate Tantivy's errors. Damaged files can make it panic, which Python sees as a ``BaseException``."""
     try:
         yield
     except BaseException as error:
@@ -381,12 +384,12 @@ def _translated() -> Iterator[None]:
         if number and int(number[1]) in NO_DESCRIPTORS:
             raise no_descriptors() from error
         if number and int(number[1]) in NO_ROOM:
-            raise StorageFull(f"{_WHAT} cannot be written: {error}.", hint="Free disk space.") from error
+            raise StorageFull(f"{_INDEX_NAME} cannot be written: {error}.", hint="Free disk space.") from error
         raise _corrupt(error) from error
 
 
 def _corrupt(error: BaseException) -> IndexCorrupt:
-    return IndexCorrupt(f"{_WHAT} cannot be read: {error}.", hint="Rebuild it: pinakes reindex")
+    return IndexCorrupt(f"{_INDEX_NAME} cannot be read: {error}.", hint="Rebuild it: pinakes reindex")
 
 
 def _schema(*, of_chunks: bool) -> Any:
@@ -405,10 +408,10 @@ def _schema(*, of_chunks: bool) -> Any:
 
 
 def _fields_of(meta: Path, crc: int | None) -> frozenset[str]:
-    """Return the names of the fields that an index was built with; ``crc``: of its schema, where that is known.
+    """Return the field names that an index was built with; ``crc``: checksum of its schema, if known.
 
     Raises:
-        ValueError: Tantivy's own description of it cannot be read, or is another.
+        ValueError: Tantivy's description of the index cannot be read, or was changed.
     """
     try:
         schema = json.loads(meta.read_text("utf-8"))["schema"]
@@ -420,7 +423,7 @@ def _fields_of(meta: Path, crc: int | None) -> frozenset[str]:
 
 
 def _only(schema: Any, query: Any, field: str, ids: Int64) -> Any:
-    """Restrict ``query`` to these ids, scores unchanged."""
+    """Restrict ``query`` to these ids, with unchanged scores."""
     if len(ids) <= _CLAUSES_MAX:
         each = [(tantivy.Occur.Should, tantivy.Query.term_query(schema, field, one)) for one in ids.tolist()]
         members = tantivy.Query.boolean_query(each)
@@ -432,7 +435,7 @@ def _only(schema: Any, query: Any, field: str, ids: Int64) -> Any:
 
 
 def _run(searcher: Any, query: Any, limit: int, documents: Int64 | None) -> Ranking:
-    """Take the best ``limit`` hits; where ``documents`` are given, ask for more until enough are theirs."""
+    """Return the best ``limit`` hits; if ``documents`` is given, request more until enough belong to them."""
     asked = limit
     while True:
         hits = searcher.search(query, limit=max(1, min(asked, searcher.num_docs or 1)), count=False).hits
@@ -456,7 +459,7 @@ def _column(searcher: Any, field: str, addresses: Sequence[Any]) -> Int64:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     temporary = path.with_suffix(".tmp")
     temporary.write_text(text, "utf-8")
     temporary.replace(path)

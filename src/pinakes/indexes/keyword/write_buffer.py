@@ -1,8 +1,8 @@
-"""What was written last to a keyword index, at hand to be written again together with what comes.
+"""Buffers the latest entries of a keyword index, to write them again together with new ones.
 
-Tantivy merges as soon as eight segments are there, and all of them that have less than some ten thousand entries each:
-of documents put one by one, every seventh would have the whole index written anew. So the newest segments are kept few
-by writing their entries once more, in one commit with the new ones; only many of them together are left to Tantivy.
+Tantivy merges as soon as there are eight segments, and merges all that have less than some ten thousand entries each:
+with documents put one by one, every seventh commit would rewrite the whole index. So the number of new segments is kept
+low by rewriting their entries in one commit with the new ones; only large batches are left to Tantivy's merge.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _MOST_SEGMENTS = 6
-"""With the large one before them and the one that is written, Tantivy has less than the eight that it merges."""
+"""Together with the large segment before them and the one being written, fewer than the eight that Tantivy merges."""
 
 _MOST_CHARS = 2_000_000
 _CHARS_PER_ENTRY = 200
-"""What an entry costs besides its text."""
+"""Overhead of an entry besides its text, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class BufferedEntry:
-    """One entry as Tantivy takes it, and how many characters its text has."""
+    """One Tantivy document, and the number of characters of its text."""
 
     made: Any
     chars: int
@@ -29,10 +29,10 @@ class BufferedEntry:
 
 @dataclass(slots=True)
 class WriteBuffer:
-    """The newest segments of an index, oldest first, each by the numbers of its documents.
+    """The latest segments of an index, oldest first, each as document id → entries.
 
-    ``committed`` is the change by which the last was written: where the index stands at another, somebody else has
-    written to it, and what is here may be out of date.
+    ``committed``: the change that wrote the last segment; if the index is at another change, another process has
+    written and the buffer may be outdated.
     """
 
     committed: int = -1
@@ -41,9 +41,9 @@ class WriteBuffer:
     def follow(
         self, gone: Iterable[int], added: Mapping[int, Sequence[BufferedEntry]]
     ) -> dict[int, Sequence[BufferedEntry]]:
-        """Take out documents that are ``gone``, put in those ``added``; return all that is to be one segment now.
+        """Remove documents that are ``gone``, insert ``added``, and return the entries to write as one segment.
 
-        These are the added ones and, now and then, older ones, which are to be taken out of the index first.
+        These are the added ones and, now and then, older ones, which must be deleted from the index first.
         """
         for number in gone:
             for segment in self._segments:

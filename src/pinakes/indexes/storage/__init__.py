@@ -1,1 +1,1 @@
-"""Files of an index: their versions and checksums."""
+"""Versions and checksums of index files."""

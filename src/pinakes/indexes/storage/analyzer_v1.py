@@ -1,7 +1,7 @@
-"""Version 1 of the analysis, frozen: the terms of indexes that were built before indexes recorded their analyser.
+"""Version 1 of the analyser, frozen: for indexes that were built before indexes recorded their analyser.
 
-Such an index answers by these terms until it is built again. Nothing here is ever changed: an index holds the terms
-that this gave it. What is new goes into ``pinakes.text.analysis``.
+Such an index is searched with these terms until it is rebuilt. This module must never change, since those indexes hold
+its terms. New analysis goes into ``pinakes.text.analysis``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
 class AnalyzerV1:
-    """Turns text into terms, stemmed as English. Remembers words it has seen; safe to share between threads."""
+    """Turns text into terms, stemmed as English. Caches the terms of words; safe to share between threads."""
 
     def __init__(self) -> None:
         self._stemmer = Stemmer.Stemmer("english", 0)
@@ -47,11 +47,11 @@ class AnalyzerV1:
         self._known: dict[str, tuple[str, ...]] = {}
 
     def terms(self, text: str) -> list[str]:
-        """Return the terms of ``text`` in order, repeated as often as they occur."""
+        """Return the terms of ``text`` in order, with repetitions."""
         return self.terms_of(self.words(text))
 
     def words(self, text: str) -> list[str]:
-        """Return the words of ``text`` as they are written, in order."""
+        """Return the words of ``text`` in written form, in order."""
         return _WORD.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
 
     def terms_of(self, words: Iterable[str]) -> list[str]:
@@ -64,7 +64,7 @@ class AnalyzerV1:
         return found
 
     def query_terms(self, text: str) -> list[str]:
-        """Return the distinct terms of a query; stop words only when there is nothing else."""
+        """Return the distinct terms of a query; stop words only if there are no other words."""
         words = self.words(text)
         words = [word for word in words if word.lower() not in STOP_WORDS] or words
         return list(dict.fromkeys(self.terms_of(words)))
@@ -93,7 +93,7 @@ class AnalyzerV1:
 
 
 def _scripts(word: str) -> list[str]:
-    """Cut a word where CJK characters begin and end."""
+    """Split a word where CJK characters begin and end."""
     return [part for part in re.split(f"({_CJK.pattern})", word) if part]
 
 

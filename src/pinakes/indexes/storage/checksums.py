@@ -1,7 +1,7 @@
-"""How files of an index tell that they are damaged.
+"""Checksums that detect damaged index files.
 
-Every file that Tantivy writes for a segment ends in the CRC-32 of what stands before, which it makes while it writes
-and does not look at when it reads. Small files of ours are JSON that has its own CRC-32.
+Every segment file of Tantivy ends in the CRC-32 of its content, which Tantivy writes but does not verify. Our own small
+files are JSON with a CRC-32 inside.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 CRC = "crc32"
 
 _PARTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")
-"""The files of a segment, by the endings of their names."""
+"""File name endings of a segment."""
 
 _MAGIC = 1337
 _NUMBER_BYTES = 4
@@ -24,15 +24,15 @@ _BLOCK_BYTES = 1 << 20
 
 
 def sealed(data: Mapping[str, Any]) -> str:
-    """Return ``data`` as JSON with its checksum."""
+    """Return ``data`` as JSON with a checksum."""
     return json.dumps({**data, CRC: _crc(data)})
 
 
 def unsealed(text: str) -> dict[str, Any]:
-    """Return what was ``sealed``, without its checksum; what an older version wrote has none.
+    """Return the data of ``sealed`` JSON, without the checksum; files of older versions have none.
 
     Raises:
-        ValueError: it is no JSON object, or another one than was written.
+        ValueError: the text is not a JSON object, or the checksum differs.
     """
     data = json.loads(text)
     if not isinstance(data, dict):
@@ -46,24 +46,24 @@ def crc_of(path: Path) -> int:
     """Return the CRC-32 of a small file.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     return zlib.crc32(path.read_bytes())
 
 
 def schema_crc(meta: Path) -> int:
-    """Return the CRC-32 of the schema that Tantivy's description of an index has.
+    """Return the CRC-32 of the schema in Tantivy's description of an index.
 
     Raises:
-        OSError, ValueError, KeyError, TypeError: it cannot be read.
+        OSError, ValueError, KeyError, TypeError: the description cannot be read.
     """
     return _crc(json.loads(meta.read_text("utf-8"))["schema"])
 
 
 def damaged_files(folder: Path, crc: int | None) -> Iterator[tuple[str, str]]:
-    """Yield (name, what is wrong) of the files of the Tantivy index in ``folder``, which nobody is writing.
+    """Yield (name, problem) of damaged files of the Tantivy index in ``folder``, which must not be written meanwhile.
 
-    ``crc``: that of its description, None where it is not known.
+    ``crc``: checksum of its description, None if unknown.
     """
     try:
         if crc is not None and crc_of(folder / "meta.json") != crc:
@@ -91,7 +91,7 @@ def _files_of(meta: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _problem(path: Path) -> str:
-    """Return what is wrong with a file of a segment, "" where nothing is."""
+    """Return the problem of a segment file, "" if it is intact."""
     try:
         with path.open("rb") as file:
             expected, length = _footer(file)
@@ -107,12 +107,12 @@ def _problem(path: Path) -> str:
 
 
 def _footer(file: BinaryIO) -> tuple[int, int]:
-    """Return the checksum that a file of Tantivy ends in, and of how many bytes it is.
+    """Return the checksum at the end of a Tantivy file, and the number of bytes that it covers.
 
-    It is JSON, then the length of that and a fixed number, 32 bits each.
+    The footer is JSON, followed by its length and a magic number, 32 bits each.
 
     Raises:
-        ValueError, KeyError, TypeError: it is not as Tantivy writes it.
+        ValueError, KeyError, TypeError: the file does not have Tantivy's format.
     """
     size = file.seek(0, 2)
     end = size - 2 * _NUMBER_BYTES

@@ -1,7 +1,7 @@
-"""Which versions of the analyser and of the format made an index. They are recorded in its folder.
+"""The versions of analyser and format that built an index, recorded in its folder.
 
-An index of an older version goes on answering by the analyser that made it until it is built again; one of a newer
-version is refused, and never touched.
+An index of an older version keeps using its analyser until it is rebuilt; one of a newer version is refused and left
+unchanged.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from pinakes.text import analysis
 from pinakes.text.analysis import Analyzer
 
 FORMAT = 2
-"""The version of what an index holds besides terms: its fields, and how vectors are kept. Raise it when that changes.
+"""The version of an index's format: its fields, and how vectors are stored. Increase it with every such change.
 
-1 did not record its version."""
+Version 1 was not recorded."""
 
 FILE = "versions.json"
 _KEYWORD_FOLDERS = ("keyword", "documents")
 
 
 class Analysis(Protocol):
-    """What an index needs of the analyser that made it."""
+    """The interface of an analyser that an index uses."""
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of ``text`` in order."""
         ...
 
     def words(self, text: str) -> list[str]:
-        """Return the words of ``text`` as they are written, in order."""
+        """Return the words of ``text`` in written form, in order."""
         ...
 
     def terms_of(self, words: Iterable[str]) -> list[str]:
@@ -50,9 +50,9 @@ class Analysis(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IndexVersion:
-    """What made an index: the version of its format, that of its analyser, and the languages that this stems.
+    """The versions that built an index: format, analyser, and the languages that are stemmed.
 
-    ``languages`` are those of the settings: () is English and what each document is plainly in.
+    ``languages``: from the settings; () means English and the language detected in each document.
     """
 
     format: int
@@ -60,12 +60,12 @@ class IndexVersion:
     languages: tuple[str, ...] = ()
 
     def is_present(self, languages: Sequence[str]) -> bool:
-        """Say whether an index that is built now, with these languages, is made in the same way."""
+        """Return whether a new index with these languages would have the same version."""
         return self == current_version(languages)
 
     @property
     def is_newer(self) -> bool:
-        """Whether a newer Pinakes made it."""
+        """Whether a newer Pinakes built the index."""
         return self.format > FORMAT or self.analyser > analysis.VERSION
 
     def __str__(self) -> str:
@@ -74,19 +74,19 @@ class IndexVersion:
 
 
 FIRST = IndexVersion(1, 1, ("english",))
-"""The version of indexes that did not record it."""
+"""The version of indexes that recorded none."""
 
 
 def current_version(languages: Sequence[str] = ()) -> IndexVersion:
-    """Return the version of an index that is built now, with these languages."""
+    """Return the version of a new index with these languages."""
     return IndexVersion(FORMAT, analysis.VERSION, tuple(languages))
 
 
 def recorded(folder: Path) -> IndexVersion | None:
-    """Return the version of the index in ``folder``, None where there is no index yet.
+    """Return the version of the index in ``folder``; None if there is no index yet.
 
     Raises:
-        IndexCorrupt: what is recorded cannot be read.
+        IndexCorrupt: the record cannot be read.
     """
     try:
         found = checksums.unsealed((folder / FILE).read_text("utf-8"))
@@ -102,14 +102,14 @@ def recorded(folder: Path) -> IndexVersion | None:
 
 
 def opened(folder: Path, languages: Sequence[str] = ()) -> IndexVersion:
-    """Return the version of the index in ``folder``; where there is none, record that it is built by the present one.
+    """Return the version of the index in ``folder``; record the current version if there is no index.
 
-    ``languages`` are those of an index that is built now.
+    ``languages``: for a new index.
 
     Raises:
-        IndexTooNew: a newer Pinakes made it.
-        IndexCorrupt: what is recorded cannot be read, or its analyser is not known any more.
-        StorageFull: it cannot be written.
+        IndexTooNew: a newer Pinakes built the index.
+        IndexCorrupt: the record cannot be read, or names an unknown analyser.
+        StorageFull: the record cannot be written.
     """
     found = recorded(folder)
     if found is None:
@@ -127,7 +127,7 @@ def opened(folder: Path, languages: Sequence[str] = ()) -> IndexVersion:
 
 
 def position(folder: Path) -> int:
-    """Return up to which change the index in ``folder`` has the words of documents, 0 while that is not told."""
+    """Return the last change whose words are in the index in ``folder``, 0 if unknown."""
     try:
         texts = [(folder / name / "position.json").read_text("utf-8") for name in _KEYWORD_FOLDERS]
         found = list(map(checksums.unsealed, texts))
@@ -137,10 +137,10 @@ def position(folder: Path) -> int:
 
 
 def check(version: IndexVersion) -> None:
-    """Make sure that an index can be used.
+    """Check that an index is not newer than this Pinakes.
 
     Raises:
-        IndexTooNew: a newer Pinakes made it.
+        IndexTooNew: a newer Pinakes built it.
     """
     if version.is_newer:
         raise IndexTooNew(
@@ -151,7 +151,7 @@ def check(version: IndexVersion) -> None:
 
 
 def analyzer_of(version: IndexVersion) -> Analysis:
-    """Return the analyser that made the terms of an index."""
+    """Return the analyser that produced the terms of an index."""
     return Analyzer() if version.analyser == analysis.VERSION else AnalyzerV1()
 
 
@@ -168,7 +168,7 @@ def _languages(value: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all. It is on the disk before anything of the index is."""
+    """Write a file atomically, and sync it to disk before anything of the index."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     with temporary.open("w", encoding="utf-8") as file:
         file.write(text)

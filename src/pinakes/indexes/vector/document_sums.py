@@ -1,7 +1,7 @@
-"""The sum of the vectors of each document's chunks: in which direction the document as a whole lies.
+"""The sum of the chunk vectors of each document, as a vector of the whole document.
 
-Made when a search first asks, then anew for the documents that a change touches, always in the order of the chunk ids,
-so that it depends on what is there and not on how it came there.
+Computed on first use, then updated for changed documents, always in the order of chunk ids, so that the result depends
+only on the content and not on the order of changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pinakes.indexes.vector.float16 import Float16, float32
 from pinakes.indexes.vector.growable import extended
 
 _ROWS_AT_ONCE = 1024
-"""What a processor keeps near itself: with more rows their numbers are fetched from memory once more."""
+"""Rows per step, chosen to fit the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,12 @@ class DocumentSums:
 
     @classmethod
     def none(cls, dimension: int) -> DocumentSums:
-        """Return those of no documents."""
+        """Return the sums of no documents."""
         return cls(np.empty(0, np.int64), np.empty((0, dimension), np.float32))
 
     @classmethod
     def from_rows(cls, ids: Int64, documents: Int64, matrix: Float16, rows: Int64) -> DocumentSums:
-        """Return the sums of the documents of these ``rows``, which must be all rows of each."""
+        """Return the sums of the documents of these ``rows``, which must contain all rows of each."""
         rows = rows[np.lexsort((ids[rows], documents[rows]))]
         owners, starts = np.unique(documents[rows], return_index=True)
         sums = cls(owners, np.zeros((len(owners), matrix.shape[1]), np.float32))
@@ -51,16 +51,16 @@ class DocumentSums:
     def updated(
         self, touched: Int64, ids: Int64, documents: Int64, matrix: Float16, alive: Bool, first: int = 0
     ) -> DocumentSums:
-        """Return these with the sums of the ``touched`` documents as the living rows now have them.
+        """Return these sums with those of the ``touched`` documents recomputed from their living rows.
 
-        Rows before ``first`` are not of these documents.
+        Rows before ``first`` do not belong to these documents.
         """
         rows = first + np.flatnonzero(alive[first:] & np.isin(documents[first:], touched))
         fresh = DocumentSums.from_rows(ids, documents, matrix, rows)
         if len(fresh.documents) and (not len(self.documents) or touched.min() > self.documents[-1]):
             return DocumentSums(extended(self.documents, fresh.documents), extended(self.matrix, fresh.matrix))
         stale = np.isin(self.documents, touched)
-        if np.array_equal(self.documents[stale], fresh.documents):  # most often no document comes or goes
+        if np.array_equal(self.documents[stale], fresh.documents):  # usually no document is added or removed
             sums = self.matrix.copy()
             sums[stale] = fresh.matrix
             return DocumentSums(self.documents, sums)
@@ -70,7 +70,7 @@ class DocumentSums:
         return DocumentSums(owners[order], np.concatenate([self.matrix[kept], fresh.matrix])[order])
 
     def get(self, documents: Int64) -> Float32:
-        """Return float32 (n, dim), NaN where a document has no vector."""
+        """Return float32 (n, dim), NaN for documents without a vector."""
         found = np.full((len(documents), self.matrix.shape[1]), np.nan, np.float32)
         if len(self.documents):
             places = np.minimum(np.searchsorted(self.documents, documents), len(self.documents) - 1)

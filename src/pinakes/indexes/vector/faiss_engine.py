@@ -1,4 +1,4 @@
-"""The vector engine that ships: FAISS."""
+"""The built-in vector engine: FAISS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pinakes.settings import IndexSettings, SearchSettings
 
 
 class FaissEngine:
-    """Implements ``ports.VectorEngine``; the vectors live in the memory of each process and are saved now and then."""
+    """Implements ``ports.VectorEngine``; each process has the vectors in memory and saves snapshots now and then."""
 
     def __init__(self, opening: Opening) -> None:
         settings, self._documents = opening.settings.index, opening.documents

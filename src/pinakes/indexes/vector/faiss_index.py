@@ -1,4 +1,4 @@
-"""Vectors: an exact 8-bit scan by FAISS in memory, re-scored with the float16 originals, which are mapped from files.
+"""The vector index: an exact 8-bit scan by FAISS in memory, re-scored with float16 vectors in mapped files.
 
 New rows are appended; a removed row is marked dead until the next rebuild; a row whose chunk gets another vector
 is written over in place. The first search compares all rows directly, since a command asks only once; FAISS is built
@@ -28,13 +28,13 @@ from pinakes.indexes.vector.mapped_rows import MappedRows, blocks
 from pinakes.indexes.vector.saved_vectors import Snapshot, Snapshots
 
 _DIRECT_ROWS = 2048
-"""So many rows are compared without FAISS: a scan of them takes less than a millisecond."""
+"""Rows compared without FAISS: this takes less than a millisecond."""
 
 _TAIL_ROWS = 512
 _TAIL_SHARE = 0.02
 _TRAINED_TAIL_SHARE = 0.05
-"""So many rows, and this share of those FAISS holds, are compared beside it before it is built anew. An inverted file
-takes seconds for that, a flat scan milliseconds."""
+"""Rows, and the share of FAISS's rows, that are compared directly before FAISS is rebuilt. Rebuilding takes seconds for
+an inverted file, milliseconds for a flat scan."""
 
 _DEAD_SHARE = 0.2
 _EIGHT_BIT = 127
@@ -47,9 +47,9 @@ _LEFT_SHARE = 0.01
 
 @dataclass(frozen=True)
 class _View:
-    """What a search sees. Arrays are of the same length n; ``order`` sorts ``ids``.
+    """The state that a search sees. Arrays have the same length n; ``order`` sorts ``ids``.
 
-    ``unscanned`` marks the rows that ``scanner`` does not hold as they are now. ``sums`` is None until a search asks.
+    ``unscanned``: rows whose current vector ``scanner`` does not hold. ``sums``: None until a search needs them.
     """
 
     ids: Int64
@@ -76,30 +76,31 @@ class VectorIndex:
     def __init__(
         self, folder: Path, dimension: int, label: str, exact_max_vectors: int, approximate_share: float
     ) -> None:
-        """Open the newest snapshot in ``folder``; one of vectors with another ``label`` is not used."""
+        """Open the latest snapshot in ``folder``, unless its ``label`` differs."""
         self._dimension = dimension
         self._exact_max = exact_max_vectors
         self._share = approximate_share
         self._lock = threading.Lock()
         self._summing = threading.Lock()
         self._snapshots = Snapshots(folder, dimension, label)
-        self._room = MappedRows(folder, dimension)
+        self._rows_file = MappedRows(folder, dimension)
         self._unsaved = 0
         self._used: set[str] = set()
         self._view = _living(self._snapshots.newest())
         self._saved_position = self._view.position
 
     def position(self) -> int:
-        """Return the change number up to which changes are applied."""
+        """Return the number of the last change applied."""
         return self._view.position
 
     def apply(
         self, removed: Sequence[int], added: Sequence[IndexEntry], position: int, vectors: Sequence[VectorEntry] = ()
     ) -> None:
-        """Drop the rows of ``removed`` documents, append those of ``added`` that have vectors, then set ``vectors``.
+        """Drop the rows of ``removed`` documents, append ``added`` entries that have vectors, then set ``vectors``.
 
-        A vector for a living row is written over it: a search that reads the row at that very moment may score a mix
-        of both. The others are appended; those of documents that are also in ``removed`` or ``added`` are ignored.
+        The vector of a living row is overwritten: a search that reads the row at that moment may score a mix of both.
+        Other vectors are appended, except those of documents that are also in ``removed`` or ``added``, which are
+        ignored.
         """
         with self._lock:
             view = self._view
@@ -109,7 +110,7 @@ class VectorIndex:
             given = {entry.chunk_id: entry for entry in vectors if entry.document_id not in replaced}
             touched = replaced | {entry.document_id for entry in given.values()}
             view, missing, written = self._overwritten(view, list(given.values()))
-            self._view = view  # should what follows fail: FAISS has the rows as they were
+            self._view = view  # if the rest fails, the view must not claim that FAISS has these rows
             owners = np.fromiter(touched, np.int64)
             all_new = bool(touched) and min(touched) > view.documents.max(initial=-1)
             first = len(view.ids) if all_new else 0
@@ -123,13 +124,13 @@ class VectorIndex:
             if touched and view.sums is not None:
                 sums = view.sums.updated(owners, view.ids, view.documents, view.matrix, view.alive, first)
                 view = replace(view, sums=sums)
-            self._view = self._arranged(replace(view, position=position))
+            self._view = self._compacted(replace(view, position=position))
             self._unsaved += len(fresh) + len(removed) + written
             if self._unsaved >= max(_SAVE_AFTER_ROWS, len(self._view.ids) // 2):
                 self._save()
 
     def search(self, query: Float32, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
-        """Rank the ``limit`` best chunks by cosine, of these documents or among these chunks only."""
+        """Return the ``limit`` best chunks by cosine, restricted to ``documents`` or to the chunks ``among``."""
         view = self._view
         if among is not None:
             rows, found = _rows_of(view, among)
@@ -149,7 +150,7 @@ class VectorIndex:
         return _ranked(view, rows, query, limit)
 
     def with_settings(self, exact_max_vectors: int, approximate_share: float) -> VectorIndex:
-        """Return the same vectors, scanned by other settings; what they need is built in memory."""
+        """Return the same vectors with other scan settings; what these need is built in memory."""
         if len(self._view.ids) > _DIRECT_ROWS:
             self._build()
         view, rows = self._view, len(self._view.ids)
@@ -161,10 +162,10 @@ class VectorIndex:
         return other
 
     def get(self, chunk_ids: Int64) -> tuple[Float32, Bool | None]:
-        """Return float32 (n, dim), NaN where a chunk has no vector; and bool (n,): which are not approximate."""
+        """Return float32 (n, dim), NaN for chunks without a vector; and bool (n,), true if exact, None if all are."""
         view = self._view
         rows, found = _rows_of(view, chunk_ids)
-        exact = None if view.all_exact else ~found | view.exact[rows]  # read before the vectors, written after them
+        exact = None if view.all_exact else ~found | view.exact[rows]  # read before the vectors, written after
         if found.all() and len(found):
             return float32(view.matrix[rows]), exact
         vectors = np.full((len(chunk_ids), self._dimension), np.nan, np.float32)
@@ -172,7 +173,7 @@ class VectorIndex:
         return vectors, exact
 
     def sums(self, document_ids: Int64) -> Float32:
-        """Return float32 (n, dim): the sum of each document's vectors, NaN where it has none."""
+        """Return float32 (n, dim): the sum of each document's vectors, NaN if it has none."""
         if not len(document_ids):
             return np.empty((0, self._dimension), np.float32)
         view = self._view
@@ -180,24 +181,24 @@ class VectorIndex:
             rows = np.flatnonzero(view.alive & np.isin(view.documents, document_ids))
             return DocumentSums.from_rows(view.ids, view.documents, view.matrix, rows).get(document_ids)
         if (sums := self._view.sums) is None:
-            with self._summing:  # once, however many searches wait for it
+            with self._summing:  # concurrent searches compute it once
                 view = self._view
                 if (sums := view.sums) is None:
                     sums = DocumentSums.from_rows(view.ids, view.documents, view.matrix, np.flatnonzero(view.alive))
-                    self._keep(view, sums)
+                    self._store_sums(view, sums)
         return sums.get(document_ids)
 
     def chunk_ids(self) -> Int64:
-        """Return the sorted ids of all chunks that have a vector."""
+        """Return the sorted ids of all chunks with a vector."""
         return np.sort(self._view.ids[self._view.alive])
 
     def exact_ids(self) -> Int64:
-        """Return the sorted ids of all chunks whose vector is exact."""
+        """Return the sorted ids of all chunks with an exact vector."""
         view = self._view
         return np.sort(view.ids[view.alive & view.exact])
 
     def describe(self) -> dict[str, str | int]:
-        """Say how many vectors there are and how they are searched."""
+        """Return the number of vectors and the search method."""
         view = self._view
         count = int(np.count_nonzero(view.alive))
         many = len(view.ids) > max(self._exact_max, _DIRECT_ROWS)
@@ -209,12 +210,12 @@ class VectorIndex:
         return {**about, "vector_search": method, "vector_bytes": view.matrix.nbytes}
 
     def close(self) -> None:
-        """Save what is unsaved, unless it is so little that reading it from the catalogue again is less work."""
+        """Save unsaved rows, unless they are so few that reading the changes again is cheaper."""
         with self._lock:
             unseen = self._view.position - self._saved_position
             if max(self._unsaved, unseen) > _LEFT_SHARE * len(self._view.ids):
                 self._save()
-            self._room.close()
+            self._rows_file.close()
 
     def _is_first(self, use: str) -> bool:
         """Say whether this is the first ``use``: for one alone, as of a command, nothing is made that others need."""
@@ -223,13 +224,13 @@ class VectorIndex:
         return first
 
     def _build(self) -> None:
-        """Build FAISS, once, however many searches wait for it."""
+        """Build FAISS once, even if several searches wait for it."""
         with self._lock:
             if self._view.scanner is None and len(self._view.ids) > _DIRECT_ROWS:
                 self._view = self._with_scanner(self._view)
 
-    def _keep(self, view: _View, sums: DocumentSums) -> None:
-        """Keep the sums of a view, unless it is being changed: that is not waited for, the next search makes others."""
+    def _store_sums(self, view: _View, sums: DocumentSums) -> None:
+        """Store the sums of a view, unless it is being changed; then the next search computes them again."""
         if self._lock.acquire(blocking=False):
             try:
                 if self._view is view:
@@ -241,9 +242,9 @@ class VectorIndex:
         return np.array([entry.vector for entry in entries], np.float16).reshape(len(entries), self._dimension)
 
     def _overwritten(self, view: _View, entries: Sequence[VectorEntry]) -> tuple[_View, list[VectorEntry], int]:
-        """Write ``entries``, one per chunk, over their rows.
+        """Overwrite the rows of ``entries``, one entry per chunk.
 
-        Return also those whose chunk has no living row, and how many rows are not as they were.
+        Return the new view, the entries whose chunk has no living row, and the number of rows changed.
         """
         if not entries:
             return view, [], 0
@@ -255,8 +256,8 @@ class VectorIndex:
         changed = int(np.count_nonzero(other | (view.exact[rows] != exact)))
         unscanned = view.unscanned.copy()
         unscanned[rows[other]] = True
-        matrix = self._room.overwritten(view.matrix, rows[other], vectors[other]) if other.any() else view.matrix
-        flags = view.exact.copy()  # who reads the view as it was may have the rows from another file
+        matrix = self._rows_file.overwritten(view.matrix, rows[other], vectors[other]) if other.any() else view.matrix
+        flags = view.exact.copy()  # readers of the old view may have rows from another file
         flags[rows] = exact
         return replace(view, matrix=matrix, exact=flags, unscanned=unscanned), missing, changed
 
@@ -264,7 +265,7 @@ class VectorIndex:
         count, fresh = len(view.ids), np.array([entry.chunk_id for entry in entries], np.int64)
         ids, every = extended(view.ids, fresh), np.ones(len(entries), np.bool_)
         last = view.ids[view.order[-1:]]
-        if (np.diff(np.concatenate([last, fresh])) >= 0).all():  # as a rule: numbers of chunks only grow
+        if (np.diff(np.concatenate([last, fresh])) >= 0).all():  # usually true, since chunk ids only grow
             order = extended(view.order, np.arange(count, len(ids)))
         else:
             order = np.argsort(ids, kind="stable")
@@ -272,19 +273,19 @@ class VectorIndex:
             view,
             ids=ids,
             documents=extended(view.documents, np.array([entry.document_id for entry in entries], np.int64)),
-            matrix=self._room.extended(view.matrix, self._rows(entries)),
+            matrix=self._rows_file.extended(view.matrix, self._rows(entries)),
             exact=extended(view.exact, np.array([entry.exact for entry in entries])),
             alive=extended(view.alive, every),
             unscanned=extended(view.unscanned, every),
             order=order,
         )
 
-    def _arranged(self, view: _View) -> _View:
-        """Return the view without its dead rows and with FAISS built anew, where either has become worth it."""
+    def _compacted(self, view: _View) -> _View:
+        """Return the view without dead rows, and with FAISS rebuilt, if either is worth it."""
         alive, scanner = view.alive, view.scanner
         if len(alive) - int(np.count_nonzero(alive)) > max(_DIRECT_ROWS, _DEAD_SHARE * len(alive)):
             rows = np.flatnonzero(alive)
-            matrix = self._room.copy_rows(view.matrix, rows)
+            matrix = self._rows_file.copy_rows(view.matrix, rows)
             kept = Snapshot(view.ids[rows], view.documents[rows], matrix, view.exact[rows], view.position)
             view = replace(_living(kept), sums=view.sums)
         share = _TRAINED_TAIL_SHARE if len(view.ids) > self._exact_max else _TAIL_SHARE
@@ -298,7 +299,7 @@ class VectorIndex:
         return replace(view, scanner=scanner, scanned=rows, unscanned=np.zeros(rows, np.bool_))
 
     def _scanner(self, matrix: Any, exact_max: int) -> Any:
-        """Return a FAISS index over all rows: a flat 8-bit scan, or an inverted file when there are many."""
+        """Return a FAISS index over all rows: a flat 8-bit scan, or an inverted file for many rows."""
         faiss = _faiss()
         eight_bit, inner = faiss.ScalarQuantizer.QT_8bit_direct_signed, faiss.METRIC_INNER_PRODUCT
         scale = _EIGHT_BIT / max(*map(largest, blocks(matrix)), 1e-6)
@@ -321,11 +322,11 @@ class VectorIndex:
         rows = Snapshot(view.ids, view.documents, view.matrix, view.exact, view.position)
         if self._snapshots.save(rows, np.flatnonzero(view.alive)):
             self._unsaved, self._saved_position = 0, view.position
-        self._room.rest()
+        self._rows_file.rest()
 
 
 def _living(rows: Snapshot) -> _View:
-    """Return a view of living rows that has no scanner yet."""
+    """Return a view of living rows without a scanner."""
     every = np.ones(len(rows.ids), np.bool_)
     order = np.argsort(rows.ids, kind="stable")
     return _View(
@@ -343,7 +344,7 @@ def _living(rows: Snapshot) -> _View:
 
 
 def _faiss() -> Any:
-    """Return FAISS, told to scan in the calling thread: waking others costs more than a scan takes."""
+    """Return FAISS, set to scan in the calling thread: starting other threads takes longer than a scan."""
     import faiss
 
     faiss.omp_set_num_threads(1)
@@ -357,7 +358,7 @@ def _eight_bit(rows: Float32, scale: float) -> Float32:
 
 
 def _members(values: Int64, sorted_set: Int64) -> Any:
-    """Return for each of ``values`` whether it is in ``sorted_set``."""
+    """Return bool (n,): which of ``values`` are in ``sorted_set``."""
     if not len(sorted_set):
         return np.zeros(len(values), np.bool_)
     places = np.minimum(np.searchsorted(sorted_set, values), len(sorted_set) - 1)
@@ -365,7 +366,7 @@ def _members(values: Int64, sorted_set: Int64) -> Any:
 
 
 def _rows_of(view: _View, chunk_ids: Int64) -> tuple[Int64, Any]:
-    """Return a row for each chunk, the newest of a chunk applied twice, and whether it is there and living."""
+    """Return the row of each chunk, the latest if it was applied twice, and whether that row exists and is living."""
     if not len(view.ids):
         return np.zeros(len(chunk_ids), np.int64), np.zeros(len(chunk_ids), np.bool_)
     places = np.searchsorted(view.ids, chunk_ids, side="right", sorter=view.order) - 1
@@ -377,7 +378,7 @@ def _scan(scanner: Any, query: Float32, limit: int, allowed: Any, share: float) 
     faiss = _faiss()
     selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
     if hasattr(scanner, "nlist"):
-        # The fewer rows a filter leaves, the more lists it takes to see as many.
+        # A stricter filter needs more lists to see the same number of rows.
         probed = max(1, int(share * scanner.nlist))
         lists = min(scanner.nlist, probed * len(allowed) // max(1, int(np.count_nonzero(allowed))))
         parameters = faiss.SearchParametersIVF(sel=selector, nprobe=lists)
@@ -390,8 +391,8 @@ def _scan(scanner: Any, query: Float32, limit: int, allowed: Any, share: float) 
 
 
 def _ranked(view: _View, rows: Int64, query: Float32, limit: int) -> Ranking:
-    """Score ``rows`` with the float16 vectors and keep the best; ties go to the older chunk."""
-    exact = None if view.all_exact else view.exact[rows]  # read before the vectors, which are written first
+    """Score ``rows`` with the float16 vectors and keep the best ``limit``; ties go to the older chunk."""
+    exact = None if view.all_exact else view.exact[rows]  # flags are read before the vectors, and written after them
     if not len(rows):
         return Ranking(rows, rows, np.empty(0, np.float32), exact)
     # Row by row: a product of the whole lets the BLAS wake threads, which takes it 8 ms at times, not 0.1.

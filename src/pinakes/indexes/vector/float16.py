@@ -1,4 +1,4 @@
-"""Numbers of half precision, as vectors are kept."""
+"""Conversion of float16 numbers, in which vectors are stored."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Float16: TypeAlias = np.ndarray[Any, np.dtype[np.float16]]
 
 
 def float32(rows: Float16) -> Float32:
-    """Return finite float16 numbers as float32, exactly, ten times as fast as NumPy's own conversion of each by itself.
+    """Return finite float16 numbers as float32, exactly, ten times as fast as ``astype``.
 
-    Sign, exponent and fraction move to where float32 has them, which leaves the exponent 112 too low.
+    Sign, exponent and fraction are shifted to their float32 positions, which leaves the exponent 112 too low.
     """
     bits = rows.view(np.int16).astype(np.int32)
     bits <<= 13
@@ -25,5 +25,5 @@ def float32(rows: Float16) -> Float32:
 
 
 def largest(matrix: Float16) -> float:
-    """Return the largest absolute value; without their sign, floats are ordered as their bits are."""
+    """Return the largest absolute value; without the sign bit, floats sort like integers."""
     return float((matrix.view(np.int16) & np.int16(0x7FFF)).max().view(np.float16))

@@ -1,4 +1,4 @@
-"""Arrays that grow at their end without being copied each time."""
+"""Arrays with spare capacity, to append without copying."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _SPARE_ROWS = 256
 
 
 def extended(rows: Any, more: Any) -> Any:
-    """Return ``rows`` followed by ``more``, both (n, …); one part in eight more is set aside for what comes next.
+    """Return ``rows`` followed by ``more``, both (n, …); a copy reserves one eighth for later appends.
 
-    The rows are written behind the old ones where there is room, so only the newest array may be extended. Whoever
-    still reads an older one sees nothing of it.
+    The new rows are written behind the old ones if there is room, so only the latest array may be extended. Readers of
+    older arrays do not see them.
     """
     room, count, total = rows.base, len(rows), len(rows) + len(more)
     begins_room = room is not None and room.ndim == rows.ndim and room.ctypes.data == rows.ctypes.data
@@ -26,5 +26,5 @@ def extended(rows: Any, more: Any) -> Any:
 
 
 def with_spare(rows: int) -> int:
-    """Return for how many rows to make room where there are so many."""
+    """Return the capacity to allocate for this number of rows."""
     return rows + max(_SPARE_ROWS, rows // _SPARE_SHARE)

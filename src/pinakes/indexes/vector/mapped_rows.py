@@ -1,7 +1,7 @@
-"""Vectors in a file without a name: the memory they take is the system's to take back.
+"""Vectors in memory-mapped anonymous files, so that the system can reclaim their memory.
 
-They are written as a file is and read as an array: a full disk is an error then, not the end of the process. Since an
-index must answer on a full disk, too, its vectors are held in memory there.
+They are written with file operations and read as arrays: a full disk raises an error instead of killing the process. An
+index must also answer on a full disk, so its vectors are then held in memory.
 """
 
 from __future__ import annotations
@@ -27,52 +27,52 @@ from pinakes.platform.permissions import PRIVATE_FOLDER
 _log = logging.getLogger(__name__)
 
 _ROWS_AT_ONCE = 1024
-"""What a processor keeps near itself: FAISS is built from blocks of 8192 rows in twice the time."""
+"""Rows per step: FAISS takes twice as long with blocks of 8192 rows, which exceed the processor's cache."""
 
 _RETRY_S = 60.0
 
 
 class MappedRows:
-    """Makes float16 (n, ``width``) arrays that grow at their end without being copied, one after the other."""
+    """Makes float16 (n, ``width``) arrays that can be extended without copying, one at a time."""
 
     def __init__(self, folder: Path, width: int) -> None:
-        """Keep the file in ``folder``, which is made when it is needed, unless that in which it is has gone."""
+        """Use files in ``folder``, which is created when needed, unless its parent folder was deleted."""
         self._folder = folder
         self._width = width
         self._file = -1
-        self._letting_go: Any = None
-        self._room = np.empty((0, width), np.float16)
+        self._finalizer: Any = None
+        self._array = np.empty((0, width), np.float16)
         self._pages: mmap.mmap | None = None
         self._retry_at = 0.0
 
     def copy_rows(self, matrix: Float16, rows: Int64) -> Float16:
-        """Return a copy of the rows with these numbers, in a file of its own."""
-        if self._begun(matrix, rows):
-            return self._room[: len(rows)]
+        """Return a copy of the rows with these indices, in a file of its own."""
+        if self._new_file(matrix, rows):
+            return self._array[: len(rows)]
         kept: Float16 = matrix[rows]
         return kept
 
     def extended(self, rows: Float16, more: Float16) -> Float16:
-        """Return ``rows`` followed by ``more``. Only the newest may be extended; older ones stay as they are."""
+        """Return ``rows`` followed by ``more``. Only the latest array may be extended; older ones are unchanged."""
         count, total = len(rows), len(rows) + len(more)
         try:
             if self._holds(rows):
                 self._write(count, more)
-                if len(self._room) < total:
+                if len(self._array) < total:
                     self._map(total)
-                return self._room[:total]
+                return self._array[:total]
         except OSError as error:
             self._give_up(error)
         longer: Float16 = extended(rows, more)
         return longer
 
     def overwritten(self, rows: Float16, places: Int64, others: Float16) -> Float16:
-        """Return ``rows`` with ``others`` at these places; who reads the array as it was may see them too."""
+        """Return ``rows`` with ``others`` at these indices; readers of the old array may see the change."""
         try:
             if self._holds(rows):
                 for place, other in zip(places.tolist(), others, strict=True):
                     self._write(place, other)
-                return self._room[: len(rows)]
+                return self._array[: len(rows)]
         except OSError as error:
             self._give_up(error)
         changed = rows if rows.flags.writeable else rows.copy()
@@ -80,23 +80,23 @@ class MappedRows:
         return changed
 
     def rest(self) -> None:
-        """Give back the memory of what was read: read again, it comes from the system's cache or from the disk."""
+        """Release the memory of pages that were read; they are read again from the system's cache or the disk."""
         if self._pages is not None:
             self._pages.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
-        """Let go of the file; arrays stay as they are."""
-        if self._letting_go is not None:
-            self._letting_go()
-        self._file, self._letting_go, self._pages = -1, None, None
-        self._room = np.empty((0, self._width), np.float16)
+        """Close the file; existing arrays stay valid."""
+        if self._finalizer is not None:
+            self._finalizer()
+        self._file, self._finalizer, self._pages = -1, None, None
+        self._array = np.empty((0, self._width), np.float16)
 
     def _holds(self, rows: Float16) -> bool:
-        """Say whether ``rows`` are those of the file, into which they are copied where they come from elsewhere."""
-        return (self._file >= 0 and rows.ctypes.data == self._room.ctypes.data) or self._begun(rows)
+        """Return whether ``rows`` are in the file, after copying them into a new one if necessary and possible."""
+        return (self._file >= 0 and rows.ctypes.data == self._array.ctypes.data) or self._new_file(rows)
 
-    def _begun(self, matrix: Float16, rows: Int64 | None = None) -> bool:
-        """Begin a file with the rows with these numbers, or with all; say whether that was possible."""
+    def _new_file(self, matrix: Float16, rows: Int64 | None = None) -> bool:
+        """Start a file with the rows at these indices, or with all rows. Return whether that was possible."""
         self.close()
         if time.monotonic() < self._retry_at:
             return False
@@ -104,8 +104,8 @@ class MappedRows:
             self._folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
             with tempfile.TemporaryFile(dir=self._folder) as file:
                 self._file = os.dup(file.fileno())
-            self._letting_go = weakref.finalize(self, os.close, self._file)
-            self._letting_go.atexit = False  # threads that still write must not find another file there
+            self._finalizer = weakref.finalize(self, os.close, self._file)
+            self._finalizer.atexit = False  # threads that still write must not write to another file
             count = 0
             for block in blocks(matrix, rows):
                 self._write(count, block)
@@ -120,11 +120,11 @@ class MappedRows:
             raise
 
     def _give_up(self, error: OSError) -> None:
-        """Hold what comes in memory for a while: trying each time would fill the disk for others again and again."""
+        """Hold new rows in memory for a while: repeated attempts would fill the disk for others."""
         _log.warning("vectors are held in memory, since a file for them cannot be written: %s", error)
         if self._file >= 0:
             with suppress(OSError):
-                os.ftruncate(self._file, self._offset(len(self._room)))
+                os.ftruncate(self._file, self._offset(len(self._array)))
         self.close()
         self._retry_at = time.monotonic() + _RETRY_S
 
@@ -135,18 +135,18 @@ class MappedRows:
             data, offset = data[written:], offset + written
 
     def _map(self, count: int) -> None:
-        """Map the file anew, with room for more than ``count`` rows."""
+        """Map the file again, with capacity for more than ``count`` rows."""
         size = self._offset(with_spare(count))
         os.ftruncate(self._file, size)
         self._pages = mmap.mmap(self._file, size, access=mmap.ACCESS_READ)
-        self._room = np.frombuffer(self._pages, np.float16).reshape(-1, self._width)
+        self._array = np.frombuffer(self._pages, np.float16).reshape(-1, self._width)
 
     def _offset(self, rows: int) -> int:
-        return rows * self._width * self._room.itemsize
+        return rows * self._width * self._array.itemsize
 
 
 def blocks(matrix: Float16, rows: Int64 | None = None) -> Iterator[Float16]:
-    """Yield all rows, or those with these numbers, a thousand at a time."""
+    """Yield all rows, or those at these indices, a thousand at a time."""
     for start in range(0, len(matrix) if rows is None else len(rows), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
         yield matrix[part] if rows is None else matrix[rows[part]]

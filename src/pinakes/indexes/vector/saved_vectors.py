@@ -1,4 +1,4 @@
-"""What a process has in memory of the vectors, saved: losing it costs a re-read of the catalogue."""
+"""Snapshots of the vectors in memory; if lost, the vectors are read from the catalogue again."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _log = logging.getLogger(__name__)
 
 _TIMEOUT_S = 30
 _FORMAT = 2
-"""1, not told in the file, did not say which vectors are exact."""
+"""The snapshot format. Format 1, which recorded no number, did not mark exact vectors."""
 
 _UNUSABLE = (OSError, ValueError, KeyError, TypeError, EOFError, SyntaxError, TokenError, MemoryError, OverflowError)
-"""What reading a damaged snapshot may raise; numpy evaluates the head of a file."""
+"""Errors that reading a damaged snapshot may raise; numpy evaluates the header of a file."""
 
 _DTYPES = (np.dtype(np.int64), np.dtype(np.int64), np.dtype(np.bool_), np.dtype(np.float16))
 
@@ -37,9 +37,9 @@ _UNFINISHED = "unfinished"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Rows of the same number n: chunk ids, document ids, vectors (float16, (n, dim)), and which of these are exact.
+    """n rows: chunk ids, document ids, vectors (float16 (n, dim)), and which of these are exact.
 
-    ``position`` is that of the last change they have. A matrix that was read is mapped from the file.
+    ``position``: the last change included. A matrix that was read is memory-mapped from its file.
     """
 
     ids: Int64
@@ -50,21 +50,21 @@ class Snapshot:
 
 
 class _OutdatedError(ValueError):
-    """A snapshot from before the collection got its model, of another one, or of an older format: as it should be."""
+    """A snapshot of another model or an older format, or from before the collection had a model: this is no damage."""
 
 
 class Snapshots:
-    """The snapshots of one index, one folder each, named by its position."""
+    """The snapshots of one index, one folder each, named by position."""
 
     def __init__(self, folder: Path, dimension: int, label: str) -> None:
-        """Look in ``folder``; a snapshot of vectors with another ``label`` is not used."""
+        """Use ``folder``; snapshots of vectors with another ``label`` are ignored."""
         self._folder = folder
         self._dimension = dimension
         self._label = label
         self._lock = FileLock(f"{folder}.lock", timeout=_TIMEOUT_S)
 
     def newest(self) -> Snapshot:
-        """Return the newest snapshot that is whole, or an empty one; those that are not whole are removed."""
+        """Return the latest intact snapshot, or an empty one; remove damaged ones."""
         try:
             with self._lock:
                 for folder in self._kept():
@@ -72,7 +72,7 @@ class Snapshots:
                         return self._read(folder)
                     except _UNUSABLE as error:
                         if isinstance(error, OSError) and error.errno in NO_DESCRIPTORS:
-                            raise no_descriptors() from error  # it may be whole
+                            raise no_descriptors() from error  # the snapshot may be intact
                         level = logging.INFO if isinstance(error, _OutdatedError) else logging.WARNING
                         _log.log(level, "vector snapshot %s is unusable: %s", folder, error)
                         shutil.rmtree(folder, ignore_errors=True)
@@ -82,12 +82,12 @@ class Snapshots:
         return Snapshot(nothing, nothing, np.empty((0, self._dimension), np.float16), np.empty(0, np.bool_))
 
     def save(self, rows: Snapshot, alive: Int64) -> bool:
-        """Write those of the rows that have these numbers beside the old snapshots, then drop these.
+        """Write the rows with indices ``alive`` as a new snapshot, then drop the old ones.
 
-        Return whether that was done. Failing costs time at the next start only.
+        Return whether it was saved. A failure only makes the next start slower.
         """
         if not self._folder.parent.is_dir():
-            return False  # another process has built the index anew elsewhere
+            return False  # another process has rebuilt the index elsewhere
         try:
             with self._lock:
                 old = self._kept()
@@ -105,7 +105,7 @@ class Snapshots:
             return False
 
     def _kept(self) -> list[Path]:
-        """Return the folders of the snapshots, newest first."""
+        """Return the snapshot folders, latest first."""
         folders = [path for path in self._folder.glob("*") if path.name.isdigit()]
         return sorted(folders, key=lambda path: -int(path.name))
 
@@ -125,10 +125,10 @@ class Snapshots:
         (folder / "about.json").write_text(checksums.sealed(about), "utf-8")
 
     def _read(self, folder: Path) -> Snapshot:
-        """Return what a snapshot holds.
+        """Return the content of a snapshot.
 
         Raises:
-            One of ``_UNUSABLE``: it is not whole, or of other vectors.
+            One of ``_UNUSABLE``: it is damaged, or of another model.
         """
         about = checksums.unsealed((folder / "about.json").read_text("utf-8"))
         if about["label"] != self._label:

@@ -30,18 +30,18 @@ EMBEDDERS = {
 }
 
 _SWITCH_S = 0.0005
-"""So long a thread waits for the interpreter while the model is loaded: with the usual 5 ms it hardly gets on."""
+"""Thread switch interval while a model loads: with Python's default of 5 ms, loading is slow."""
 
 __all__ = ["EMBEDDERS", "loading", "open_embedder"]
 
 
 def open_embedder(settings: EmbeddingSettings, cache: Path) -> Embedder:
-    """Return the embedder ``settings.provider`` names; ``cache`` is the folder that keeps models.
+    """Return the embedder that ``settings.provider`` names; ``cache`` is the folder of models.
 
-    Opening costs nothing: a model is found, fetched and loaded when it is first needed.
+    Opening is cheap: a model is found, fetched and loaded on first use.
 
     Raises:
-        InvalidSetting: no such provider, or ``embedding.url`` is no address.
+        InvalidSetting: the provider is unknown, or ``embedding.url`` is not an address.
         PluginBroken: the provider is a plug-in that cannot be used.
     """
     provider, ours = settings.provider, EMBEDDERS
@@ -53,9 +53,9 @@ def open_embedder(settings: EmbeddingSettings, cache: Path) -> Embedder:
 
 @contextmanager
 def loading(settings: EmbeddingSettings, cache: Path) -> Iterator[Embedder]:
-    """Give the embedder within the block; a thread loads its model meanwhile, if that is on this machine.
+    """Provide the embedder within the block, while a thread loads its model if it is installed.
 
-    What goes wrong in that thread is told to who first needs the model.
+    An error in that thread is raised on the first use of the model.
     """
     embedder, before = open_embedder(settings, cache), sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_S)

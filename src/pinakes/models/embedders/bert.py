@@ -1,8 +1,8 @@
-"""A BERT encoder on ONNX Runtime: the default embedder.
+"""The default embedder: a BERT encoder on ONNX Runtime.
 
-Each text runs alone, on one thread, and as many run at once as there are threads. Measured on 2 cores with
-232-token chunks that is faster than batches (no padding, a smaller working set), a query needs no thread pool, and
-an 8-bit vector does not depend on which texts were embedded beside it (activations are scaled per run).
+Each text runs alone, on one thread; as many run concurrently as there are threads. Measured on 2 cores with 232-token
+chunks, this is faster than batches (no padding, a smaller working set), a query needs no thread pool, and an 8-bit
+vector does not depend on the other texts of the call (activations are scaled per run).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 RETRY_S = 60.0
-"""A model that could not be had is not looked for on the network again for so long, in seconds."""
+"""Seconds before a model that could not be fetched is looked for on the network again."""
 
 _SPECIAL_TOKENS = 2
 _GROUP = 1024
@@ -51,7 +51,7 @@ class _Model:
 
 
 class BertEmbedder:
-    """Embeds with the model of ``settings``, found, fetched, converted and loaded when first needed.
+    """Embeds with the model of ``settings``, which is found, fetched, converted and loaded on first use.
 
     Thread-safe. While one thread loads, the others wait for it.
     """
@@ -69,7 +69,7 @@ class BertEmbedder:
 
     @classmethod
     def open(cls, settings: EmbeddingSettings, cache: Path) -> Self:
-        """Return an embedder; costs nothing yet."""
+        """Return an embedder without loading its model."""
         return cls(settings, cache)
 
     @property
@@ -77,7 +77,7 @@ class BertEmbedder:
         """Name provider, model, weights (SHA-256, shortened), precision and dimension.
 
         Raises:
-            ModelUnavailable: the model is not a pinned one, and its files are not to be had.
+            ModelUnavailable: the model is not pinned, and its files cannot be found or fetched.
         """
         digest, dimension, _ = self._known()
         settings = self._settings
@@ -85,21 +85,21 @@ class BertEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Length of a vector. Raises as ``fingerprint`` does."""
+        """The dimension of the vectors. Raises the same errors as ``fingerprint``."""
         return self._known()[1]
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of one text, special tokens not counted. Raises as ``fingerprint`` does."""
+        """The maximum tokens of one text, without special tokens. Raises the same errors as ``fingerprint``."""
         return self._known()[2] - _SPECIAL_TOKENS
 
     @property
     def loaded(self) -> bool:
-        """Whether the next call finds the model in memory."""
+        """Whether the model is in memory."""
         return self._model is not None
 
     def load(self) -> None:
-        """Load the model if its files are on this machine. Raises as ``embed`` does where they cannot be used."""
+        """Load the model if its files are installed. Raises the same errors as ``embed``."""
         if weights.present(self._settings, self._cache):
             self._load()
 
@@ -107,8 +107,8 @@ class BertEmbedder:
         """Return float32 (n, dim), unit length, in the order given.
 
         Raises:
-            InvalidInput: a text has more than ``max_tokens`` tokens; nothing is cut silently.
-            ModelUnavailable: the model cannot be had.
+            InvalidInput: a text has more than ``max_tokens`` tokens; texts are never truncated.
+            ModelUnavailable: the model cannot be found, fetched or loaded.
         """
         vectors = np.empty((len(texts), self.dimension), np.float32)
         if not texts:
@@ -122,10 +122,10 @@ class BertEmbedder:
         return vectors
 
     def embed_query(self, text: str) -> Float32:
-        """Return float32 (dim,), unit length. A query longer than the model reads is cut.
+        """Return float32 (dim,), unit length. A query longer than ``max_tokens`` is truncated.
 
         Raises:
-            ModelUnavailable: the model cannot be had.
+            ModelUnavailable: the model cannot be found, fetched or loaded.
         """
         model = self._load()
         ids = model.tokenizer.encode(clean(text[: model.max_tokens * _QUERY_CHARS_PER_TOKEN])).ids
@@ -134,37 +134,37 @@ class BertEmbedder:
         return model.run(ids)
 
     def token_starts(self, text: str) -> Int64:
-        """Return int64 (n,), ascending: the character offset of each token, special tokens not counted.
+        """Return int64 (n,), ascending: the character offset of each token, without special tokens.
 
-        Linear in the length of ``text``. Characters the model drops (controls) start no token; a character that
-        becomes several tokens is there several times.
+        Linear in the length of ``text``. Characters that the model drops (controls) start no token; the offset of a
+        character that becomes several tokens is repeated.
 
         Raises:
-            ModelUnavailable: the model cannot be had.
+            ModelUnavailable: the model cannot be found, fetched or loaded.
         """
         return self._tokens().starts(clean(text))
 
     def vocabulary_size(self) -> int:
-        """How many tokens there are. Raises as ``token_ids`` does."""
+        """Return the number of tokens in the vocabulary. Raises the same errors as ``token_ids``."""
         return int(self._tokens().tokenizer.get_vocab_size())
 
     def token_ids(self, texts: Sequence[str]) -> tuple[Int32, Int64]:
-        """Return the tokens of all texts, special ones left out: ids int32 (m,) and offsets int64 (n + 1,).
+        """Return the tokens of all texts without special tokens: ids int32 (m,) and offsets int64 (n + 1,).
 
-        Text i has ``ids[offsets[i]:offsets[i + 1]]``, in no order.
+        Text i has ``ids[offsets[i]:offsets[i + 1]]``; their order is undefined.
 
         Raises:
-            ModelUnavailable: the model cannot be had.
+            ModelUnavailable: the model cannot be found, fetched or loaded.
         """
         return self._tokens().ids([clean(text) for text in texts])
 
     def prior(self) -> Float32:
-        """Return float32 (vocabulary, dim): what the model says of each token alone, kept beside its graph.
+        """Return float32 (vocabulary, dim): the model's vector of each single token, cached beside its graph.
 
-        Making it takes some seconds, once for each model and precision.
+        Computing it takes some seconds, once for each model and precision.
 
         Raises:
-            ModelUnavailable: the model cannot be had, or the cache not be written.
+            ModelUnavailable: the model cannot be found, fetched or loaded, or the cache cannot be written.
         """
         model = self._load()
         installed = self._install()
@@ -173,7 +173,7 @@ class BertEmbedder:
         table = _loaded_prior(folder)
         if table is None:
             with folders.exclusive(folder.parent, weights.LOCK_TIMEOUT_S):
-                table = _loaded_prior(folder)  # another process may have made it meanwhile
+                table = _loaded_prior(folder)  # another process may have computed it meanwhile
                 if table is None:
                     with folders.filled(folder, {"weights_sha256": installed.weights_sha256}) as unfinished:
                         _save_prior(unfinished / _PRIOR, self._alone(model))
@@ -192,7 +192,7 @@ class BertEmbedder:
         return np.concatenate(list(parts))
 
     def _known(self) -> tuple[str, int, int]:
-        """Return SHA-256 of the weights, dimension, and tokens read with special ones."""
+        """Return SHA-256 of the weights, dimension, and maximum tokens including special ones."""
         if self._pin is not None:
             return self._pin.weights_sha256, self._pin.dimension, self._pin.max_tokens
         with self._lock:
@@ -214,7 +214,7 @@ class BertEmbedder:
             return self._model
 
     def _tokens(self) -> TokenMemo:
-        """Return what finds tokens; the model itself is not loaded for that."""
+        """Return the tokenizer; this does not load the model itself."""
         if self._memo is not None:
             return self._memo
         with self._lock:
@@ -223,7 +223,7 @@ class BertEmbedder:
             return self._memo
 
     def _install(self) -> weights.Installed:
-        """Make the model ready, but do not try the network again soon after it failed."""
+        """Install the model; after a failure, do not try the network again for a while."""
         if self._failure is not None and time.monotonic() < self._failure[0]:
             if weights.locate(self._settings, self._cache) is None:
                 error = self._failure[1]
@@ -245,7 +245,7 @@ class BertEmbedder:
                 )
 
     def _run(self, model: _Model, rows: Sequence[Sequence[int]], out: Float32) -> None:
-        """Fill ``out`` float32 (n, dim), longest text first so that no thread is left with it at the end."""
+        """Fill ``out`` float32 (n, dim), longest text first, so that it is not the last one to finish."""
         order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
         longest_first = (rows[number] for number in order)
         threads = self._settings.threads or cores()
@@ -261,7 +261,7 @@ class BertEmbedder:
 
 
 def _loaded_prior(folder: Path) -> Float32 | None:
-    """Return what ``_save_prior`` wrote into ``folder``, None where it is not there, or damaged."""
+    """Return the table that ``_save_prior`` wrote into ``folder``; None if it is missing or damaged."""
     if not folders.intact(folder):
         return None
     try:
@@ -277,7 +277,7 @@ def _read_prior(path: Path) -> Float32:
 
 
 def _save_prior(path: Path, vectors: Float32) -> None:
-    """Write ``vectors`` in 8 bits a number: maps fitted around them are the same to three digits of their cosine."""
+    """Write ``vectors`` quantised to 8 bits: the cosine of maps fitted to them is the same to three digits."""
     scale = (np.abs(vectors).max(axis=1, keepdims=True) / 127).astype(np.float16)
     codes = np.clip(np.rint(vectors / scale), -127, 127).astype(np.int8)
     np.savez(path, codes=codes, scale=scale, allow_pickle=False)

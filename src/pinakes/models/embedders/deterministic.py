@@ -1,4 +1,4 @@
-"""Vectors drawn from a hash of the text: equal texts meet, nothing else does. For tests, and where no model is."""
+"""Vectors drawn from a hash of the text: only equal texts have similar vectors. For tests, and without a model."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 class DeterministicEmbedder:
-    """The SHA-256 of a text seeds a normal distribution; a draw from it, made unit length, is its vector.
+    """The SHA-256 of a text seeds a normal distribution; its vector is a normalised draw from it.
 
-    Tokens are words and single punctuation marks. The same on every machine and version.
+    Tokens are words and single punctuation marks. The vectors are the same on every machine and in every version.
     """
 
     def __init__(self, dimension: int = 384, max_tokens: int = 254) -> None:
@@ -29,22 +29,22 @@ class DeterministicEmbedder:
 
     @classmethod
     def open(cls, settings: EmbeddingSettings, cache: Path) -> Self:  # noqa: ARG003
-        """Return one of the default dimension; there is nothing to configure or to keep."""
+        """Return an embedder of the default dimension; no settings apply."""
         return cls()
 
     @property
     def fingerprint(self) -> str:
-        """Name the method and the dimension."""
+        """Method and dimension."""
         return f"deterministic/sha256-normal/{self._dimension}"
 
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
+        """The dimension of the vectors."""
         return self._dimension
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of one text."""
+        """The maximum tokens of one text."""
         return self._max_tokens
 
     def embed(self, texts: Sequence[str]) -> Float32:
@@ -62,7 +62,7 @@ class DeterministicEmbedder:
         return np.stack(rows) if rows else np.empty((0, self._dimension), np.float32)
 
     def embed_query(self, text: str) -> Float32:
-        """Return float32 (dim,), unit length. A query longer than ``max_tokens`` is cut."""
+        """Return float32 (dim,), unit length. A query longer than ``max_tokens`` is truncated."""
         starts = self.token_starts(text)
         return self._draw(text[: starts[self._max_tokens]] if len(starts) > self._max_tokens else text)
 

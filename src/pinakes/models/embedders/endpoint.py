@@ -1,7 +1,7 @@
-"""Vectors from a model that runs elsewhere: ``POST {url}/embeddings`` as OpenAI has it, which all presets speak.
+"""Embeddings from a provider: ``POST {url}/embeddings`` in OpenAI's protocol, which all presets implement.
 
-``{model, input: [text, …]}`` → ``{data: [{index, embedding}], usage: {total_tokens}}``. The public service of Hugging
-Face alone has another form: ``{inputs: [text, …]}`` → ``[embedding, …]``.
+``{model, input: [text, …]}`` → ``{data: [{index, embedding}], usage: {total_tokens}}``. Only the public service of
+Hugging Face has another form: ``{inputs: [text, …]}`` → ``[embedding, …]``.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from pinakes.text.analysis import estimated_token_starts
 
 Refusal: TypeAlias = InvalidInput
 Pause: TypeAlias = Callable[[threading.Event, float], bool]
-"""Waits so many seconds, or until the event is set; says whether it is."""
+"""Waits this many seconds, or until the event is set; returns whether it is set."""
 
 REST_S = 15.0
-"""After a question got no vector, others are not asked for so long, so that searches do not wait each, in seconds."""
+"""Seconds for which queries are not sent after one failed, so that searches do not wait for each."""
 
 _CHARS_PER_TOKEN = 4
 _CHARS_READ_PER_TOKEN = 64
 _SHORTEST_CUT = 200
 _MOST_BYTES = 200_000_000
 _ABOUT_THE_TEXTS = frozenset((400, 413, 422))
-"""A provider that answers by one of these may do so because of one text alone."""
+"""Status codes that may concern a single text of the request."""
 
 _PROBE = "text"
 _BLANK = "?"
@@ -56,10 +56,10 @@ _PUBLIC_SERVICE = "https://router.huggingface.co/hf-inference/models/"
 
 
 class EndpointEmbedder:
-    """Asks the provider of ``settings``. Thread-safe; connects when it is first needed.
+    """Embeds with the provider of ``settings``. Thread-safe; connects on first use.
 
-    Tokens are estimated: the tokenizers of providers are not at hand. Nothing is kept of the key but the name of the
-    environment variable that holds it.
+    Tokens are estimated, since providers' tokenizers are not available. The key itself is never stored, only the name
+    of the environment variable that holds it.
     """
 
     def __init__(
@@ -89,28 +89,28 @@ class EndpointEmbedder:
         self._answered = False
         self._failure: tuple[float, ModelUnavailable] | None = None
         self._connections = Connections()
-        self._mine = threading.local()
+        self._local = threading.local()
 
     @classmethod
     def open(cls, settings: EmbeddingSettings, cache: Path) -> Self:
-        """Return an embedder; connects to nothing yet.
+        """Return an embedder without connecting.
 
         Raises:
-            InvalidSetting: ``embedding.url`` is not the address of an API, or has a login in it.
+            InvalidSetting: ``embedding.url`` is not the address of an API, or contains a login.
         """
         return cls(settings, cache)
 
     @property
     def fingerprint(self) -> str:
-        """Name provider, model and dimension. Raises as ``dimension`` does."""
+        """Provider, model and dimension. Raises the same errors as ``dimension``."""
         return f"{self._settings.provider}/{self._model}/{self.dimension}"
 
     @property
     def dimension(self) -> int:
-        """Length of a vector: that of the settings, else as is known of the model, else as the provider once gave.
+        """The dimension of the vectors: from the settings, the known models, or an earlier answer of the provider.
 
         Raises:
-            ModelUnavailable: it is not known, and the provider does not answer.
+            ModelUnavailable: the dimension is unknown, and the provider does not answer.
         """
         if not self._expected():
             self._question(_PROBE)
@@ -118,25 +118,25 @@ class EndpointEmbedder:
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of one text, by estimate."""
+        """The estimated maximum tokens of one text."""
         return self._settings.max_tokens or self._known.max_tokens
 
     @property
     def hosted(self) -> bool:
-        """Whether the provider wants a key."""
+        """Whether the provider requires a key."""
         return bool(self._endpoint.key_variable)
 
     @property
     def price_per_million(self) -> float | None:
-        """US dollars for a million tokens; 0 = nothing, None = not known."""
+        """US dollars for a million tokens; 0: free, None: unknown."""
         given = (self._settings.price_per_million, self._known.price, self._preset.price)
         return next((price for price in given if price is not None), None)
 
     def check(self) -> None:
-        """Make sure that an address and a key are there, as far as they are wanted. Connects to nothing.
+        """Check that an address and a key are configured, if required. Does not connect.
 
         Raises:
-            NotConfigured: they are not.
+            NotConfigured: the address or the key is missing.
         """
         if not self._endpoint.url:
             raise NotConfigured("The embedding provider has no address.", hint="Set embedding.url.")
@@ -147,7 +147,7 @@ class EndpointEmbedder:
 
         Raises:
             InvalidInput: the provider refuses a text.
-            ModelUnavailable: it does not answer, or not as it should.
+            ModelUnavailable: the provider does not answer, or answers incorrectly.
         """
         rows: list[Float32] = [np.empty(0, np.float32)] * len(texts)
         with closing(self.batches(texts)) as answers:
@@ -159,10 +159,10 @@ class EndpointEmbedder:
         return np.stack(rows) if rows else np.empty((0, self.dimension), np.float32)
 
     def embed_query(self, text: str) -> Float32:
-        """Return float32 (dim,), unit length. A question longer than the model reads is cut.
+        """Return float32 (dim,), unit length. A query longer than the model reads is truncated.
 
         Raises:
-            ModelUnavailable: the provider does not answer within ``question_timeout_s``, or did not a moment ago.
+            ModelUnavailable: the provider does not answer within ``question_timeout_s``, or failed a moment ago.
         """
         most = self.max_tokens
         text = clean(text[: most * _CHARS_READ_PER_TOKEN]).strip() or _BLANK
@@ -177,18 +177,18 @@ class EndpointEmbedder:
                 text = text[: len(text) // 2]
 
     def token_starts(self, text: str) -> Int64:
-        """Return int64 (n,), ascending: where tokens start, estimated; rather too many than too few."""
+        """Return int64 (n,), ascending: estimated start offsets of tokens; an estimate that is rather too many."""
         return estimated_token_starts(text)
 
     def batches(self, texts: Sequence[str]) -> Generator[tuple[Sequence[int], Float32 | Refusal], None, None]:
-        """Yield answers as they come: positions of ``texts``, their vectors float32 (n, dim) or why they have none.
+        """Yield answers as they arrive: indices of ``texts``, and their vectors float32 (n, dim) or why they have none.
 
-        Several requests are under way at once. A batch that is refused is halved until the text is found.
+        Several requests run concurrently. A refused batch is halved until the refused text is found.
 
         Raises:
-            ModelUnavailable: the provider does not answer, after all that it did answer was yielded.
+            ModelUnavailable: the provider does not answer; raised after all other answers were yielded.
         """
-        todo = deque(self._planned(texts))
+        todo = deque(self._batches_of(texts))
         running: dict[Future[tuple[Float32, int]], list[int]] = {}
         failure: ModelUnavailable | None = None
         stop = threading.Event()
@@ -202,9 +202,9 @@ class EndpointEmbedder:
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     part = running.pop(future)
                     try:
-                        yield from self._settled(part, *future.result())
+                        yield from self._results_of(part, *future.result())
                     except ModelUnavailable as error:
-                        if failure is None and self._concerns_a_text(error, stop):
+                        if failure is None and self._refuses_single_text(error, stop):
                             if len(part) == 1:
                                 yield part, self._refusal(error)
                             else:
@@ -218,16 +218,16 @@ class EndpointEmbedder:
             raise failure
 
     def spent(self) -> Spent:
-        """Return what the calls of this thread took so far."""
-        spent: Spent = getattr(self._mine, "spent", Spent())
+        """Return the usage of this thread so far."""
+        spent: Spent = getattr(self._local, "spent", Spent())
         return spent
 
     def close(self) -> None:
         """Close the connections."""
         self._connections.close()
 
-    def _settled(self, part: list[int], rows: Float32, tokens: int) -> Iterator[tuple[list[int], Float32 | Refusal]]:
-        """Yield what an answer gives: vectors, and an error for each text that has none though others have."""
+    def _results_of(self, part: list[int], rows: Float32, tokens: int) -> Iterator[tuple[list[int], Float32 | Refusal]]:
+        """Yield the vectors of an answer, and an error for each text that has none."""
         self._count(tokens)
         good = np.isfinite(rows[:, 0])
         if good.any():
@@ -239,11 +239,11 @@ class EndpointEmbedder:
             yield [at], self._refusal(None)
 
     def _refusal(self, error: ModelUnavailable | None) -> Refusal:
-        said = error.message if error else f"The {self._endpoint.name} gives zeros or no numbers for it."
-        return InvalidInput(said, hint="If it is too long: set embedding.max_tokens lower, then pinakes sync.")
+        message = error.message if error else f"The {self._endpoint.name} gives zeros or no numbers for it."
+        return InvalidInput(message, hint="If it is too long: set embedding.max_tokens lower, then pinakes sync.")
 
-    def _concerns_a_text(self, error: ModelUnavailable, stop: threading.Event) -> bool:
-        """Say whether a provider refuses a text, and not everything: it gives a vector for another."""
+    def _refuses_single_text(self, error: ModelUnavailable, stop: threading.Event) -> bool:
+        """Return whether a provider refuses a text rather than everything: it embeds another text."""
         if error.status not in _ABOUT_THE_TEXTS:
             return False
         if not self._answered:
@@ -253,8 +253,8 @@ class EndpointEmbedder:
                 self._answered = bool(np.isfinite(rows).all())
         return self._answered
 
-    def _planned(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """Yield the positions of each batch: within so many texts and estimated tokens, but at least one text."""
+    def _batches_of(self, texts: Sequence[str]) -> Iterator[list[int]]:
+        """Yield the indices of each batch: limited by texts and estimated tokens, but at least one text."""
         most, most_tokens = self._settings.batch or self._preset.batch, self._preset.batch_tokens
         part: list[int] = []
         tokens = 0
@@ -272,10 +272,10 @@ class EndpointEmbedder:
         before = self._known.chunk
         pause = partial(self._paused, stop)
         wanted = [before + (clean(text) if text.strip() else _BLANK) for text in texts]
-        return self._asked(wanted, pause, self._settings.retries, None)
+        return self._request_vectors(wanted, pause, self._settings.retries, None)
 
     def _question(self, text: str) -> Float32:
-        """Return the vector of one text, soon or not at all."""
+        """Return the vector of a query, within a short time limit."""
         now = self._clock()
         if self._failure is not None and now < self._failure[0]:
             error = self._failure[1]
@@ -283,7 +283,7 @@ class EndpointEmbedder:
         pause = partial(self._paused, threading.Event())
         try:
             retries = min(1, self._settings.retries)
-            rows, tokens = self._asked([text], pause, retries, now + self._settings.question_timeout_s)
+            rows, tokens = self._request_vectors([text], pause, retries, now + self._settings.question_timeout_s)
             if not np.isfinite(rows).all():
                 raise self._endpoint.failure("gives zeros or no numbers for a question", "Try another embedding.model.")
         except ModelUnavailable as error:
@@ -295,10 +295,10 @@ class EndpointEmbedder:
         vector: Float32 = rows[0]
         return vector
 
-    def _asked(
+    def _request_vectors(
         self, texts: Sequence[str], pause: Callable[[float], None], retries: int, until: float | None
     ) -> tuple[Float32, int]:
-        """Return the vectors of one request, NaN where there are none, and its tokens. ``until``: it is a question."""
+        """Return the vectors of one request, NaN where missing, and its tokens. ``until``: deadline of a query."""
         self.check()
         estimate = sum(map(len, texts)) // _CHARS_PER_TOKEN + 1
         request = self._request(texts)
@@ -340,14 +340,14 @@ class EndpointEmbedder:
         return {**request, "dimensions": wanted} if shortened else request
 
     def _expected(self) -> int:
-        """Return the length of a vector as far as it is known without asking, 0 where it is not."""
+        """Return the known dimension without asking the provider, 0 if unknown."""
         if not self._dimension:
             with suppress(OSError, ValueError, KeyError, TypeError):
                 self._dimension = int(json.loads(self._noted.read_text("utf-8"))["dimension"])
         return self._dimension
 
     def _check(self, dimension: int) -> None:
-        """Compare the length of vectors with what it should be; the first time that is what it will be."""
+        """Check the dimension against the expected one; the first answer determines it."""
         if self._expected() == dimension:
             return
         if self._dimension:
@@ -368,11 +368,11 @@ class EndpointEmbedder:
 
     def _count(self, tokens: int) -> None:
         before = self.spent()
-        self._mine.spent = Spent(before.requests + 1, before.tokens + tokens)
+        self._local.spent = Spent(before.requests + 1, before.tokens + tokens)
 
 
 def _endpoint(settings: EmbeddingSettings, url: str, model: str) -> Endpoint:
-    """Return where embeddings are asked for; its address is "" where none is known."""
+    """Return the endpoint for embeddings; its address is "" if none is known."""
     provider = cast("ProviderName", settings.provider)
     path = "/embeddings"
     if provider == "huggingface" and (not url or url.partition("?")[0].endswith(_PIPELINE)):
@@ -398,7 +398,7 @@ def _endpoint(settings: EmbeddingSettings, url: str, model: str) -> Endpoint:
 
 
 def _from_azure(settings: EmbeddingSettings, model: str) -> tuple[str, str]:
-    """Return address and deployment, from the environment where the settings name none."""
+    """Return address and deployment, from the environment if the settings name none."""
     named = {name: os.environ.get(f"EMBEDDING_AZURE_{name}", "") for name in ("ENDPOINT", "DEPLOYMENT", "API_VERSION")}
     url = settings.url
     if not url and (url := named["ENDPOINT"]) and named["API_VERSION"] and "?" not in url:
@@ -407,5 +407,5 @@ def _from_azure(settings: EmbeddingSettings, model: str) -> tuple[str, str]:
 
 
 def _note_of(cache: Path, identity: str) -> Path:
-    """Return the file that keeps what the provider once told of a model."""
+    """Return the file that caches the dimension of a provider's model."""
     return cache.expanduser() / "endpoints" / f"{hashlib.sha256(identity.encode()).hexdigest()[:16]}.json"

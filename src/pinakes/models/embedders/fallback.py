@@ -1,4 +1,4 @@
-"""Vectors from a provider, or, while it does not answer, drawn from a hash: only where the settings ask for that."""
+"""The fallback of a provider: random vectors from a hash while it does not answer, only if the settings ask for it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _ANY_NUMBER = 2**31
 
 
 class FallbackEmbedder(EndpointEmbedder):
-    """As the provider; a text for which it does not answer gets a vector without meaning, which then stays.
+    """Embeds with the provider; a text that it does not embed gets a meaningless vector, which is kept.
 
-    Its fingerprint says so, so that no such vector is ever taken for one of the provider.
+    The fingerprint differs from the provider's, so that such vectors are never taken for real ones.
     """
 
     def __init__(self, settings: EmbeddingSettings, cache: Path) -> None:
@@ -29,12 +29,12 @@ class FallbackEmbedder(EndpointEmbedder):
 
     @classmethod
     def open(cls, settings: EmbeddingSettings, cache: Path) -> Self:
-        """Return an embedder; connects to nothing yet. Raises as that of the provider does."""
+        """Return an embedder without connecting. Raises the same errors as that of the provider."""
         return cls(settings, cache)
 
     @property
     def fingerprint(self) -> str:
-        """Name the provider's model, and that not all vectors are from it."""
+        """The provider's fingerprint, marked as containing other vectors."""
         return f"{super().fingerprint}+deterministic"
 
     def embed_query(self, text: str) -> Float32:
@@ -42,11 +42,11 @@ class FallbackEmbedder(EndpointEmbedder):
         try:
             return super().embed_query(text)
         except ModelUnavailable as error:
-            vector: Float32 = self._drawn([text], error)[0]
+            vector: Float32 = self._random_vectors([text], error)[0]
             return vector
 
     def batches(self, texts: Sequence[str]) -> Generator[tuple[Sequence[int], Float32 | InvalidInput], None, None]:
-        """Yield positions of ``texts`` and their vectors, or why the provider refuses them."""
+        """Yield indices of ``texts``, and their vectors or why the provider refuses them."""
         left = set(range(len(texts)))
         try:
             for positions, found in super().batches(texts):
@@ -54,8 +54,8 @@ class FallbackEmbedder(EndpointEmbedder):
                 yield positions, found
         except ModelUnavailable as error:
             rest = sorted(left)
-            yield rest, self._drawn([texts[at] for at in rest], error)
+            yield rest, self._random_vectors([texts[at] for at in rest], error)
 
-    def _drawn(self, texts: Sequence[str], error: ModelUnavailable) -> Float32:
+    def _random_vectors(self, texts: Sequence[str], error: ModelUnavailable) -> Float32:
         _log.warning("%d texts get vectors without meaning (embedding.fallback): %s", len(texts), error.message)
         return DeterministicEmbedder(self.dimension, _ANY_NUMBER).embed(texts)

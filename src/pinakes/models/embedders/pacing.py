@@ -1,4 +1,4 @@
-"""No more requests and tokens than a provider allows in any minute, whichever threads send them."""
+"""Rate limits: keeps requests and tokens per minute below a provider's limits, across threads."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 WINDOW_S = 60.0
 _FOR_QUESTIONS = 10
-"""One request of so many is left for questions, so that a long run does not leave searches without a vector."""
+"""One request in this many is reserved for queries, so that long runs do not block searches."""
 
 
 class Pace:
-    """A window of 60 seconds that slides along; what was sent within it counts. Thread-safe.
+    """A sliding window of 60 seconds that counts what was sent in it. Thread-safe.
 
-    ``requests`` and ``tokens``: most in any such window, 0 = any number. A single request of more tokens than that is
-    sent once the window is empty.
+    ``requests`` and ``tokens``: the limits per window, 0: none. A single request above the token limit is sent when the
+    window is empty.
     """
 
     def __init__(self, requests: int = 0, tokens: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
@@ -28,7 +28,7 @@ class Pace:
         self._in_window = 0
 
     def take(self, tokens: int, *, question: bool = False) -> float:
-        """Count a request of ``tokens`` as sent now and return 0, or return how many seconds it has to wait."""
+        """Count a request of ``tokens`` as sent and return 0, or return how many seconds it must wait."""
         with self._lock:
             now = self._clock()
             while self._sent and self._sent[0][0] <= now - WINDOW_S:

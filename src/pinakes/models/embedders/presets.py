@@ -1,7 +1,7 @@
-"""What is known of the providers of embeddings: their usual models, and how much may be asked of them at once.
+"""Known providers of embeddings: their models, and the limits of their APIs.
 
-Where they are and which keys they want stands in ``models/providers``. Prices are those that the providers published in
-2026, in US dollars for a million tokens; ``embedding.price_per_million`` replaces them.
+Addresses and keys are in ``models/providers``. Prices are those that the providers published in 2026, in US dollars for
+a million tokens; ``embedding.price_per_million`` replaces them.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from types import MappingProxyType
 from pinakes.settings import DEFAULT_MODEL, EmbeddingSettings, ProviderName
 
 _USUAL_MAX_TOKENS = 510
-"""What nearly every embedding model reads."""
+"""The limit of nearly all embedding models."""
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What is known of one model.
+    """A known model.
 
-    ``dimension``: numbers of a vector, 0 = it has to be asked. ``max_tokens``: tokens it reads of a text. ``price``: US
-    dollars for a million tokens, None = that of the provider. ``shortens``: it gives shorter vectors when asked to.
-    ``question`` and ``chunk`` stand before each text of that kind: it was trained with them.
+    ``dimension``: of its vectors, 0: ask the provider. ``max_tokens``: of a text. ``price``: US dollars for a million
+    tokens,
+    None: that of the provider. ``shortens``: it can return shorter vectors. ``question`` and ``chunk``: prefixes of
+    queries and chunks, with which the model was trained.
     """
 
     dimension: int = 0
@@ -35,12 +36,12 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """What suits one provider.
+    """Defaults for one provider.
 
-    ``model`` is asked where the settings name none. ``batch`` texts and ``batch_tokens`` are the most of one request,
-    ``connections`` so many requests at once, ``requests_per_minute`` 0 = any number. ``price`` of models that are not
-    known, None = not known either. ``other_keys``: variables in which its key is also found. ``unknown`` is what is
-    taken for granted of any other model.
+    ``model``: used if the settings name none. ``batch`` and ``batch_tokens``: maximum texts and tokens of one request;
+    ``connections``: concurrent requests; ``requests_per_minute``: 0: no limit. ``price``: of unknown models, None:
+    unknown, too. ``other_keys``: further environment variables that may hold its key. ``unknown``: what is assumed of
+    any other model.
     """
 
     models: Mapping[str, Model] = field(default_factory=dict)
@@ -54,12 +55,12 @@ class Preset:
     unknown: Model = Model()
 
     def model_named(self, model: str) -> Model:
-        """Return what is known of ``model``; a tag behind its name, as Ollama has them, does not matter."""
+        """Return the known model called ``model``, ignoring a tag after its name as in Ollama; else ``unknown``."""
         return self.models.get(model) or self.models.get(model.partition(":")[0]) or self.unknown
 
 
 def model_of(settings: EmbeddingSettings) -> str:
-    """Return the name of the model that the settings mean: where they name none, that of the provider, or its own."""
+    """Return the name of the configured model: if the settings name none, the provider's default, or the provider."""
     if settings.model != DEFAULT_MODEL or settings.provider in ("onnx", "torch"):
         return settings.model
     preset = PRESETS.get(settings.provider)  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""From what a provider answers to vectors: each in its place, of one length, made unit length."""
+"""Converts a provider's answers to vectors, in order, of equal dimension and unit length."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _FORM = "It has to speak the protocol of OpenAI: check embedding.url."
 
 
 def vectors_of(answer: JSON, count: int, endpoint: Endpoint) -> tuple[Float32, int]:
-    """Return float32 (count, dim), unit length, NaN for what is no vector; and the tokens, 0 where they are not told.
+    """Return float32 (count, dim), unit length, NaN for invalid vectors; and the tokens, 0 if not reported.
 
     Raises:
-        ModelUnavailable: ``answer`` is not one for ``count`` texts.
+        ModelUnavailable: ``answer`` is not a valid answer for ``count`` texts.
     """
     try:
         data = answer if isinstance(answer, list) else answer["data"]
@@ -34,7 +34,7 @@ def vectors_of(answer: JSON, count: int, endpoint: Endpoint) -> tuple[Float32, i
 
 
 def _in_order(data: Sequence[JSON]) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """Return the vectors by the places that they name, in the order they came where they name none."""
+    """Return the vectors sorted by their index, or in their order if they have no index."""
     rows = {}
     for at, row in enumerate(data):
         place, numbers = (row.get("index", at), row["embedding"]) if isinstance(row, dict) else (at, row)
@@ -48,6 +48,6 @@ def _in_order(data: Sequence[JSON]) -> list[np.ndarray[tuple[int], np.dtype[np.f
 
 
 def _tokens(answer: JSON) -> int:
-    """Return how many tokens were counted; 0 where that is not told, or is no number."""
+    """Return the number of tokens; 0 if it is missing or not a number."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
     return token_count(usage.get("total_tokens", usage.get("prompt_tokens"))) or 0 if isinstance(usage, dict) else 0

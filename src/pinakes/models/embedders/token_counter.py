@@ -1,4 +1,4 @@
-"""What counts the tokens of chunks: the tokenizer of the model that embeds them, or an estimate."""
+"""How the tokens of chunks are counted: by the embedder's tokenizer, or by an estimate."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _log = logging.getLogger(__name__)
 
 
 def counted_by(embedder: Embedder) -> str:
-    """Name what counts the tokens of chunks."""
+    """Return an identifier of the token counter that an embedder implies."""
     if isinstance(embedder, Remote):
         return f"estimate/{embedder.max_tokens}"
     return embedder.fingerprint if counts_tokens(embedder) else "estimate"
 
 
 def reads(embedder: Embedder) -> float:
-    """Return how many tokens a model reads of a text, endless while that is not known."""
+    """Return the maximum tokens of a model, infinity if unknown."""
     try:
         return embedder.max_tokens
     except ModelUnavailable:
@@ -27,7 +27,7 @@ def reads(embedder: Embedder) -> float:
 
 
 def counts_tokens(embedder: Embedder) -> bool:
-    """Say whether a model's tokenizer is at hand; without it tokens are estimated."""
+    """Return whether the model's tokenizer is available; without it, tokens are estimated."""
     try:
         embedder.token_starts("")
     except ModelUnavailable as error:

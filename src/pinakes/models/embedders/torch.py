@@ -1,4 +1,4 @@
-"""Any model that sentence-transformers can run, on a GPU where there is one. Needs the extra ``torch``."""
+"""Any model of sentence-transformers, on a GPU if there is one. Requires the extra ``torch``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BEGINNING_BYTES = 1_000_000
 
 
 class TorchEmbedder:
-    """Embeds with the model of ``settings``, fetched and loaded when first needed. Thread-safe."""
+    """Embeds with the model of ``settings``, fetched and loaded on first use. Thread-safe."""
 
     def __init__(self, settings: EmbeddingSettings, cache: Path) -> None:
         self._settings = settings
@@ -35,29 +35,31 @@ class TorchEmbedder:
 
     @classmethod
     def open(cls, settings: EmbeddingSettings, cache: Path) -> Self:
-        """Return an embedder; costs nothing yet."""
+        """Return an embedder without loading its model."""
         return cls(settings, cache)
 
     @property
     def fingerprint(self) -> str:
-        """Name model, revision, or for a folder what tells its files, and dimension. Raises as ``embed`` does."""
+        """Model, revision (for a folder, a hash of its weights) and dimension. Raises the same errors as ``embed``."""
         config = getattr(getattr(self._loaded()[0], "auto_model", None), "config", None)
         name, revision = self._settings.model, getattr(config, "_commit_hash", None)
         if self._settings.path is not None:
             folder = self._settings.path.expanduser().resolve()
-            name, revision = folder.name, _told_by(folder)
+            name, revision = folder.name, _hash_of(folder)
         return f"torch/{name}{f'@{revision[:12]}' if revision else ''}/{self.dimension}"
 
     @property
     def dimension(self) -> int:
-        """Length of a vector. Raises as ``embed`` does."""
+        """The dimension of the vectors. Raises the same errors as ``embed``."""
         model = self._loaded()
-        told = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension  # before 6
-        return int(told() or 0)
+        dimension_of = (
+            getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+        )  # before 6
+        return int(dimension_of() or 0)
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of one text, special tokens not counted. Raises as ``embed`` does."""
+        """The maximum tokens of one text, without special tokens. Raises the same errors as ``embed``."""
         model = self._loaded()
         return int(model.max_seq_length or _USUAL_MAX_TOKENS) - int(model.tokenizer.num_special_tokens_to_add())
 
@@ -66,7 +68,7 @@ class TorchEmbedder:
 
         Raises:
             MissingExtra: sentence-transformers is not installed.
-            ModelUnavailable: the model cannot be had.
+            ModelUnavailable: the model cannot be found, fetched or loaded.
             InvalidInput: a text has more than ``max_tokens`` tokens.
         """
         model, most = self._loaded(), self.max_tokens
@@ -78,7 +80,7 @@ class TorchEmbedder:
         return self._encoded(model.encode_document, [clean(text) for text in texts])
 
     def embed_query(self, text: str) -> Float32:
-        """Return float32 (dim,), unit length. A question longer than the model reads is cut. Raises as ``embed``."""
+        """Return float32 (dim,), unit length. Longer queries are truncated. Raises the same errors as ``embed``."""
         model, most = self._loaded(), self.max_tokens
         text = clean(text[: most * _CHARS_READ_PER_TOKEN])
         starts = self.token_starts(text)
@@ -86,7 +88,7 @@ class TorchEmbedder:
         return vector
 
     def token_starts(self, text: str) -> Int64:
-        """Return int64 (n,), ascending: the character offset of each token, special ones not counted."""
+        """Return int64 (n,), ascending: the character offset of each token, without special tokens."""
         tokens = self._loaded().tokenizer(
             clean(text), add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False
         )
@@ -128,8 +130,8 @@ class TorchEmbedder:
             ) from error
 
 
-def _told_by(folder: Path) -> str:
-    """Return a hash of the names, sizes and beginnings of the weights in a folder: it tells models apart in no time."""
+def _hash_of(folder: Path) -> str:
+    """Return a hash of the names, sizes and first bytes of the weights in a folder: a fast way to tell models apart."""
     digest = hashlib.sha256()
     for path in sorted([*folder.rglob("*.safetensors"), *folder.rglob("*.bin")]):
         with path.open("rb") as file:

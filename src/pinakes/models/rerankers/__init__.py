@@ -1,4 +1,4 @@
-"""Rerankers: question and chunk to a score. One file per kind; ``RERANKERS`` names them all."""
+"""Rerankers: question and chunk to a score. One file per kind; ``RERANKERS`` lists them all."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["RERANKERS", "open_reranker"]
 
 
 def open_reranker(settings: RerankSettings, cache: Path) -> Reranker:
-    """Return the reranker ``settings.provider`` names; ``cache`` is the folder that keeps models.
+    """Return the reranker that ``settings.provider`` names; ``cache`` is the folder of models.
 
-    Opening costs nothing: a model is loaded when it is first needed.
+    Opening is cheap: a model is loaded on first use.
 
     Raises:
-        InvalidSetting: no such provider, or it lacks what it needs (the ``url`` of an endpoint).
+        InvalidSetting: the provider is unknown, or a required setting is missing (``rerank.url`` of an endpoint).
         PluginBroken: the provider is a plug-in that cannot be used.
     """
     reranker: Reranker = plugins.build(

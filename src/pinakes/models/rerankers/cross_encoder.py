@@ -1,7 +1,7 @@
-"""A BERT cross-encoder on ONNX Runtime: the default reranker.
+"""The default reranker: a BERT cross-encoder on ONNX Runtime.
 
-Each pair runs alone, on one thread, and as many run at once as there are threads; so a score does not depend on the
-pairs beside it, as activations are scaled per run (measured against batches: see the embedder, which does the same).
+Each pair runs alone, on one thread; as many run concurrently as there are threads. So a score does not depend on the
+other pairs, since activations are scaled per run (compared with batches in ``embedders/bert``, which does the same).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 RETRY_S = 60.0
-"""Files that cannot be used are not looked at again for so long, in seconds: finding that out means reading them."""
+"""Seconds before unusable files are checked again, since checking means reading them."""
 
 _PAIRS_PER_THREAD = 2
 _SPECIAL_TOKENS = 3
 _CHARS_PER_TOKEN = 64
-"""Text beyond so many characters a token is not even tokenized."""
+"""Characters per token beyond which text is not even tokenized."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class _Model:
     part: int
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the tokens of each text, special ones left out."""
+        """Return the tokens of each text, without special tokens."""
         most = self.max_tokens * _CHARS_PER_TOKEN
         encodings = self.tokenizer.encode_batch_fast([clean(text[:most]) for text in texts], add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
     def run(self, query: list[int], chunk: list[int]) -> float:
-        """Score ``[CLS] query [SEP] chunk [SEP]``; the chunk is cut to what the model reads."""
+        """Score ``[CLS] query [SEP] chunk [SEP]``; the chunk is truncated to fit the model."""
         chunk = chunk[: self.max_tokens - _SPECIAL_TOKENS - len(query)]
         ids = [self.begin, *query, self.part, *chunk, self.part]
         segments = [0] * (len(query) + 2) + [1] * (len(chunk) + 1)
@@ -58,7 +58,7 @@ class _Model:
 
 
 class CrossEncoder:
-    """Scores with the model of ``settings``; it is found, converted and loaded when first needed, never fetched.
+    """Scores with the model of ``settings``, which is found, converted and loaded on first use, but never fetched.
 
     Scores are the model's logits, about -10 to +10 for the default one. Thread-safe. While one thread loads, the
     others wait for it.
@@ -78,7 +78,7 @@ class CrossEncoder:
 
     @classmethod
     def open(cls, settings: RerankSettings, cache: Path) -> Self:
-        """Return a reranker; costs nothing yet."""
+        """Return a reranker without loading its model."""
         return cls(settings, cache)
 
     @property
@@ -86,7 +86,7 @@ class CrossEncoder:
         """Name provider, model, weights (SHA-256, shortened) and precision.
 
         Raises:
-            ModelUnavailable: the model is not a pinned one, and its files are not there.
+            ModelUnavailable: the model is not pinned, and its files are missing.
         """
         if not self._digest:
             self.load()
@@ -94,25 +94,25 @@ class CrossEncoder:
 
     @property
     def at_once(self) -> int:
-        """How many chunks a call should have: enough to keep all threads at work."""
+        """How many chunks a call should have to keep all threads busy."""
         return self._threads * _PAIRS_PER_THREAD
 
     def load(self) -> None:
-        """Convert and load the model where that is still to do.
+        """Convert and load the model, if not done yet.
 
         Raises:
-            ModelUnavailable: its files are not there, or are damaged.
+            ModelUnavailable: its files are missing or damaged.
         """
         self._loaded()
 
     def score(self, query: str, chunks: Sequence[str], *, within_s: float | None = None) -> Float32:  # noqa: ARG002
         """Return float32 (n,): the model's logit of each pair, in the order given.
 
-        A pair that is longer than the model reads is cut at the end of its chunk; a query of more than half of
-        that is cut itself, so that chunks are read.
+        The chunk of a pair that is too long for the model is truncated; a query longer than half of the model's limit
+        is truncated, too, to leave room for the chunk.
 
         Raises:
-            ModelUnavailable: the model's files are not there, or are damaged.
+            ModelUnavailable: the model's files are missing or damaged.
         """
         scores = np.empty(len(chunks), np.float32)
         if not chunks:
@@ -128,7 +128,7 @@ class CrossEncoder:
         return scores
 
     def close(self) -> None:
-        """Let the model and the threads go."""
+        """Release the model and the threads."""
         with self._lock:
             pool, self._pool, self._model = self._pool, None, None
         if pool is not None:
@@ -167,7 +167,7 @@ class CrossEncoder:
 
 
 def _frame(tokenizer: Tokenizer, folder: Path) -> tuple[int, int]:
-    """Return the tokens that stand before a text and after it: [CLS] and [SEP]."""
+    """Return the tokens before and after a text: [CLS] and [SEP]."""
     ids = tokenizer.encode("").ids
     if len(ids) != 2:
         raise ModelCorrupt(

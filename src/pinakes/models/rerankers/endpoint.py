@@ -1,4 +1,4 @@
-"""Reranking by an HTTP endpoint: Jina, Cohere and those that speak as they do, or text-embeddings-inference (TEI).
+"""Reranking by an HTTP endpoint: Jina, Cohere and compatible ones, or text-embeddings-inference (TEI).
 
 jina: ``POST {model, query, documents, top_n}`` → ``{results: [{index, relevance_score}]}``;
 tei: ``POST {query, texts}`` → ``[{index, score}]``.
@@ -20,10 +20,10 @@ from pinakes.settings import RerankSettings
 
 
 class EndpointReranker:
-    """Asks the endpoint of ``settings`` for the scores, as it gives them. Thread-safe.
+    """Requests scores from the endpoint of ``settings``, and returns them unchanged. Thread-safe.
 
-    Nothing is kept of the key but the name of the environment variable that holds it. Redirects are not followed, so
-    that the key goes nowhere else.
+    The key itself is never stored, only the name of the environment variable that holds it. Redirects are not followed,
+    so that the key is sent nowhere else.
     """
 
     at_once = 0
@@ -37,7 +37,7 @@ class EndpointReranker:
 
     @classmethod
     def open(cls, settings: RerankSettings, cache: Path) -> Self:  # noqa: ARG003
-        """Return a reranker; connects to nothing yet.
+        """Return a reranker without connecting.
 
         Raises:
             InvalidSetting: ``rerank.url`` is not the address of an endpoint.
@@ -53,19 +53,19 @@ class EndpointReranker:
 
     @property
     def fingerprint(self) -> str:
-        """Name provider, model and address."""
+        """Provider, model and address."""
         return f"http/{self._settings.model}@{self._endpoint.shown}"
 
     @property
     def logits(self) -> bool:
-        """Whether it ever gave a score outside of 0 to 1; most endpoints do not."""
+        """Whether any score so far was outside of 0 to 1; most endpoints give none."""
         return self._beyond
 
     def load(self) -> None:
-        """Make the HTTP client, and check that the key is there, if there is to be one. Connects to nothing.
+        """Create the HTTP client, and check that the key is set, if required. Does not connect.
 
         Raises:
-            ModelUnavailable: the environment variable is not set.
+            ModelUnavailable: the environment variable does not hold a key.
         """
         self._endpoint.headers()
         self._connections.client()
@@ -74,8 +74,9 @@ class EndpointReranker:
         """Return float32 (n,): the endpoint's scores, higher is better, in the order of ``chunks``.
 
         Raises:
-            TimeoutError: no answer within ``within_s`` (connecting and answering may take that long each).
-            ModelUnavailable: it cannot be reached, refuses, or answers something else; or ``timeout_s`` is over.
+            TimeoutError: there is no answer within ``within_s`` (for connecting and for answering, each).
+            ModelUnavailable: the endpoint cannot be reached, refuses, or gives a malformed answer; or ``timeout_s`` is
+                over.
         """
         if not chunks:
             return np.empty(0, np.float32)
@@ -101,7 +102,7 @@ class EndpointReranker:
         return {"model": self._settings.model, "query": clean(query), "documents": texts, "top_n": len(texts)}
 
     def _scores(self, answer: JSON, count: int) -> Float32:
-        """Return the scores, chunk by chunk, of the endpoint's ``answer``."""
+        """Return the scores in ``answer``, in the order of the chunks."""
         scores = np.full(count, np.nan, np.float32)
         try:
             tei = self._settings.protocol == "tei"

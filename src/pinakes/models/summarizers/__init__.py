@@ -1,4 +1,4 @@
-"""Summarizers: a document to a few sentences. One file per kind; ``SUMMARIZERS`` names them all."""
+"""Summarizers: a document to a few sentences. One file per kind; ``SUMMARIZERS`` lists them all."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["SUMMARIZERS", "Extractive", "open_summarizer", "writer_of"]
 
 
 def open_summarizer(summary: SummarySettings, chat: ChatSettings) -> Summarizer:
-    """Return what writes summaries as the settings want it. Opening connects to nothing.
+    """Return the configured summarizer, without connecting.
 
     Raises:
-        InvalidSetting: a chat model is to write them, and its address cannot be one.
+        InvalidSetting: the chat model is configured, and its address is invalid.
     """
     module, name = SUMMARIZERS[writer_of(summary, chat)].split(":")
     opened: Summarizer = getattr(import_module(module), name).open(summary, chat)
@@ -29,7 +29,7 @@ def open_summarizer(summary: SummarySettings, chat: ChatSettings) -> Summarizer:
 
 
 def writer_of(summary: SummarySettings, chat: ChatSettings) -> str:
-    """Return who writes summaries, a key of ``SUMMARIZERS``; "auto" is the chat model where one is configured."""
+    """Return the configured summarizer, a key of ``SUMMARIZERS``; "auto" means the chat model if one is configured."""
     if summary.writer == "auto":
         return "chat" if chat.configured else "extractive"
     return summary.writer

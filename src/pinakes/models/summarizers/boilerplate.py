@@ -1,10 +1,10 @@
-"""What stands around the prose of a document and says nothing of its subject: told by form, then by a few phrases.
+"""Detects boilerplate: text around the prose of a document that says nothing about its subject.
 
-Lines are judged by what they are made of: short items between separators (languages, navigation), a title and the
-number of a page (contents), a label and a value (heads of letters, document control), an address alone, one form that
-is repeated with other links. A short line that was not wrapped, before a line that begins anew, is a heading or a line
-of a cover page: it ends there, and is no beginning of the sentence behind it. Only notices in whole sentences (rights,
-licences, cookies, generated pages, dates of a revision) need phrases.
+Lines are judged by their form: short items between separators (languages, navigation), a title with a page number
+(contents), a label with a value (letterheads, document control), an address alone, one form repeated with other links.
+A short line that was not wrapped, before a line that begins anew, is a heading or a line of a cover page: it does not
+continue in the next line. Only notices in whole sentences (rights, licences, cookies, generated pages, revision dates)
+are detected by phrases.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pinakes.core.regexes import lazy
 from pinakes.text.analysis import STOP_WORDS
 
 ENDED = (*".!?。！？।॥؟۔።։។။", ".)", '."', ".”", ".'", "。」", "。』")
-"""What sentences end with, in any script."""
+"""The ends of sentences, in any script."""
 
 _MIN_WIDTH, _SHORT, _VERY_SHORT, _MAX_HEADING_CHARS = 45, 0.6, 0.2, 100
-"""A line is short below this share of the longest line of its block, which counts as ``_MIN_WIDTH`` at least; a line
-that goes on with what was begun has to be very short."""
+"""A line is short below this share of the longest line of its block, which counts as at least ``_MIN_WIDTH``; a line
+that continues an unfinished sentence must be very short."""
 
 _MAX_ITEM_WORDS, _MAX_ITEM_CHARS, _MIN_ITEMS = 4, 30, 3
 _MIN_RUN = 3
@@ -58,7 +58,7 @@ _NOTICE_WORDS = (
     *("spdx", "licen", "warrant", "permission is", "redistribut", "may not use", "as is", "do not edit", "coding"),
     *("vim:", "table of contents", "cookie"),
 )
-"""One of these is in each notice that ``_NOTICE`` finds: looking for them takes less time."""
+"""Each notice that ``_NOTICE`` matches contains one of these; checking them first is faster."""
 
 _NOTICE = lazy(
     r"""
@@ -90,11 +90,11 @@ _OPENING = lazy(
     )""",
     re.VERBOSE,
 )
-"""How notices begin that are known by that."""
+"""Notices that are recognised by their beginning."""
 
 
 def is_notice(sentence: str) -> bool:
-    """Say whether a sentence is a notice, an address, the date of a revision or all in capitals."""
+    """Return whether a sentence is a notice, an address, a revision date, or all in capitals."""
     lowered = sentence.lower()
     if any(word in lowered for word in _NOTICE_WORDS) and _NOTICE.search(lowered):
         return True
@@ -104,56 +104,56 @@ def is_notice(sentence: str) -> bool:
 
 
 def without_furniture(text: str, title: str = "") -> str:
-    """Return ``text`` with empty lines in place of lines that are no prose, and behind those that no prose follows on.
+    """Return ``text`` with lines that are not prose emptied, and a blank line after lines that do not continue.
 
-    Headings and lists in Markdown, tables and code stay as they are.
+    Markdown headings and lists, tables and code are unchanged.
     """
     lines = _SPLIT_LINK.sub(r"[\1 \2](", text).split("\n")
     forms = Counter(map(_form, lines))
     repeated = frozenset(form for form, count in forms.items() if form and count >= _MIN_RUN)
-    told: list[str] = []
+    kept: list[str] = []
     for empty, rows in groupby(lines, key=lambda line: not line.strip()):
         block = list(rows)
-        told.extend(block if empty else _told(block, repeated, title))
-    return "\n".join(told)
+        kept.extend(block if empty else _prose_lines(block, repeated, title))
+    return "\n".join(kept)
 
 
 def _form(line: str) -> str:
-    """Return a line of words with places in the place of its links, "" where it has none, or hardly any words."""
+    """Return a line with its links replaced by placeholders; "" if it has no links, or hardly any other words."""
     if not ("](" in line or "][" in line):
         return ""
     form = _LINK.sub("[]", line)
     return form if len(_WORD.findall(form)) > 1 else ""
 
 
-def _told(block: Sequence[str], repeated: frozenset[str], title: str) -> list[str]:
-    """Return the lines of a block, without those that are furniture, and with empty lines where a new start is made."""
+def _prose_lines(block: Sequence[str], repeated: frozenset[str], title: str) -> list[str]:
+    """Return the lines of a block without boilerplate, with blank lines where a new sentence begins."""
     plain = [(_LINK.sub(r"\1", line) if "](" in line else line).strip("> \t\r*_") for line in block]
-    furniture = _runs(plain)
+    furniture = _grouped_furniture(plain)
     width = max(_MIN_WIDTH, max(map(len, plain)))
-    told: list[str] = []
+    kept: list[str] = []
     all_short, begun = True, False
     for row, line in enumerate(block):
         if row in furniture or (repeated and _form(line) in repeated) or _is_furniture(line, plain[row]):
-            told.append("")
+            kept.append("")
             all_short, begun = True, False
             continue
-        told.append(line)
+        kept.append(line)
         short = _VERY_SHORT if begun else _SHORT
         all_short = all_short and len(plain[row]) < min(short * width, _MAX_HEADING_CHARS)
         behind = block[row + 1 : row + 2]
         apart = all_short and behind and _is_apart(line, plain[row], behind[0], plain[row + 1], title)
         if apart:
-            told.append("")
+            kept.append("")
         begun = not apart and not plain[row].endswith(ENDED)
         all_short = all_short or not begun
-    return told
+    return kept
 
 
 def _is_apart(line: str, plain: str, following: str, plain_following: str, title: str) -> bool:
-    """Say whether a short line is no part of the sentence that the line behind it begins."""
+    """Return whether a short line does not continue in the following line."""
     if any(map(_SET_APART.match, (line, following))) or _ITEM.match(following) or "](" in line:
-        return False  # what is set apart by its marks is known as that, and a link may be longer than it looks
+        return False  # marked lines are recognised elsewhere, and a link may be longer than it looks
     if (_ITEM.match(line) and following[:1].isspace()) or following.lstrip()[:1] in "[`":
         return False
     first = plain_following.lstrip("\"'“‘¿¡«„")[:1]
@@ -161,7 +161,7 @@ def _is_apart(line: str, plain: str, following: str, plain_following: str, title
 
 
 def _is_heading(plain: str) -> bool:
-    """Say whether a line has the form of a heading or of a line of a cover page rather than of half a sentence."""
+    """Return whether a line looks like a heading or a line of a cover page rather than part of a sentence."""
     words = plain.split()
     if not words or not (plain[-1].isalnum() or plain[-1] in ":)?!*∗”’") or plain.count("(") > plain.count(")"):
         return False
@@ -191,8 +191,8 @@ def _is_furniture(line: str, plain: str) -> bool:
     return bool(_WRITTEN_BY.match(plain)) and len(plain) <= _MAX_HEADING_CHARS and bool(_DATE.search(plain))
 
 
-def _runs(plain: Sequence[str]) -> set[int]:
-    """Return the rows of lines that are furniture since they stand together: fields, and titles with pages."""
+def _grouped_furniture(plain: Sequence[str]) -> set[int]:
+    """Return the indices of lines that are boilerplate because of their neighbours: fields, and titles with pages."""
     if len(plain) < 2:
         return set()
     found: set[int] = set()
@@ -215,7 +215,7 @@ def _runs(plain: Sequence[str]) -> set[int]:
 
 
 def _is_row_of_items(line: str, plain: str) -> bool:
-    """Say whether a line is short items between separators, or links side by side."""
+    """Return whether a line consists of short items between separators, or of adjacent links."""
     links = _LINK.findall(line) if "](" in line or "][" in line else []
     if len(links) >= _MIN_ITEMS and len(_WORD.findall(_LINK.sub(" ", line))) <= 2:
         return True
@@ -228,7 +228,7 @@ def _is_row_of_items(line: str, plain: str) -> bool:
 
 
 def _is_credits(plain: str) -> bool:
-    """Say whether a line is labels with names alone: ``Editor: Ada Lovelace. Printer: Babbage & Co.``"""
+    """Return whether a line has only labels with names: ``Editor: Ada Lovelace. Printer: Babbage & Co.``"""
     parts = [part for part in re.split(r"(?<=[^\W\d_]{2})\.(?:\s+|\Z)", plain) if part.strip()]
     return len(parts) >= 2 and all(
         (value := _field(part)) is not None and len(value.split()) <= _MAX_ITEM_WORDS + 1 for part in parts
@@ -236,13 +236,13 @@ def _is_credits(plain: str) -> bool:
 
 
 def _field(plain: str) -> str | None:
-    """Return the value of a line that is a label and a value, None where it is none."""
+    """Return the value of a line with a label and a value; None for any other line."""
     found = _FIELD.fullmatch(plain) if ":" in plain or "：" in plain else None
     return found and found[2]
 
 
 def _is_address(text: str) -> bool:
-    """Say whether a text is an address and hardly anything else."""
+    """Return whether a text is little more than an address."""
     if not ("@" in text or "://" in text or "www." in text):
         return False
     return bool(_ADDRESS.search(text)) and len(_WORD.findall(_ADDRESS.sub(" ", text))) <= 2
@@ -253,7 +253,7 @@ def _is_date(text: str) -> bool:
 
 
 def _is_dated(text: str) -> bool:
-    """Say whether a short text says when something was revised."""
+    """Return whether a short text says when something was revised."""
     if len(text) > _MAX_NOTE_CHARS or not _DATE.search(text) or not _REVISED.search(text):
         return False
     return len(_WORD.findall(text)) <= _MAX_DATED_WORDS

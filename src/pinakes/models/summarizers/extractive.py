@@ -1,7 +1,7 @@
-"""A summary made of sentences of the text: nothing is asked, nothing invented, and it is the same every time.
+"""Extractive summaries: sentences of the text, chosen deterministically and without a model.
 
-What opens a text says best what it is about, so a sentence counts by its place, then by the words it shares with the
-title and with the whole. Of code it is the leading comment, and the names that are defined.
+The opening of a text usually says what it is about, so a sentence is weighted by its position, then by the words that
+it shares with the title and with the whole text. For code, the summary is the leading comment and the defined names.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from pinakes.settings import ChatSettings, SummarySettings
 from pinakes.text.analysis import STOP_WORDS
 
 MAX_CHARS = 600
-"""A summary is not longer, but for the end of its first sentence."""
+"""Maximum length of a summary, except that its first sentence is never cut."""
 
 LOOKED_AT_CHARS = 10_000
-"""What stands further behind is not looked at: it seldom says what the whole is about."""
+"""Only this many characters are examined: later text seldom says what the document is about."""
 
 MAX_LOOKED_AT_CHARS = 5 * LOOKED_AT_CHARS
-"""So far is looked on where all before is lists, tables and the like."""
+"""The limit if everything before is lists, tables and the like."""
 
 _MAX_SENTENCES_SEEN = 50
 _MAX_SENTENCE_CHARS = 320
@@ -35,12 +35,12 @@ _MOST_DIGITS = 0.25
 _MOST_SIGNS = 0.25
 
 _PLACE, _TITLE, _WORDS, _SECTION = 1.0, 0.5, 0.5, 0.6
-"""What counts: being early, sharing words with the title, and with the text, standing under a fitting heading."""
+"""Weights: early position, words shared with the title, words shared with the text, a fitting heading above."""
 
 _SAME_SHARE = 0.6
-"""A sentence that has so much of its words from one that was taken adds little."""
+"""A sentence is redundant if a chosen one has this share of its words."""
 
-# Repeats are bounded or not taken back, so that no text, however odd, takes long.
+# Repeats are bounded or possessive, so that matching takes linear time.
 _CLUTTER = lazy(
     r"""
     <!--.*?(?:-->|\Z)
@@ -83,7 +83,7 @@ _WIDE = lazy("[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """A sentence with its words, lower-cased, less the usual ones; ``leading``: it stands under a fitting heading."""
+    """A sentence and its content words, lower-cased; ``leading``: it stands under a fitting heading."""
 
     text: str
     words: frozenset[str]
@@ -91,23 +91,23 @@ class _Sentence:
 
 
 class Extractive:
-    """Takes up to ``most`` sentences of the text."""
+    """Summarizes by up to ``most`` sentences of the text."""
 
     def __init__(self, most: int) -> None:
         self._most = most
 
     @classmethod
     def open(cls, summary: SummarySettings, chat: ChatSettings) -> Self:  # noqa: ARG003 - asks nobody
-        """Return one as the settings want it."""
+        """Return the configured summarizer."""
         return cls(summary.max_sentences)
 
     def summarize(self, document: Document, symbols: Sequence[str] = ()) -> Summary:
-        """Return sentences of the text; where there are none its first words, else the title."""
+        """Return sentences of the text; without any, its first words, or else the title."""
         text = self.sentences(document, symbols) or _beginning(document) or document.title.strip() or "(no text)"
         return Summary(text, "extractive")
 
     def sentences(self, document: Document, symbols: Sequence[str] = ()) -> str:
-        """Return sentences of the text, "" where it has none."""
+        """Return sentences of the text; "" if it has none."""
         return self._of_code(document, symbols) if document.kind == "code" else self._of_text(document)
 
     def _of_text(self, document: Document) -> str:
@@ -116,32 +116,32 @@ class Extractive:
         text, notices = document.text, ""
         for start in range(0, min(len(text), MAX_LOOKED_AT_CHARS), LOOKED_AT_CHARS):
             found, passed_over = _sentences(text[start : start + LOOKED_AT_CHARS], document.title)
-            if told := _chosen(found, document.title, self._most):
-                return told
+            if summary := _chosen(found, document.title, self._most):
+                return summary
             notices = notices or _chosen(passed_over, document.title, self._most)
         return notices
 
     def _of_code(self, document: Document, symbols: Sequence[str]) -> str:
-        said = _chosen(_sentences(_leading_comment(document.text), document.title)[0], document.title, self._most)
+        comment = _chosen(_sentences(_leading_comment(document.text), document.title)[0], document.title, self._most)
         names = list(dict.fromkeys(symbols))
         if not names:
-            return said
+            return comment
         more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
         defined = f"Defines {', '.join(names[:_MAX_NAMES])}{more}."
-        return f"{said} {defined}" if said else defined
+        return f"{comment} {defined}" if comment else defined
 
 
 def is_data(document: Document) -> bool:
-    """Say whether a document is of a kind that has no sentences."""
+    """Return whether a document is of a kind without sentences."""
     return document.kind == "text" and document.language not in (None, "asciidoc", "latex", "rst")
 
 
 class Nothing:
-    """Writes no summaries: documents have those that were given with them."""
+    """Writes no summaries: documents only have those given with them."""
 
     @classmethod
     def open(cls, summary: SummarySettings, chat: ChatSettings) -> Self:  # noqa: ARG003 - nothing to set
-        """Return one."""
+        """Return the summarizer."""
         return cls()
 
     def summarize(self, document: Document, symbols: Sequence[str] = ()) -> Summary:  # noqa: ARG002
@@ -150,23 +150,23 @@ class Nothing:
 
 
 def _leading_comment(text: str) -> str:
-    """Return the words of the comments before all code, without their signs; a licence is passed over."""
-    rest, said = text[:LOOKED_AT_CHARS], []
+    """Return the words of the comments before any code, without comment signs; licence notices are skipped."""
+    rest, comment = text[:LOOKED_AT_CHARS], []
     for _ in range(4):
         match = _COMMENT.match(rest)
         if match is None:
             break
         inner = match["double"] or match["single"] or match["quoted"] or match["block"] or match["lines"]
-        said.append(_COMMENT_SIGNS.sub("", inner or match["angled"].strip("<!->")))
+        comment.append(_COMMENT_SIGNS.sub("", inner or match["angled"].strip("<!->")))
         rest = rest[match.end() :]
-    return "\n\n".join(said)
+    return "\n\n".join(comment)
 
 
 def _sentences(text: str, title: str) -> tuple[list[_Sentence], list[_Sentence]]:
-    """Return what may stand in a summary, in order, and notices, which may where there is nothing else.
+    """Return the sentences that may be in a summary, in order, and notices, which are used if there are no others.
 
-    Those are no headings, tables, code, links alone, nothing short or twice. What stands between two notices of a
-    paragraph belongs to them.
+    Headings, tables, code, bare links, short sentences and repetitions are excluded. Sentences between two notices of a
+    paragraph count as notices.
     """
     seen: set[str] = set()
     found: list[_Sentence] = []
@@ -187,7 +187,7 @@ def _sentences(text: str, title: str) -> tuple[list[_Sentence], list[_Sentence]]
 
 
 def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the running text of each paragraph or list item, and whether it opens a part that says what it is about."""
+    """Yield the text of each paragraph or list item, and whether it opens a section on what the document is about."""
     lines = [*text.split("\n"), ""]
     part: list[str] = []
     leading = False
@@ -218,7 +218,7 @@ def _is_clutter(line: str) -> bool:
 
 
 def _plain(line: str) -> str:
-    """Return a line without the marks of Markdown and reStructuredText."""
+    """Return a line without Markdown and reStructuredText markup."""
     if not any(sign in line for sign in "*_`[!\\:"):
         return line.strip().lstrip("> ")
     line = _ROLE.sub(r"\1", _LINK.sub(r"\1", _IMAGE.sub("", _ADMONITION.sub("", line))))
@@ -247,7 +247,7 @@ def _is_long(sentence: str, words: int) -> bool:
 
 
 def _tells(sentence: str) -> bool:
-    """Say whether a sentence is of words rather than of figures and signs, and no question and no opening of a list."""
+    """Return whether a sentence is mostly words, and neither a question nor the introduction of a list."""
     length = len(sentence)
     letters = sum(map(str.isalpha, sentence))
     digits = sum(map(str.isdigit, sentence))
@@ -258,7 +258,7 @@ def _tells(sentence: str) -> bool:
 
 
 def _chosen(sentences: Sequence[_Sentence], title: str, most: int) -> str:
-    """Return the sentences that tell most, in their order."""
+    """Return the best sentences, in the order of the text."""
     sentences = [one for one in sentences if one.text.endswith(ENDED)] or sentences
     if not sentences:
         return ""
@@ -289,7 +289,7 @@ def _chosen(sentences: Sequence[_Sentence], title: str, most: int) -> str:
 
 
 def _weight(words: frozenset[str], spread: Counter[str], total: int) -> float:
-    """Return how much of the text a sentence speaks of: the mean share of sentences that have each of its words."""
+    """Return how typical a sentence is: the mean share of sentences that contain each of its words."""
     return sum(spread[word] for word in words) / (len(words) * total) if words else 0.0
 
 
@@ -305,7 +305,7 @@ def _short(sentence: str) -> str:
 
 
 def _beginning(document: Document) -> str:
-    """Return the first lines of a text that has no sentences, as one; not the title, which is shown beside it."""
+    """Return the first lines of a text without sentences, joined, except the title, which is shown anyway."""
     text = document.text[: 8 * _MAX_SENTENCE_CHARS]
     prose = _CLUTTER.sub(lambda match: match[0] if match["fence"] else " ", text)
     prose = "" if document.kind == "text" else without_furniture(prose, document.title)
@@ -315,5 +315,5 @@ def _beginning(document: Document) -> str:
 def _first_lines(text: str, title: str) -> str:
     rows = (line for line in text.split("\n") if not _MARKUP.match(line))
     lines = (_plain(line).strip("#|-*> \t") for line in rows)
-    said = dict.fromkeys(line for line in lines if any(map(str.isalnum, line)) and line != title)
-    return _short("; ".join(" ".join(line.split()) for line in said))
+    comment = dict.fromkeys(line for line in lines if any(map(str.isalnum, line)) and line != title)
+    return _short("; ".join(" ".join(line.split()) for line in comment))

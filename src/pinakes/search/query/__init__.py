@@ -1,1 +1,1 @@
-"""What is asked: operators, spelling, expansion, routing."""
+"""Query parsing: operators, spelling, expansion, routing."""

@@ -1,15 +1,15 @@
-"""Words that mean the same, put beside those that were asked for; identifiers stay as they are.
+"""Query expansion: adds synonyms of the query's words; identifiers are left unchanged.
 
-What is added comes from two tables of the settings: ``expansion.abbreviations`` first, then
-``expansion.synonyms``, which looks at the words that were added before, too::
+The additions come from two tables of the settings: ``expansion.abbreviations`` first, then ``expansion.synonyms``,
+which also expands the words that the first table added::
 
     memory allocation ERROR in CONFIG_NUMA
     memory allocation allocation allocate ERROR bug fault in CONFIG_NUMA             abbreviations
     memory heap stack allocation allocation allocate error bug fault in CONFIG_NUMA  synonyms
 
-The original always stays, its expansions stand behind it. A word among its own abbreviations counts twice; a synonym
-that is there already is not repeated. All but identifiers is lower-cased in the end: ``ERROR`` was only shouted,
-``CONFIG_NUMA`` is a name.
+The original words always stay, followed by their expansions. A word listed among its own abbreviations counts twice; a
+synonym that is already in the query is not repeated. Everything except identifiers is lower-cased at the end: ``ERROR``
+is a word in capitals, ``CONFIG_NUMA`` is a name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DOTS = re.compile(r"\.{4,}")
 
 @dataclass(frozen=True, slots=True)
 class Synonym:
-    """A word, or several, that was added ``because`` of a word that was there."""
+    """A term of one or more words that was added ``because`` of a word in the query."""
 
     term: str
     because: str
@@ -39,11 +39,11 @@ class Synonym:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """A query and what was added to it.
+    """A query and its expansions.
 
-    ``original`` is the query with blanks and repeated punctuation in order. ``abbreviations`` is that with the
-    expansions of the first table, ``text`` with those of both, lower-cased but for identifiers; both are the original
-    where expansion is off. ``preserved`` are the identifiers, in order; with any of them ``code_detected`` is true.
+    ``original`` is the query with white space and repeated punctuation normalised. ``abbreviations`` adds the
+    expansions of the first table, ``text`` those of both tables, lower-cased except for identifiers; both equal the
+    original if expansion is off. ``preserved``: the identifiers, in order; ``code_detected`` is true if there are any.
     """
 
     original: str
@@ -54,22 +54,22 @@ class Expansion:
 
     @property
     def code_detected(self) -> bool:
-        """Whether the query names something of code: an identifier, a path, a version."""
+        """Whether the query contains an identifier, a path or a version."""
         return bool(self.preserved)
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """What was added and not asked for, each once, in order: for search to weigh less than what was asked for."""
+        """The added terms that the query does not contain, each once, in order; search gives them less weight."""
         return tuple(dict.fromkeys(addition.term for addition in self._new()))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was done, in words: none where nothing was added."""
+        """Notes on the added terms; empty if none were added."""
         behind: dict[str, list[str]] = {}
         for addition in self._new():
             behind.setdefault(addition.because, []).append(addition.term)
-        said = "; ".join(f"{', '.join(terms)} (for {because})" for because, terms in behind.items())
-        return (f"also searched for: {said}",) if said else ()
+        replaced = "; ".join(f"{', '.join(terms)} (for {because})" for because, terms in behind.items())
+        return (f"also searched for: {replaced}",) if replaced else ()
 
     def _new(self) -> list[Synonym]:
         asked = {word.casefold() for word in WORD.findall(self.original)}
@@ -78,7 +78,7 @@ class Expansion:
 
 
 def expand(text: str, settings: ExpansionSettings) -> Expansion:
-    """Return ``text`` with what the tables of ``settings`` add to it; with nothing added where expansion is off."""
+    """Expand ``text`` with the tables of ``settings``; nothing is added if expansion is off."""
     original = _tidy(text)
     kept = tuple(dict.fromkeys(found.name for found in identifiers.find(original)))
     if not settings.enabled:
@@ -86,7 +86,7 @@ def expand(text: str, settings: ExpansionSettings) -> Expansion:
     added: list[Synonym] = []
 
     def abbreviation(word: str) -> str:
-        found = _of(settings.abbreviations, word)
+        found = _expansions_of(settings.abbreviations, word)
         added.extend(Synonym(term, word, "abbreviations") for term in found)
         return " ".join([word, *found])
 
@@ -94,7 +94,7 @@ def expand(text: str, settings: ExpansionSettings) -> Expansion:
     there = {word.casefold() for word in WORD.findall(first)}
 
     def synonym(word: str) -> str:
-        found = [term for term in _of(settings.synonyms, word) if term.casefold() not in there]
+        found = [term for term in _expansions_of(settings.synonyms, word) if term.casefold() not in there]
         there.update(term.casefold() for term in found)
         added.extend(Synonym(term, word.lower(), "synonyms") for term in found)
         return " ".join([word.lower(), *found])
@@ -103,17 +103,17 @@ def expand(text: str, settings: ExpansionSettings) -> Expansion:
 
 
 def _tidy(text: str) -> str:
-    """Return ``text`` with single blanks, ``!!!`` as ``!`` and ``.....`` as ``...``."""
+    """Return ``text`` with single spaces, ``!!!`` as ``!`` and ``.....`` as ``...``."""
     return _DOTS.sub("...", _REPEATED.sub(r"\1", " ".join(text.split())))
 
 
-def _of(table: Table, word: str) -> list[str]:
+def _expansions_of(table: Table, word: str) -> list[str]:
     found: Iterable[str] = table.get(word.casefold(), ())
     return [" ".join(term.split()) for term in found if term.strip()]
 
 
 def _each_word(text: str, change: Callable[[str], str]) -> str:
-    """Return ``text`` with every word changed that is no identifier and no part of one."""
+    """Return ``text`` with ``change`` applied to every word that is not part of an identifier."""
     parts, end = [], 0
     for found in identifiers.find(text):
         parts += [WORD.sub(lambda word: change(word.group()), text[end : found.start]), found.name]

@@ -1,4 +1,4 @@
-"""Pairs of quotation marks of many languages: which mark opens, and which closes it.
+"""Pairs of typographic quotation marks in many languages: which mark opens a pair, and which marks close it.
 
 ========================  ======================================================
 “a”  „a“  „a”  ”a”        English, German and Polish, Hungarian, Swedish
@@ -7,8 +7,9 @@
 ‘a’  ‚a‘                  English and German single marks
 ========================  ======================================================
 
-An apostrophe (``don’t``, ``users’ choice``, ``’90s``) is no mark: ``‘`` opens only before a letter at the beginning of
-a word, ``’`` closes only at the end of one. Straight marks (``"``) are for ``query`` to read: they look alike.
+An apostrophe (``don’t``, ``users’ choice``, ``’90s``) is not a quotation mark: ``‘`` opens only before a letter at the
+start of a word, ``’`` closes only at the end of one. Straight marks (``"``) do not show whether they open or close, so
+``syntax`` handles them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import re
 from collections.abc import Mapping
 
 OPEN, CLOSE = "\x02", "\x03"
-"""What ``marked`` writes for the two marks of a pair."""
+"""The characters with which ``marked`` replaces the two marks of a pair."""
 
 # fmt: off
 _CLOSERS: Mapping[str, str] = {
@@ -26,26 +27,26 @@ _CLOSERS: Mapping[str, str] = {
 }
 # fmt: on
 _EITHER = "”»›‘"
-"""These also close, so they open only at the beginning of a word."""
+"""Opening marks that also serve as closing marks, so they open only at the start of a word."""
 
 _MARKS = re.compile(f'["{"".join({*_CLOSERS, *"".join(_CLOSERS.values())})}]')
 
 
 def marked(text: str) -> str:
-    """Return ``text``, as long as before, with ``OPEN`` and ``CLOSE`` for the marks of each typographic pair.
+    """Return ``text``, of the same length, with each typographic pair of marks replaced by ``OPEN`` and ``CLOSE``.
 
-    Marks without a partner, and those within a pair, stay as they are. Takes linear time.
+    Unpaired marks, and marks inside a pair, are unchanged. Takes linear time.
     """
     found = list(_MARKS.finditer(text))
-    chars, lonely, at = list(text.replace(OPEN, " ").replace(CLOSE, " ")), set[str](), 0
+    chars, unpaired, at = list(text.replace(OPEN, " ").replace(CLOSE, " ")), set[str](), 0
     while at < len(found):
         start = found[at].start()
         sign, at = text[start], at + 1
-        if sign in lonely or sign not in _CLOSERS or not _opens(text, start):
+        if sign in unpaired or sign not in _CLOSERS or not _opens(text, start):
             continue
         partner = next((one for one in range(at, len(found)) if _closes(text, found[one].start(), sign)), None)
         if partner is None:
-            lonely.add(sign)  # nor will a later one of its kind find any
+            unpaired.add(sign)  # a later mark of this kind has no partner either
             continue
         chars[start], chars[found[partner].start()] = OPEN, CLOSE
         at = partner + 1
@@ -53,7 +54,7 @@ def marked(text: str) -> str:
 
 
 def _opens(text: str, at: int) -> bool:
-    """Say whether the mark at ``at`` can open a pair there."""
+    """Return whether the mark at index ``at`` can open a pair."""
     sign, after = text[at], text[at + 1 : at + 2]
     if sign not in _EITHER:
         return True
@@ -64,7 +65,7 @@ def _opens(text: str, at: int) -> bool:
 
 
 def _closes(text: str, at: int, opening: str) -> bool:
-    """Say whether the mark at ``at`` closes the one that ``opening`` opened."""
+    """Return whether the mark at index ``at`` closes the pair that ``opening`` opened."""
     sign = text[at]
     if sign not in _CLOSERS[opening]:
         return False

@@ -1,4 +1,4 @@
-"""What is asked of a search, made sure of."""
+"""A search request and its validation."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ FUSIONS = ("weighted", "rrf")
 MOST_NEIGHBOURS = 3
 
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Characters that say nothing: those of terminals, and those that turn the direction of text."""
+"""Control characters: those that steer terminals, and those that change the direction of text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked.
+    """A validated search of one collection.
 
-    ``min_score`` applies to the score that is returned. ``neighbours``: so many chunks before and after each hit are
-    wanted with it.
-    ``bare``: of the hits only what they are and how they rank is wanted, see ``search.bare``. ``pool``: as many
-    candidates are looked at as for so many results, None = ``top_k``. ``rerank``: by the reranker, where one is in use.
-    ``min_similarity`` applies to the cosine of query and chunk; one without a vector has none.
-    ``phrases``: whether chunks must have what stands in quotation marks, or those that have it come first.
+    ``min_score`` applies to the final score. ``neighbours``: number of chunks to return before and after each hit.
+    ``bare``: return only ids and scores of hits, see ``results.ids_only``. ``pool``: retrieve as many candidates as for
+    this many results; None means ``top_k``. ``rerank``: apply the reranker, if one is configured. ``min_similarity``
+    applies to the cosine of query and chunk; chunks without a vector fail it. ``phrases``: whether chunks must contain
+    quoted phrases ("required"), or those that do rank first ("preferred").
     """
 
     query: str
@@ -47,10 +46,10 @@ class Request:
 
 
 def check(request: Request) -> None:
-    """Refuse what cannot be asked.
+    """Validate ``request``.
 
     Raises:
-        InvalidInput: an unknown mode, fusion or use of phrases, or a number out of range.
+        InvalidInput: the mode, fusion or use of phrases is unknown, or a number is out of range.
     """
     if request.mode not in MODES:
         raise InvalidInput(f"There is no search mode {request.mode!r}.", hint=f"Use one of {', '.join(MODES)}.")
@@ -66,10 +65,10 @@ def check(request: Request) -> None:
 
 
 def check_least(**named: float) -> None:
-    """Refuse a least score that is no number; one above all scores leaves nothing, which notes say.
+    """Reject a minimum score that is not finite; a minimum above all scores is valid and leaves no hits.
 
     Raises:
-        InvalidInput: it is NaN or infinite.
+        InvalidInput: a value is NaN or infinite.
     """
     for name, least in named.items():
         if not math.isfinite(least):
@@ -77,7 +76,7 @@ def check_least(**named: float) -> None:
 
 
 def cleaned(query: str, most: int, notes: list[str]) -> str:
-    """Return ``query`` as it can be searched, at most so many characters; ``notes`` get what was done to it."""
+    """Return ``query`` without control characters, cut to ``most`` characters; changes are appended to ``notes``."""
     query = query.encode("utf-8", "replace").decode("utf-8")
     if _CONTROL.search(query):
         query = _CONTROL.sub(" ", query)

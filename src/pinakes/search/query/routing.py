@@ -1,4 +1,4 @@
-"""Whether a query is best answered by words, by meaning or by both; and whether it names a symbol of code."""
+"""Routing: which search mode suits a query (keyword, vector or hybrid), and whether it names a symbol of code."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _FRAME_WORDS = (
     "structure symbol type typedef union usage used uses variable"
 )
 _FRAME = frozenset(_FRAME_WORDS.split())
-"""Words around an identifier that only say what it is or what is wanted of it."""
+"""Words around an identifier that only say what kind of thing it is, or what the reader wants to know of it."""
 
 SymbolKind: TypeAlias = Literal["path", "scoped", "call", "constant", "snake", "camel", "word"]
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What a route is decided by: counts of words. ``density`` is in 0–1."""
+    """The features that decide a route: word counts, and the keyword ``density``, 0 to 1."""
 
     words: int
     function_words: int
@@ -44,7 +44,7 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How to search, how sure that is (0.5–1), and why in words."""
+    """The chosen mode, the confidence in it (0.5 to 1), and the reason in words."""
 
     mode: SearchMode
     confidence: float
@@ -54,11 +54,11 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class QuerySymbol:
-    """What a query names: a symbol of code, or the path of a file.
+    """The symbol of code, or the path of a file, that a query names.
 
-    ``name`` is what to look up: without the parentheses of a call, and of a scoped name the last part. ``written`` is
-    how it stands in the query. ``kind`` "word": an ordinary word by its looks, which may be a symbol or not. ``alone``:
-    the query has no other word; otherwise only such as "definition of" or "struct".
+    ``name``: what to look up, without the parentheses of a call; of a scoped name, the last part. ``written``: its form
+    in the query. ``kind`` "word": it looks like an ordinary word and may or may not be a symbol. ``alone``: the query
+    has no other words; otherwise its other words are only such as "definition of" or "struct".
     """
 
     name: str
@@ -74,32 +74,34 @@ def route(
     keyword_above: float = KEYWORD_ABOVE,
     vector_below: float = VECTOR_BELOW,
 ) -> Route:
-    """Choose between searching by words, by meaning and by both, from the keyword density of ``text``.
+    """Choose a search mode (keyword, vector, hybrid) from the keyword density of ``text``.
 
-    The density is the mean over the words: 1 for one that nothing else stands for (an identifier, a number, a word of
-    a quoted phrase), 0.2 for one that is in every text ("how", "the"), 0.5 for any other. So a query goes to meaning
-    alone when less than a third of its words say anything. Above
-    ``keyword_above`` words alone are best, below ``vector_below`` meaning alone. The confidence grows from 0.5 at the
-    nearest limit to 1 where it is farthest. A blank query goes to both, with 0.5.
+    The density is the mean over the words: 1 for an exact term (identifier, number, word of a quoted phrase),
+    0.2 for a function word ("how", "the"), 0.5 for any other. So vector search alone is chosen when less than a third
+    of the words carry meaning. Above ``keyword_above`` the mode is keyword, below ``vector_below`` it is vector,
+    otherwise hybrid. The confidence grows from 0.5 at the nearest limit to 1 at the farthest distance from it. A blank
+    query is hybrid, 0.5.
     """
     features = _features(text, phrases)
     density, words = features.density, features.words
     if not words:
         return Route("hybrid", 0.5, "there is no word in the query", features)
     if density > keyword_above:
-        reason = f"{len(features.exact_terms)} of {words} words stand for nothing but themselves: {_some(features)}"
-        return Route("keyword", _sure(density - keyword_above, 1 - keyword_above), reason, features)
+        reason = (
+            f"{len(features.exact_terms)} of {words} words stand for nothing but themselves: {_first_terms(features)}"
+        )
+        return Route("keyword", _confidence_at(density - keyword_above, 1 - keyword_above), reason, features)
     if density < vector_below:
         reason = f"{features.function_words} of {words} words are in every text"
-        return Route("vector", _sure(vector_below - density, vector_below), reason, features)
-    room = (keyword_above - vector_below) / 2
+        return Route("vector", _confidence_at(vector_below - density, vector_below), reason, features)
+    span = (keyword_above - vector_below) / 2
     nearest = min(keyword_above - density, density - vector_below)
     reason = f"exact words and meaning both count: the keyword density is {density:.2f}"
-    return Route("hybrid", _sure(nearest, room), reason, features)
+    return Route("hybrid", _confidence_at(nearest, span), reason, features)
 
 
 def looks_like_symbol(text: str) -> QuerySymbol | None:
-    """Return the symbol or path that is all a query asks for, None where it asks for something else or for several."""
+    """Return the only symbol or path that a query asks for; None if it asks for several, or for anything else."""
     text = text.strip().strip("`'\"").strip()
     found = [one for one in identifiers.find(text) if one.kind not in ("url", "flag", "hex", "version")]
     if len({one.name for one in found}) > 1:
@@ -137,10 +139,10 @@ def _is_content(word: str) -> bool:
     return word.lower() not in STOP_WORDS
 
 
-def _some(features: Features) -> str:
+def _first_terms(features: Features) -> str:
     terms = list(dict.fromkeys(features.exact_terms))
     return ", ".join([*terms[:_SHOWN], *(["…"] if len(terms) > _SHOWN else [])])
 
 
-def _sure(distance: float, room: float) -> float:
-    return 0.5 + 0.5 * min(1.0, distance / room) if room > 0 else 1.0
+def _confidence_at(distance: float, span: float) -> float:
+    return 0.5 + 0.5 * min(1.0, distance / span) if span > 0 else 1.0

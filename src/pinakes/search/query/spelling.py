@@ -1,7 +1,7 @@
-"""Words of a query that no chunk has, and the nearest that some chunk has.
+"""Spelling: words of a query that no chunk has, and the nearest words that some chunk has.
 
-Nearness is the number of edits: a letter too many, missing or wrong, or two neighbours swapped (optimal string
-alignment distance). Nothing is said of a word that stands anywhere in the corpus, in any of its forms.
+The distance counts insertions, deletions, substitutions and swaps of neighbouring letters (optimal string alignment
+distance). A word that occurs anywhere in the corpus, in any of its forms, is never reported.
 """
 
 from __future__ import annotations
@@ -28,27 +28,28 @@ _ADDRESSES: tuple[identifiers.Kind, ...] = ("url", "hex")
 _SHORTEST = 4
 _TWO_EDITS_FROM = 8
 _BEGINNING = 3
-"""A mistake is looked for behind so many letters by going through the words that begin with these."""
+"""Edits after this many letters are found by scanning the corpus words that share these first letters."""
 
 _MOST_NEAR = 3
 _MOST_COUNTED = 10
 _MOST_MISSING = 5
 _MOST_UNLIKE = 2
-"""So many unknown words of a query are looked into, and of those that resemble nothing: it is in another language."""
+"""Unknown words examined per query that have no near word: more of them mean that the query is in another language."""
 
 _SURE_LETTERS, _SURE_DOCUMENTS, _DOMINANCE = 5, 3, 10
-"""A word of so many letters is replaced by one in so many documents, and in so many times those of any other as near.
+"""Letters, documents and dominance that make a correction sure.
 
-Shorter words have too many others one edit away, and rarer ones are often misspelt themselves.
+A word of so many letters is replaced by a word that is in so many documents, and in so many times the documents of any
+other word at the same distance. Shorter words have too many neighbours, and rare words are often misspelt themselves.
 """
 
 _MOST_WORDS = 20
-"""Of a longer query it is not said which short words are nowhere: it is a text, and none of them matters much."""
+"""Short words are not reported missing in a query of more words: it is a text, in which no short word matters much."""
 
 
 @dataclass(frozen=True, slots=True)
 class NearWord:
-    """A word of the corpus, lower-cased: how many edits away it is, and in how many documents it stands."""
+    """A lower-cased word of the corpus, its edit distance from the query's word, and its document frequency."""
 
     word: str
     distance: int
@@ -57,9 +58,9 @@ class NearWord:
 
 @dataclass(frozen=True, slots=True)
 class MissingWord:
-    """A word of the query that no chunk has, with up to three that are near, the likeliest first.
+    """A word of the query that no chunk has, and up to three near words, the most likely first.
 
-    ``sure``: the first of them may stand in for the word without asking.
+    ``sure``: the first near word may replace it without asking.
     """
 
     word: str
@@ -68,25 +69,25 @@ class MissingWord:
 
     @property
     def note(self) -> str:
-        """The same in words."""
-        said = f"{_LACKED}{self.word!r}"
+        """The note for the reader."""
+        text = f"{_LACKED}{self.word!r}"
         if self.word in NAMES:
-            return f"{said} in capitals"
+            return f"{text} in capitals"
         if len(self.word) == 1:
-            return f"{said} as a word by itself"
-        return f"{said}: did you mean {' or '.join(repr(near.word) for near in self.near)}?" if self.near else said
+            return f"{text} as a word by itself"
+        return f"{text}: did you mean {' or '.join(repr(near.word) for near in self.near)}?" if self.near else text
 
 
 def lacked_word(note: str) -> str:
-    """Return which word a ``MissingWord.note`` is about, quoted; "" for a note of another kind."""
+    """Return the word, in quotes, that a ``MissingWord.note`` is about; "" for any other note."""
     found = _NOTE.match(note)
     return found[1] if found else ""
 
 
 def missing(text: str, lexicon: Lexicon) -> tuple[MissingWord, ...]:
-    """Return the words of ``text`` that no chunk has, each once, at most five, and two that nothing resembles.
+    """Return the words of ``text`` that no chunk has, each once: at most five, and at most two without a near word.
 
-    A compound or identifier counts as missing when something near to the whole of it is there, or none of its parts.
+    A compound or identifier is missing if a near form of the whole exists, or if none of its parts exist.
     """
     found: list[MissingWord] = []
     for word in dict.fromkeys(_words(text)):
@@ -101,10 +102,10 @@ def missing(text: str, lexicon: Lexicon) -> tuple[MissingWord, ...]:
 
 
 def absent(text: str, lexicon: Lexicon) -> tuple[MissingWord, ...]:
-    """Return the words of ``text`` that are too short to be misspelt and that no chunk has, each once, at most five.
+    """Return the words of ``text`` that no chunk has and that are too short to be misspelt, each once, at most five.
 
-    These are letters, digits and names with signs, too: Z, 7, C++, IT, RFC-9. Addresses and hex numbers are left alone,
-    and so are all of a text of more than 20 words.
+    These are letters, digits and names with signs: Z, 7, C++, IT, RFC-9. Addresses and hex numbers are ignored, and so
+    is a text of more than 20 words.
     """
     words = _analyzer().query_words(" ".join(_between(text, _ADDRESSES)))
     if len(words) > _MOST_WORDS:
@@ -114,7 +115,7 @@ def absent(text: str, lexicon: Lexicon) -> tuple[MissingWord, ...]:
 
 
 def corrected(text: str, found: Iterable[MissingWord]) -> str:
-    """Return ``text`` with every word replaced whose replacement is sure, a capital at its beginning kept."""
+    """Return ``text`` with every word replaced whose correction is sure; an initial capital is kept."""
     for one in found:
         if one.sure:
             right = one.near[0].word
@@ -131,7 +132,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _between(text: str, kinds: Collection[identifiers.Kind]) -> Iterator[str]:
-    """Yield what of a text stands between identifiers of these kinds."""
+    """Yield the parts of a text between identifiers of these kinds."""
     end = 0
     for kept in (one for one in identifiers.find(text) if one.kind in kinds):
         yield text[end : kept.start]
@@ -146,7 +147,7 @@ def _letters(word: str) -> int:
 
 
 def _is_short(word: str) -> bool:
-    """Say whether a word that counts in a query is not one of those that ``missing`` looks into."""
+    """Return whether a content word is too short for ``missing`` to examine."""
     if len(word) > 1 and (UNSPACED.search(word) or (word.lower() in STOP_WORDS and word not in NAMES)):
         return False
     return _letters(word) < _SHORTEST
@@ -158,7 +159,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _near(word: str, lexicon: Lexicon) -> tuple[NearWord, ...]:
-    """Return the words at most one edit away, two for long ones: the nearest first, the more frequent before others."""
+    """Return words within one edit, or two for long words, sorted by distance, then by document frequency."""
     edits = 2 if len(word) >= _TWO_EDITS_FROM else 1
     found = _among(word, lexicon.beginning(word[:_BEGINNING]), edits)
     for other in _edited_in_the_beginning(word):
@@ -182,7 +183,7 @@ def _among(word: str, words: Sequence[tuple[str, int]], edits: int) -> list[Near
 
 
 def _edited_in_the_beginning(word: str) -> set[str]:
-    """Return all words that one edit in the first letters makes of this one; others begin as it does."""
+    """Return all words that differ by one edit in the first letters, which a scan by prefix cannot find."""
     letters, found = {*ascii_lowercase, *word}, set[str]()
     for at in range(_BEGINNING):
         before, here, after = word[:at], word[at], word[at + 1 :]

@@ -1,4 +1,4 @@
-"""What people write into a query besides words: phrases, exclusions, filters.
+"""The query syntax: phrases, exclusions and filters.
 
 ========================  =============================================================
 ``"two words"``           chunks in which these words stand together: only these, or these first
@@ -10,19 +10,20 @@
 ``year:2020..2022``       from, to; one end may be left open: ``2020..``
 ========================  =============================================================
 
-A phrase is *required* where at most three words and no stop word, of whatever language, stand outside the marks, and
-the query is no command; else it is *preferred*. Stop words alone, and a single word in a paragraph, put nothing first.
+A phrase is *required* if at most three words stand outside the marks, none of them a stop word of any language, and the
+query is not a command; otherwise it is *preferred*. A phrase of stop words, or of one word within a paragraph, is
+neither.
 
-All else is text. What only looks like an operator stays text, too:
+Everything else is text, and so is what only looks like an operator:
 
-- A name before a colon is a filter only if documents have a field of that name and the value follows at once, so
+- A name before a colon is a filter only if documents have a field of that name and no space follows, so
   ``std::string``, ``https://example.org``, ``12:30`` and ``error: no space`` are text.
-- A minus leaves a word out only before a word of three letters or more that begins with a small letter. Ranges and
-  dashes (`` - ``), ``well-known``, ``-1``, ``--flag``, ``-O2`` and compiler flags such as ``-Wall`` are text. So is a
-  word after which a sentence goes on (``the -verbose flag of it``), and each flag of a command (``find . -name x``).
+- A minus excludes a word only if the word has three letters or more and begins with a small letter. Ranges and dashes
+  (`` - ``), ``well-known``, ``-1``, ``--flag``, ``-O2`` and compiler flags such as ``-Wall`` are text. So are words in
+  a sentence that continues (``the -verbose flag of it``), and flags of a command (``find . -name x``).
 - A quotation mark opens a phrase only at the beginning of a word, so ``5" disk`` and ``printf("%s")`` are text.
-  Typographic marks, which say which of them opens, do so everywhere (``quotes``).
-- A query of several lines was pasted: it is text as a whole. So is one line of a log, a stack trace, JSON or code.
+  Typographic marks show whether they open or close, so they open a phrase anywhere (``quotation_marks``).
+- A query of several lines was pasted: all of it is text. So is a line of a log, a stack trace, JSON or code.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from pinakes.text.analysis import STOP_WORDS, Analyzer
 from pinakes.text.analysis.languages import COMMON_WORDS
 
 PhraseUse: TypeAlias = Literal["auto", "required", "preferred"]
-"""What quotation marks mean: chunks must have the phrase, or those that have it come first; auto decides."""
+"""How to use quoted phrases: chunks must have them, or chunks that have them rank first; "auto" decides."""
 
 PHRASE_USES: tuple[PhraseUse, ...] = ("auto", "required", "preferred")
 
@@ -65,24 +66,25 @@ _RANGE = re.compile(r"(.*?)\.\.(.*)", re.DOTALL)
 _SIGNS = {">=": "gte", "<=": "lte", ">": "gt", "<": "lt"}
 _SHORTEST_EXCLUDED = 3
 _MOST_OUTSIDE = 3
-"""A phrase is required where no more words stand outside the marks."""
+"""A phrase is required only if at most this many words stand outside the marks."""
 
 _SENTENCE = 40
-"""With more words outside the marks a query is a paragraph: single words in quotation marks are not what it is about.
-Of the abstracts that are queries in CISI, five have such words: 0.53 (nDCG@10) as text, 0.20 if they came first."""
+"""With more words outside the marks, a query is a paragraph, and single quoted words are not its subject.
+Five of the abstracts used as queries in CISI have such words: nDCG@10 is 0.53 as text, 0.20 if their chunks rank
+first."""
 
 MOST_PHRASES = 20
-"""Each costs a look at the index; what goes beyond is text."""
+"""Each phrase costs an index query; further phrases are text."""
 
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3\u3040-\u30ff\u3400-\u9fff]")
-"""Scripts that put no spaces between words: two characters of them count as a word."""
+"""Scripts without spaces between words: two characters count as a word."""
 
 _COMMAND_LINE = re.compile(
     r"(?<!\S)(?:--[A-Za-z][\w-]*|-[A-Za-z]\w?(?=\s|$)|\||&&|\$\w+|\.{1,2}/\S*|\.(?=\s|$)|\*\.\w+|sudo(?=\s)"
     r"|-\w+\s+[\w-]+(?:\.[\w-]+)*\.[a-z]\w{0,4}(?=\s|$))"
 )
-"""What only command lines have: flags by one or two letters or by two hyphens, pipes, variables, relative paths, globs,
-a flag before the name of a file."""
+"""What occurs only in command lines: flags of one or two letters or with two hyphens, pipes, variables, relative paths,
+globs, a flag before a file name."""
 
 _TRACE = re.compile(
     r"Traceback \(most recent call last\)|\bFile \"[^\"]*\", line \d|\bException in thread\b"
@@ -94,7 +96,7 @@ _LOG = re.compile(
     r"|[DIWEF]\d{4} |\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}:)?\d\d:\d\d:\d\d[^\s?]*\s+\S"
 )
 _LOG_KEY = re.compile(r"(?<!\S)(?:time|ts|level|lvl|severity|msg)=\S")
-"""A line of a log begins with a time to the second, or has several of these keys."""
+"""A log line begins with a time to the second, or has several of these keys."""
 
 _BRACKETS = {"{": "}", "[": "]", "<": ">"}
 
@@ -103,11 +105,11 @@ _ANALYZER = Analyzer()
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query taken apart.
+    """A parsed query.
 
-    ``text`` is what to search for: the words without the operators, those of phrases included. A chunk must have
-    every one of ``phrases`` and none of ``excluded`` (words and phrases); ``admits`` says whether it does. Chunks
-    with phrases of ``preferred`` come first. Documents must pass ``where``. ``notes`` say in words what was done.
+    ``text``: what to search for, the words without operators, including those of phrases. A chunk must have all of
+    ``phrases`` and none of ``excluded`` (words and phrases), see ``admits``. Chunks with phrases of ``preferred`` rank
+    first. Documents must pass ``where``. ``notes`` tell the reader how the query was understood.
     """
 
     text: str
@@ -119,15 +121,15 @@ class Query:
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is nothing but text."""
+        """Whether the query has no operators."""
         return not (self.phrases or self.preferred or self.excluded or self.where)
 
 
 def parse_query(text: str, fields: Collection[str] = (), phrases: PhraseUse = "auto") -> Query:
-    """Take ``text`` apart. Never raises: what cannot be used as an operator is text, and a note says why.
+    """Parse ``text``. Never raises: an unusable operator is treated as text, and a note says why.
 
-    ``fields`` are the names of metadata fields, as ``filters.normal_name`` writes them; only these filter. ``phrases``
-    says what quotation marks mean; when that is asked for, they have a meaning in pasted text, too. Takes linear time.
+    ``fields``: the metadata field names, as ``filters.normal_name`` returns them, that may be filtered by. ``phrases``:
+    how to use quoted phrases; any value but "auto" applies to pasted text, too. Takes linear time.
     """
     text = text.strip()
     lines = len(text.splitlines()) > 1
@@ -139,19 +141,19 @@ def parse_query(text: str, fields: Collection[str] = (), phrases: PhraseUse = "a
 
 
 def required_note(phrases: Sequence[str]) -> str:
-    """Say in words that chunks must have ``phrases``."""
+    """Return the note that chunks must have ``phrases``."""
     return f"only chunks with {quoted(phrases)}"
 
 
 def preferred_note(phrases: Sequence[str]) -> str:
-    """Say in words that chunks with ``phrases`` come first."""
+    """Return the note that chunks with ``phrases`` rank first."""
     return f"chunks with {quoted(phrases)} come first"
 
 
 def admits(query: Query, chunk: str, analyzer: Analyzer) -> bool:
-    """Say whether a chunk has all phrases of ``query`` and nothing that it leaves out.
+    """Return whether a chunk has all phrases of ``query`` and none of its exclusions.
 
-    Words are compared as the keyword index does: without regard to case and ending, compounds also by their parts.
+    Words are compared as in the keyword index: case and inflection are ignored, compounds match by their parts, too.
     """
     if not (query.phrases or query.excluded):
         return True
@@ -162,19 +164,19 @@ def admits(query: Query, chunk: str, analyzer: Analyzer) -> bool:
 
 
 def _run(terms: Sequence[str]) -> str:
-    """Return terms as a text in which a part of it is a run of terms."""
+    """Return terms as a string of which a run of these terms is a substring."""
     return "".join(f" {term} " for term in terms)
 
 
 def _is_pasted(text: str) -> bool:
-    """Say whether a line is data, code or a line of a log or stack trace, in which quotation marks are syntax."""
+    """Return whether a line comes from data, code, a log or a stack trace, where quotation marks are syntax."""
     is_code = text[-1:] == _BRACKETS.get(text[:1], " ") or text.endswith(("{", ");", "};"))
     is_log = _LOG.match(text) is not None or len(_LOG_KEY.findall(text)) > 1
     return is_code or is_log or _TRACE.search(text) is not None
 
 
 class _Reading:
-    """Goes through a text once, from left to right."""
+    """Parses one query from left to right."""
 
     def __init__(self, text: str, fields: Collection[str], use: PhraseUse) -> None:
         self._text, self._fields, self._use = text, fields, use
@@ -201,11 +203,11 @@ class _Reading:
         required, preferred = self._used(" ".join(outside))
         text = " ".join(_joined(self._kept).split()) if end else self._text
         where = filters.parse(self._stated)
-        notes = tuple(dict.fromkeys([*self._said(text, where, required, preferred), *self._notes]))
+        notes = tuple(dict.fromkeys([*self._all_notes(text, where, required, preferred), *self._notes]))
         return Query(text, required, preferred, tuple(self._excluded), where, notes)
 
     def _used(self, outside: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the phrases that are required, and those that are preferred."""
+        """Return the required phrases and the preferred ones."""
         phrases = list({phrase.casefold(): phrase for phrase in reversed(self._phrases)}.values())[::-1]
         if len(phrases) > MOST_PHRASES:
             self._notes.append(f"only the first {MOST_PHRASES} of {len(phrases)} phrases count: the others are text")
@@ -222,12 +224,12 @@ class _Reading:
         return (), tuple(phrase for phrase in phrases if phrase not in (*common, *single))
 
     def _is_aside(self, phrase: str, outside: str) -> bool:
-        """Say whether a phrase is a single word of a paragraph, which its writer only set off from the others."""
+        """Return whether a phrase is a single quoted word of a paragraph, which does not ask for the word."""
         alone = self._use == "auto" and len(_ANALYZER.words(phrase)) == 1 and not _UNSPACED.search(phrase)
         return alone and len(outside.split()) > _SENTENCE
 
     def _operator(self, match: re.Match[str]) -> str | None:
-        """Take in what ``match`` states, and return the text that is left of it; None: it is no operator."""
+        """Record the operator in ``match``, and return the text that replaces it; None if it is not an operator."""
         for name, minus in (("phrase", "minus"), ("between", "without")):
             if match[name] is not None:
                 start, end = match.span(name)
@@ -283,7 +285,7 @@ class _Reading:
         return ""
 
     def _merged(self, field: str, value: str, *, ne: bool) -> dict[str, JSON]:
-        """Return what is stated of ``field`` with ``value``, too."""
+        """Return the condition on ``field`` with ``value`` added to it."""
         before = self._stated.get(field, {})
         bounds = _bounds(value)
         if not bounds:
@@ -295,23 +297,23 @@ class _Reading:
             raise InvalidFilter(f"Filter {field!r} has two bounds of one kind.", hint="State the narrower one only.")
         return {**before, **bounds}
 
-    def _said(self, text: str, where: Filter, required: Sequence[str], preferred: Sequence[str]) -> list[str]:
-        said = [required_note(required)] if required else []
-        said += [preferred_note(preferred)] if preferred else []
+    def _all_notes(self, text: str, where: Filter, required: Sequence[str], preferred: Sequence[str]) -> list[str]:
+        notes = [required_note(required)] if required else []
+        notes += [preferred_note(preferred)] if preferred else []
         if self._excluded:
-            said.append(f"chunks with {quoted(self._excluded)} are left out")
+            notes.append(f"chunks with {quoted(self._excluded)} are left out")
         if where:
-            said.append(f"only documents with {' and '.join(map(filters.in_words, where))}")
+            notes.append(f"only documents with {' and '.join(map(filters.in_words, where))}")
         if not text and (self._excluded or where):
-            said.append("the query does not say what to search for: add a word")
-        return said
+            notes.append("the query does not say what to search for: add a word")
+        return notes
 
 
 def _exclusions_begin(text: str, operators: Sequence[re.Match[str]]) -> int:
-    """Return from where on a minus before a word is meant to leave it out.
+    """Return the offset from which a minus before a word excludes it.
 
-    Nowhere in a command line. Else behind the last stop word and the last dash behind a word: before these a sentence
-    goes on, whose words are text.
+    In a command line there is none. Otherwise it is after the last stop word, and after the last dash behind a word:
+    what stands before these is a sentence, whose words are text.
     """
     if _COMMAND_LINE.search(text):
         return len(text)
@@ -328,14 +330,14 @@ _DASH_OR_WORD = re.compile(r"(?<=\w)(?P<dash>-)(?!\S)|[^\W\d_]+")
 
 
 def _gaps(operators: Sequence[re.Match[str]], length: int) -> Iterator[tuple[int, int]]:
-    """Yield where each of ``operators`` begins and ends, and then the end of a text of this ``length``."""
+    """Yield the start and end of each of ``operators``, then the end of a text of this ``length``."""
     for match in operators:
         yield match.start(), match.end()
     yield length, length
 
 
 def _are_few(outside: str) -> bool:
-    """Say whether the words that stand outside the marks are no sentence: few, and no common word of any language."""
+    """Return whether the words outside the marks are few, and none is common in any language."""
     words = _ANALYZER.words(outside)
     common = any(_is_stop_word(word) or (word.islower() and word in COMMON_WORDS) for word in words)
     if len(words) > _MOST_OUTSIDE or common:
@@ -344,12 +346,12 @@ def _are_few(outside: str) -> bool:
 
 
 def _is_stop_word(word: str) -> bool:
-    """Say whether a word is one that is in every text; in capitals (IT, WHO) it is a name."""
+    """Return whether a word is a stop word; in capitals (IT, WHO) it is a name."""
     return word.lower() in STOP_WORDS and (len(word) == 1 or not word.isupper())
 
 
 def _joined(parts: Sequence[str]) -> str:
-    """Join what is left of a text, with a space where marks that touched words are gone."""
+    """Join the remaining parts of a text, with a space where removed marks touched words."""
     joined = ""
     for part in filter(None, parts):
         joined += f" {part}" if joined[-1:].isalnum() and part[0].isalnum() else part
@@ -357,7 +359,7 @@ def _joined(parts: Sequence[str]) -> str:
 
 
 def quoted(words: Sequence[str], last: str = "") -> str:
-    """Return ``words`` in quotation marks, with commas between them and ``last``, where given, before the last."""
+    """Return ``words`` in quotation marks, comma-separated; ``last``, if given, precedes the last one."""
     each = [f'"{one}"' for one in words]
     return f"{', '.join(each[:-1])} {last} {each[-1]}" if last and len(each) > 1 else ", ".join(each)
 
@@ -367,12 +369,12 @@ def _nothing_first(phrases: Sequence[str]) -> str:
 
 
 def _has_open_quote(parts: Sequence[str]) -> bool:
-    """Say whether in the text that is left a quotation mark opens something that nothing closes."""
+    """Return whether the remaining text has a quotation mark that opens a phrase and is never closed."""
     return sum(part.count('"') for part in parts) % 2 == 1 and any(map(_OPENING.search, parts))
 
 
 def _values(field: str, value: str) -> list[str]:
-    """Return the values that a comma separates; those in quotation marks may have commas."""
+    """Return the comma-separated values; quoted values may contain commas."""
     found = [(quoted or plain).strip() for quoted, plain in _PARTS.findall(value)]
     if not any(found):
         raise InvalidFilter(f"Filter {field!r} has no value.", hint="Write name:value.")
@@ -380,7 +382,7 @@ def _values(field: str, value: str) -> list[str]:
 
 
 def _bounds(value: str) -> Mapping[str, str]:
-    """Return the ends of the range that ``value`` is, none when it is no range."""
+    """Return the bounds of the range in ``value``; empty if it is not a range."""
     if found := _BOUND.fullmatch(value):
         return {_SIGNS[found[1]]: found[2].strip('"')}
     found = _RANGE.fullmatch(value)

@@ -1,4 +1,4 @@
-"""From what was typed to what is searched for: operators, spelling, expansions, the mode."""
+"""Parses a request: query operators, spelling, expansion, search mode."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pinakes.search.query.request import Request, cleaned
 from pinakes.search.query.routing import Route, route
 from pinakes.search.query.spelling import absent, corrected, missing
 from pinakes.search.query.syntax import parse_query
-from pinakes.search.query.unmatched import lost
+from pinakes.search.query.unmatched import unsearchable_signs
 from pinakes.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
-    """A request taken apart.
+    """A parsed request.
 
-    ``request`` has the filters of the query beside its own, and a mode that is not "auto". ``text`` is searched for by
-    words and meaning, ``added`` by words only, at less weight. A chunk must have every one of ``phrases`` and
-    none of ``excluded``; those that have more of ``preferred`` come first. ``route`` says why the mode was chosen, if
-    it was. ``notes`` say what was done, in words.
+    ``request``: with the filters of its query added, and a mode other than "auto". ``text`` is searched by keyword and
+    vector; ``added``, the expansions, by keyword alone with less weight. A chunk must have all of ``phrases`` and none
+    of ``excluded``; those with more of ``preferred`` rank first. ``route``: why the mode was chosen; None if the
+    request gave it. ``notes``: how the query was understood, for the reader.
     """
 
     request: Request
@@ -36,7 +36,7 @@ class ParsedRequest:
 
 
 def understand(request: Request, fields: Collection[str], index: Index, settings: Settings) -> ParsedRequest:
-    """Take ``request`` apart; ``fields`` are the names by which its query may filter."""
+    """Parse ``request``; ``fields`` are the metadata fields that its query may filter by."""
     notes: list[str] = []
     query = parse_query(cleaned(request.query, settings.search.max_query_chars, notes), fields, request.phrases)
     text, notes = query.text, [*notes, *query.notes]
@@ -46,10 +46,10 @@ def understand(request: Request, fields: Collection[str], index: Index, settings
         route_taken = route(text, query.phrases)
         request = replace(request, mode=route_taken.mode)
         notes.append(f"searched by {_NAMES[route_taken.mode]}: {route_taken.reason}")
-    notes += lost(text, request.mode)
+    notes += unsearchable_signs(text, request.mode)
     if request.mode != "vector":
-        text, said = _spelled(text, index, settings)
-        notes += said
+        text, spelling_notes = _corrected(text, index, settings)
+        notes += spelling_notes
     expansion = expand(text, settings.expansion)
     return ParsedRequest(
         request,
@@ -66,8 +66,8 @@ def understand(request: Request, fields: Collection[str], index: Index, settings
 _NAMES = {"keyword": "words", "vector": "meaning", "hybrid": "words and meaning"}
 
 
-def _spelled(text: str, index: Index, settings: Settings) -> tuple[str, list[str]]:
-    """Return ``text``, corrected where that is switched on and sure, and what there is to say of unknown words."""
+def _corrected(text: str, index: Index, settings: Settings) -> tuple[str, list[str]]:
+    """Return ``text`` with sure corrections, if these are enabled, and the notes on unknown words."""
     spelling = settings.spelling
     lexicon = lexicon_of(index) if (spelling.suggest or spelling.correct) and text else None
     if lexicon is None or not lexicon.holds_any():

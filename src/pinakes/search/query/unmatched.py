@@ -1,4 +1,4 @@
-"""What of a query no word stands for, and which of its words are values to filter by."""
+"""Notes on signs of a query that the keyword index lacks, and on query words that are metadata values."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pinakes.search.statistics.caches import CollectionStatistics
 
 _MOST_NAMED = 5
 _SAYING = "@#$%&+"
-"""What of ASCII says something by itself; other signs separate words."""
+"""ASCII signs that carry meaning by themselves; other signs separate words."""
 
 _MOST_WORDS = 3
-"""Of a longer query it is not said that a word is a value: it is a sentence."""
+"""Longer queries get no notes on metadata values: they are sentences."""
 
 _MOST_VALUES = 2
 _MOST_FIELDS = 100
-"""In a collection with more fields these, the commonest, are looked into: of thousands few are to filter by."""
+"""In a collection with more fields, only the most common ones are examined."""
 
 _PLACE = frozenset(("uri", "path", "title", "kind", "language", "content_type"))
-"""What every document has, which is found by its own words."""
+"""Fields that every document has; their values are found by keyword search."""
 
 
-def lost(text: str, mode: SearchMode) -> list[str]:
-    """Say which signs of a query are no words; in whole, where it has no word at all."""
+def unsearchable_signs(text: str, mode: SearchMode) -> list[str]:
+    """Return a note on signs of a query that are not words, and whether the query has no word at all."""
     if not text or (mode == "vector" and query_words(text).words):
         return []
     if not query_words(text).words:
@@ -51,7 +51,7 @@ def _is_sign(char: str) -> bool:
 def values(
     connection: Connection, collection: CollectionRecord, statistics: CollectionStatistics, text: str
 ) -> list[str]:
-    """Say of the words of a short query that are values of metadata how to filter by them."""
+    """Return notes on words of a short query that are metadata values, each with the filter to write."""
     words = text.split()
     if not 0 < len(words) <= _MOST_WORDS:
         return []

@@ -1,4 +1,4 @@
-"""The words of a query as the keyword retriever takes them, and where they stand in texts."""
+"""The words of a query as the keyword retriever analyses them, and their places in texts."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Final
 from pinakes.text.analysis import Analyzer, Place
 
 MOST_CHARS: Final = 50_000
-"""What a chunk has beyond these is not looked at, so that odd ones cost no more than others."""
+"""Characters of a chunk that are examined, so that very long chunks do not cost more."""
 
 _REMEMBERED = 256
 _REMEMBERED_PLACES = 64
-"""More than are shown of one answer."""
+"""Texts whose places are cached: more than one answer shows."""
 
 _ANALYZER = Analyzer()
 
 
 @dataclass(frozen=True, slots=True)
 class QueryWords:
-    """The words of a query as they are written, each with the terms it gives, and all these terms.
+    """The words of a query in their written form, each with its terms, and the set of all terms.
 
-    ``counts``: how often each word stands in the query, in any of its forms. ``others``: terms of other forms of the
-    words → the terms that they stand for.
+    ``counts``: how often each word occurs in the query, in any form. ``others``: terms of other forms of the words →
+    the terms that they stand for.
     """
 
     words: Mapping[str, tuple[str, ...]]
@@ -36,7 +36,7 @@ class QueryWords:
 
 @lru_cache(maxsize=_REMEMBERED)
 def query_words(query: str) -> QueryWords:
-    """Take a query apart as the keyword search does."""
+    """Analyse a query as the keyword search does."""
     words: dict[tuple[str, ...], str] = {}
     counts = Counter[str]()
     others: dict[str, str] = {}
@@ -52,12 +52,12 @@ def query_words(query: str) -> QueryWords:
 
 @lru_cache(maxsize=16 * _REMEMBERED)
 def terms_of(text: str) -> frozenset[str]:
-    """Return the terms of a short text that is seen again and again, such as a title or a path."""
+    """Return the terms of a short, recurring text such as a title or a path; results are cached."""
     return _ANALYZER.all_terms(text)
 
 
 @lru_cache(maxsize=_REMEMBERED_PLACES)
 def places_in(text: str, query: str) -> Sequence[Place]:
-    """Return where the words of ``query`` stand in ``text``."""
+    """Return the places of the words of ``query`` in ``text``."""
     words = query_words(query)
     return _ANALYZER.places(text[:MOST_CHARS], words.terms, words.others, words.words) if words.terms else ()

@@ -1,1 +1,1 @@
-"""From candidates to one ranking: fusion, boosts, reranking, diversity."""
+"""Ranking of candidates: fusion, boosts, reranking, diversity."""

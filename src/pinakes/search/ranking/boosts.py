@@ -1,7 +1,7 @@
-"""What lifts or lowers chunks besides their scores: names in paths, kinds of code, metadata, crowded documents.
+"""Boosts: score adjustments for names in paths, kinds of code, metadata, and documents with many chunks.
 
-Each signal is a share of the score; all that hold are added, and the score times 1 + their sum is what ranks. So they
-mean the same whatever the fusion. Constants: ``benchmarks/quality/signals.py``.
+Each signal is a share of the score; the shares add up, and the score is multiplied by 1 + their sum. So a signal has
+the same effect under every fusion. Constants: ``benchmarks/quality/signals.py``.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _NAMES = {
     "legacy": ("legacy", "deprecated", "obsolete", "attic"),
     "example": ("example", "examples", "sample", "samples", "demo", "demos"),
 }
-"""Kinds of code: what their folders are called, and their files begin or end with."""
+"""Kinds of code: names of their folders, and first or last words of their file names."""
 
 
-def lifted(asked: ParsedRequest, found: Candidates, context: SearchContext) -> Candidates:
-    """Return ``found`` with what lifts each candidate; as it is where no signal is switched on.
+def boosted(asked: ParsedRequest, found: Candidates, context: SearchContext) -> Candidates:
+    """Return ``found`` with score adjustments; unchanged if no signal is enabled.
 
-    Only the mode "hybrid" knows any: the other two show one retriever as it is.
+    Only the mode "hybrid" has boosts; the other modes show the order of one retriever.
     """
     query, settings = asked.text, context.settings.boosts
     rules = context.settings.of_collection(context.collection.name, context.collection.kept).boosts
@@ -57,7 +57,7 @@ def lifted(asked: ParsedRequest, found: Candidates, context: SearchContext) -> C
 
 
 def fields_of(rules: Sequence[BoostRule]) -> tuple[str, ...]:
-    """Return the metadata fields that ``rules`` look at, as they are compared."""
+    """Return the normalised names of the metadata fields that ``rules`` use."""
     return tuple(dict.fromkeys(normal_name(rule.field) for rule in rules))
 
 
@@ -67,7 +67,7 @@ _Signal = Callable[[Sequence[DocumentFeatures]], Iterable[float]]
 def _by_document(
     query: str, documents: Int64, signals: Mapping[str, _Signal], rules: Sequence[BoostRule], context: SearchContext
 ) -> dict[str, Float32]:
-    """Return what each signal and rule adds to each candidate; it is the same for all chunks of a document."""
+    """Return signal → share for each candidate, float32 (n,); chunks of one document have equal shares."""
     owners, owner_of = np.unique(documents, return_inverse=True)
     facts = context.statistics.facts.features_of(
         context.catalog.read, context.collection, owners.tolist(), fields_of(rules)
@@ -78,7 +78,7 @@ def _by_document(
 
 
 def _joined(shares: Iterable[tuple[str, Float32]]) -> dict[str, Float32]:
-    """Return name → share, those of one name added."""
+    """Return name → share; the shares of equal names are summed."""
     found: dict[str, Float32] = {}
     for name, share in shares:
         found[name] = found[name] + share if name in found else share
@@ -86,7 +86,7 @@ def _joined(shares: Iterable[tuple[str, Float32]]) -> dict[str, Float32]:
 
 
 def _structural(query: str, settings: BoostSettings) -> dict[str, _Signal]:
-    """Return the signals that are switched on and say something for ``query``, by name."""
+    """Return name → signal for those that are enabled and apply to ``query``."""
     signals: dict[str, _Signal] = {}
     penalties = {kind: float(getattr(settings, f"{kind}_penalty")) for kind in _NAMES}
     if not (settings.stem_match or settings.path_match or any(penalties.values())):
@@ -117,7 +117,7 @@ def _penalty(names: frozenset[str], penalty: float, facts: Sequence[DocumentFeat
 
 @cache
 def _named_by(kind: str) -> tuple[frozenset[str], ...]:
-    """Return the words of each name of a kind of code, by which a query means it."""
+    """Return the words of each name of a kind of code; a query with all words of one asks for that kind."""
     return tuple(filter(None, map(words_of, _NAMES[kind])))
 
 
@@ -159,7 +159,7 @@ def _recent(today: date, rule: BoostRule, value: str) -> float:
 
 
 def _day(value: str) -> date | None:
-    """Return the day that a date or a time names, of a month or a year its first one; None where it names none."""
+    """Return the day of a date or time, for a month or a year its first day; None if ``value`` is neither."""
     year, month, day, *_ = [*value[:10].split("-"), "1", "1"]
     try:
         return date(int(year), int(month), int(day)) if len(year) == 4 else None
@@ -168,7 +168,7 @@ def _day(value: str) -> date | None:
 
 
 def _capped(shares: Sequence[tuple[str, Float32]], most: float) -> Sequence[tuple[str, Float32]]:
-    """Return ``shares``, scaled down where together they are more than ``most``."""
+    """Return ``shares``, scaled down where their sum exceeds ``most``."""
     if not shares:
         return shares
     total = np.sum([share for _, share in shares], axis=0)

@@ -1,4 +1,4 @@
-"""How sure one may be of a hit, whatever stands beside it: the formula of the acceptance document, S2-14."""
+"""The confidence in a hit, independent of the other hits: the formula of the acceptance document, S2-14."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _LEVELS: tuple[tuple[float, ConfidenceWord], ...] = ((0.9, "excellent"), (0.7, "
 
 
 def confidence(cosine: float | None, bm25: float | None) -> float:
-    """Return 0 to 1, from the raw scores of a chunk; None where it was not scored by meaning, or by words.
+    """Return the confidence, 0 to 1, from the cosine and BM25 of a chunk; None for a score that is unknown.
 
     With s the cosine (negative ones count as 0) and b = tanh(BM25 / 10):
-    .7 s + .3 b + .15 min(s, b) + .1 - .2 variance(s, b), clamped. The BM25 is that of the index, so its IDF is that of
-    the whole collection. A chunk that was scored in one way alone is told by that: s + .1 or b + .1.
+    .7 s + .3 b + .15 min(s, b) + .1 - .2 variance(s, b), clamped to 0..1. The BM25 is that of the index, so its IDF
+    covers the whole collection. With only one of the scores, the result is s + .1 or b + .1.
     """
     s = None if cosine is None else min(max(cosine, 0.0), 1.0)
     b = None if bm25 is None else math.tanh(max(bm25, 0.0) / _HALFWAY_BM25)

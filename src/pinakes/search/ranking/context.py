@@ -1,4 +1,4 @@
-"""What a search works with."""
+"""The objects that a search uses."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from pinakes.settings import Settings
 
 
 class HeadRefinement(Protocol):
-    """Embeds the head of a ranking on demand: see ``head_refinement.HeadRefiner``."""
+    """Embeds the best chunks of a ranking on demand: see ``head_refinement.HeadRefiner``."""
 
     def vectors(self, collection: CollectionRecord, chunk_ids: Sequence[int]) -> Mapping[int, Float32]:
-        """Return chunk id → float32 (dim,), without the chunks that cannot be embedded."""
+        """Return chunk id → float32 (dim,), unit length; chunks that cannot be embedded are missing."""
         ...
 
     def meet(self, collection: CollectionRecord, chunk_ids: Sequence[int]) -> None:
-        """Note the chunks of an answer that have approximate vectors, best first."""
+        """Record the chunks of an answer that have approximate vectors, best first, for background embedding."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SearchContext:
-    """The catalogue, one generation of a collection with its index and model, and what else there is.
+    """Everything that a search of one collection uses: the catalogue, the index, the models, the settings, caches.
 
-    All but ``tracer`` serve many searches at once. ``follow`` has the index catch up, as far as that takes no
-    time, and says whether it has or is about to; it raises ``follow.Superseded`` where there is another one by now.
+    Everything except ``tracer`` is shared by concurrent searches. ``follow`` lets the index catch up if that is quick
+    and returns whether it has caught up or soon will; it raises ``Superseded`` if a newer index version has replaced
+    it.
     """
 
     catalog: Catalog

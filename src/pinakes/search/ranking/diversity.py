@@ -1,4 +1,4 @@
-"""An answer that does not say one thing five times: the head of a ranking, put together place by place."""
+"""Diversity: reorders the head of a ranking so that it does not repeat one value or one content."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from pinakes.search.ranking.rank import Ranked
 from pinakes.settings import SearchSettings
 
 _HEAD = 5
-"""The first places, of which no value fills more than one: the share promised is below 30 %."""
+"""The first places, in which each value occurs at most once: this keeps the promised share below 30 %."""
 
 POOL = 50
-"""So many of the best are looked at, however many are wanted: an order must not depend on the size of the page."""
+"""Candidates considered, independent of ``top_k``, so that the order does not depend on the page size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diversity:
-    """What makes the head of an answer diverse, as the settings of ``parts`` say; ``connection``: of the answer."""
+    """Diversifies the head of an answer as the settings in ``parts`` say; ``connection`` is that of the answer."""
 
     parts: SearchContext
     connection: Connection
 
     @classmethod
     def wanted(cls, context: SearchContext, connection: Connection) -> Diversity | None:
-        """Return it, None where nothing of it is switched on."""
+        """Return the diversifier; None if the settings enable no diversity."""
         settings = context.settings.search
         return cls(context, connection) if settings.diversity_field or settings.mmr_lambda < 1 else None
 
     def diversified(self, ranked: Ranked) -> Ranked:
-        """Return ``ranked`` in an order in which its head is diverse; every chunk keeps its score.
+        """Return ``ranked`` with a diverse head; every chunk keeps its score.
 
-        No value of ``search.diversity_field`` has more than one of the first ``_HEAD`` places, as far as there are
-        others; documents without the field count for nothing. With ``mmr_lambda`` below 1 each place goes to the
+        Each value of ``search.diversity_field`` takes at most one of the first ``_HEAD`` places while other values
+        remain; documents without the field are not restricted. With ``mmr_lambda`` below 1, each place goes to the
         chunk with the largest λ · score - (1 - λ) · the largest cosine with one above it: maximal marginal relevance
         (Carbonell and Goldstein, SIGIR 1998).
         """
@@ -49,7 +49,7 @@ class Diversity:
         order = chosen(ranked.scores[: len(head)], self._values(ranked.candidates.documents[head]), vectors, settings)
         rest = slice(len(head), None)
         phrases = ranked.candidates.phrases
-        if phrases is not None:  # what has more of them stays before what has fewer
+        if phrases is not None:  # chunks with more phrases stay first
             order = order[np.argsort(-phrases.counts()[head[order]], kind="stable")]
         rows = np.concatenate([head[order], ranked.rows[rest]])
         return Ranked(ranked.candidates, rows, np.concatenate([ranked.scores[order], ranked.scores[rest]]))
@@ -60,7 +60,7 @@ class Diversity:
             return [()] * len(documents)
 
         def here() -> AbstractContextManager[Connection]:
-            return nullcontext(self.connection)  # a second one would wait for those that wait for a second one
+            return nullcontext(self.connection)  # a second one could deadlock when the pool is exhausted
 
         facts = parts.statistics.facts.features_of(here, parts.collection, documents.tolist(), (field,))
         return [one.values.get(field, ()) for one in facts]
@@ -69,9 +69,9 @@ class Diversity:
 def chosen(
     scores: Float32, values: Sequence[Collection[str]], vectors: Float32 | None, settings: SearchSettings
 ) -> Int64:
-    """Return the order of ``Diversity.of`` for n chunks, int64 (n,); equal ones keep theirs.
+    """Return the order of ``Diversity.diversified`` for n chunks, int64 (n,); ties keep their order.
 
-    ``values`` are those of each, ``vectors`` float32 (n, dim), NaN where there is none; None = by scores alone.
+    ``values``: the field values of each chunk. ``vectors``: float32 (n, dim), NaN if missing; None: use scores alone.
     """
     weight = settings.mmr_lambda
     left, order, taken = np.ones(len(scores), np.bool_), list[int](), set[str]()

@@ -1,8 +1,7 @@
-"""Chunks and documents that say the same: copies of a text, licence headers, templates, versions of a file.
+"""Detects chunks and documents with the same content: copies, licence headers, templates, versions of a file.
 
-Two say the same only where the numbers, identifiers and dates in them are the same: of two invoices or test reports,
-none is ever left out. A version or date that stands in the path or title of a text is not compared, unless the query
-or a filter names it.
+Texts are duplicates only if their numbers, identifiers and dates are the same: two invoices or test reports are never
+folded. A version or date in the path or title of a document is ignored, unless the query or a filter names it.
 """
 
 from __future__ import annotations
@@ -20,25 +19,25 @@ from pinakes.core.records import Bool, Filter, Float32
 from pinakes.text.version_numbers import versions_in, without_versions
 
 _NEAR_COSINE = 0.9
-"""Only chunks whose vectors are so near, or of which one has none, are compared by runs of words."""
+"""Minimum cosine of chunks that are compared by shingles; pairs without both vectors are compared, too."""
 
 _AT_ONCE = 64
-"""So many chunks are compared with all others at once: of thousands that say the same all pairs would be too many."""
+"""Chunks compared with all others per step, which bounds the memory for thousands of duplicates."""
 
 _SHINGLE_WORDS = 5
 _SAME_SHARE = 0.9
 _MOST_WORDS = 5000
-"""Of longer chunks only equal ones are the same."""
+"""Longer chunks are duplicates only if they are equal."""
 
 _WORD = re.compile(r"\w+|§")
 _RUN = re.compile(r"[\w.,:/+-]+")
 _NO_LETTERS = bytes(set(range(256)) - set(string.ascii_lowercase.encode() + string.digits.encode()))
 _DIGIT = re.compile(r"\d")
-"""What has a digit among these signs is a number, identifier, date or amount."""
+"""A run of the characters of ``_RUN`` with a digit is a number, identifier, date or amount."""
 
 
 class PlacedText(Protocol):
-    """A text with where it stands: a chunk or document as the catalogue has it."""
+    """The document fields of a chunk or document record that duplicate detection needs."""
 
     @property
     def path(self) -> str:
@@ -52,13 +51,13 @@ class PlacedText(Protocol):
 
 
 def named_versions(query: str, where: Filter) -> frozenset[str]:
-    """Return the versions and dates that a query or its filters name: texts of these are told apart."""
+    """Return the versions and dates in a query or its filters: texts that differ in these are not duplicates."""
     conditions = (value for one in where for value in (*one.any_of, *one.glob))
     return versions_in(" ".join([query, *map(str, conditions)]))
 
 
 def comparable(text: str, place: PlacedText, named: frozenset[str]) -> str:
-    """Return ``text`` as it is compared: without the versions in its path and title, with those that are ``named``."""
+    """Return ``text`` without the versions in its path and title, followed by those of them that are ``named``."""
     versions = versions_in(f"{place.path}\n{place.title}")
     return "\n".join([without_versions(text, versions - named), *sorted(versions & named)])
 
@@ -67,19 +66,23 @@ def repetitions(
     ids: Sequence[int],
     vectors: Float32,
     texts_of: Callable[[Sequence[int]], Mapping[int, str]],
-    surely: int | None = None,
+    always_compared: int | None = None,
 ) -> dict[int, int]:
-    """Return chunk → the earlier one of ``ids`` that says all it says, for those that add nothing.
+    """Return duplicate → the earlier chunk of ``ids`` whose content includes its content.
 
-    ``vectors`` float32 (n, dim), unit length, NaN where there is none. A chunk adds nothing when its words are those
-    of an earlier one, without regard to case and punctuation, or when at least 0.9 of its runs of five words are there;
-    and all of its numbers and identifiers are there. Behind the first ``surely`` (None: all), only chunks that are
-    near another one are looked at: texts take time to be read.
+    ``vectors``: float32 (n, dim), unit length, NaN if missing. A chunk is a duplicate if an earlier one contains all of
+    its numbers and identifiers, and has the same words (case and punctuation aside) or at least 0.9 of its five-word
+    shingles. After the first ``always_compared`` chunks (None: all), only chunks near another one are compared, since
+    reading texts is slow.
     """
     wanted = list(ids)
-    if surely is not None and surely < len(ids):
+    if always_compared is not None and always_compared < len(ids):
         others = np.triu(_near(vectors, vectors), 1)
-        compared = {*range(surely), *np.flatnonzero(others.any(0)).tolist(), *np.flatnonzero(others.any(1)).tolist()}
+        compared = {
+            *range(always_compared),
+            *np.flatnonzero(others.any(0)).tolist(),
+            *np.flatnonzero(others.any(1)).tolist(),
+        }
         wanted = [one for row, one in enumerate(ids) if row in compared]
     texts = {one: TextComparison(text) for one, text in texts_of(wanted).items()}
     first: defaultdict[bytes, list[int]] = defaultdict(list)
@@ -105,31 +108,31 @@ def repetitions(
 
 
 def _near(some: Float32, others: Float32) -> Bool:
-    """Return bool (n, m): which of ``some`` vectors are near which of ``others``, or may be."""
-    known = some.shape[1] > 0  # an index that never had a vector does not know how long they are
+    """Return bool (n, m): which vectors of ``some`` are near which of ``others``; true if a vector is missing."""
+    known = some.shape[1] > 0  # an index without vectors does not know their dimension
     near: Bool = ~((some @ others.T < _NEAR_COSINE) & known)
     return near
 
 
 class TextComparison:
-    """A text as it is compared with others; what that takes is found when first asked for."""
+    """A text under comparison; derived values are computed on first use."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def says(self, other: TextComparison) -> bool:
-        """Say whether it says all that ``other`` says, which says something."""
+        """Return whether the text includes all of the content of ``other``; False if ``other`` has no words."""
         return bool(other.words) and (self.equals(other) or self.holds(other))
 
     def equals(self, other: TextComparison) -> bool:
-        """Say whether it has the same words in the same order, and the same numbers."""
+        """Return whether both texts have the same words in the same order, and the same numbers."""
         if self._text == other._text:
             return True
         return self.words == other.words and self.numbers == other.numbers
 
     @cached_property
     def letters(self) -> bytes:
-        """Its letters and digits of ASCII: texts that are equal have the same, and these take little time."""
+        """Its ASCII letters and digits, lower-cased: cheap to compute, and the same for equal texts."""
         return self._text.lower().encode("utf-8", "replace").translate(None, _NO_LETTERS)
 
     @cached_property
@@ -143,7 +146,7 @@ class TextComparison:
         return numbers_in(self._text)
 
     def holds(self, other: TextComparison) -> bool:
-        """Say whether it says all that ``other`` says: nearly all runs of words, and all numbers."""
+        """Return whether the text contains nearly all shingles of ``other``, and all of its numbers."""
         return other.numbers <= self.numbers and _holds(self._shingles, other._shingles)
 
     @cached_property
@@ -152,17 +155,17 @@ class TextComparison:
 
 
 def numbers_in(text: str) -> frozenset[str]:
-    """Return the numbers, identifiers, dates and amounts of a text, lower-cased, without the signs around them."""
+    """Return the numbers, identifiers, dates and amounts of a text, lower-cased, without surrounding signs."""
     return frozenset(one.strip(".,:/+-").lower() for one in _RUN.findall(text) if _DIGIT.search(one))
 
 
 def signature(text: str) -> tuple[str, ...]:
-    """Return what of a text has to be equal to that of another which says the same: its words, then its numbers."""
+    """Return the words of a text, then its numbers sorted: equal for texts with the same content."""
     return (*_WORD.findall(text.lower()), *sorted(numbers_in(text)))
 
 
 def _shingles(words: Sequence[str]) -> set[tuple[str, ...]]:
-    """Return all runs of five words; none of a chunk that is too short or too long to be told by them."""
+    """Return all five-word shingles; none if the text is too short or too long for them."""
     if len(words) > _MOST_WORDS:
         return set()
     return set(zip(*(words[start:] for start in range(_SHINGLE_WORDS)), strict=False))

@@ -1,4 +1,4 @@
-"""Two rankings in, one out. Above the engines, so that all engines fuse alike."""
+"""Fusion of rankings, above the engines, so that all engines fuse alike."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from pinakes.core.records import Float32, Int64, Ranking
 def weighted(cosine: Float32, bm25: Float32, semantic: float, keyword: float) -> Float32:
     """Return ``semantic`` · cosine + ``keyword`` · ``bm25``, the weights scaled to sum to 1.
 
-    All arrays are float32 (n,), one row per candidate; ``bm25`` as ``relative`` gives it, 0–1. Negative cosines count
-    as 0, so that the result lies in 0–1. Both weights 0 means equal weights.
+    All arrays are float32 (n,), one value per candidate; ``bm25`` is relative, 0 to 1 (see ``relative``). Negative
+    cosines count as 0, so that the result is in 0..1. Two weights of 0 mean equal weights.
     """
     semantic, keyword = scaled(semantic, keyword)
     return (semantic * np.clip(cosine, 0, 1) + keyword * bm25).astype(np.float32)
 
 
 def scaled(semantic: float, keyword: float) -> tuple[float, float]:
-    """Return the weights scaled to sum to 1; both 0 means equal weights."""
+    """Return the weights scaled to sum to 1; two weights of 0 mean equal weights."""
     total = semantic + keyword
     return (semantic / total, keyword / total) if total > 0 else (0.5, 0.5)
 
 
 def blended(chunk: Float32, document: Float32, share: float) -> Float32:
-    """Return (1 - ``share``) · the chunk's score + ``share`` · that of its document, float32 (n,)."""
+    """Return (1 - ``share``) · ``chunk`` + ``share`` · ``document``, float32 (n,)."""
     return ((1 - share) * chunk + share * document).astype(np.float32)
 
 
 def relative(scores: Float32, least: float = 0.0) -> Float32:
-    """Return ``scores`` divided by the best of them, or by ``least`` if that is more; 0 where none is positive."""
+    """Return ``scores`` divided by their maximum, or by ``least`` if that is greater; 0 if no score is positive."""
     best = max(scores.max(initial=0.0), least)
     return np.clip(scores / best, 0, 1) if best > 0 else np.zeros_like(scores)
 

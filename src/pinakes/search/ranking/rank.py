@@ -1,8 +1,8 @@
 """From the scores of candidates to one ranking.
 
-The weighted ranking takes four scores of a chunk: its cosine and that of its document as a whole, its BM25 and
-that of its whole document. Then the best chunks speak for those that are like them (relevance feedback), and what
-defines a name that the query has is lifted. Constants: ``benchmarks/quality``.
+The weighted ranking uses four scores: cosine and BM25 of the chunk, and of its whole document. Then relevance feedback
+raises chunks similar to the best ones, and chunks that define a name in the query are boosted. Constants:
+``benchmarks/quality``.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from pinakes.search.retrieval.scoring import Scoring
 from pinakes.settings import SearchSettings
 
 _DECIMALS = 6
-"""Scores that differ by less are equal, and the older chunk is first: sums of vectors differ so by how they came."""
+"""Scores that differ by less are ties, won by the older chunk: vector sums vary with the order of summation."""
 
 _RETRIEVERS = {"vector": "meaning", "keyword": "words"}
-"""What the parts of a score are called that the retrievers give."""
+"""The names of the retrievers' score parts."""
 
 _DOCUMENT_SHARE = 0.5
-"""Share of the whole document's BM25 beside that of the chunk, where words alone rank."""
+"""The share of the whole document's BM25 in a ranking by keywords alone."""
 
 _FEEDBACK_CHUNKS = 10
 _FEEDBACK_SPREAD = 0.03
-"""A chunk whose score is lower than the best by this much speaks with 1/e of its voice."""
+"""Scale of the weights in relevance feedback: a chunk this much below the best score has the weight 1/e."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """``rows`` int64 (n,) of the candidates, best first, and the ``scores`` float32 (n,) by which they are."""
+    """A ranking: ``rows`` int64 (n,), indices of ``candidates``, best first; ``scores`` float32 (n,) in that order."""
 
     candidates: Candidates
     rows: Int64
     scores: Float32
 
     def best(self, most: int, min_score: float) -> Ranked:
-        """Return the first so many, less those below ``min_score``."""
+        """Return the first ``most`` entries with at least ``min_score``."""
         kept = np.flatnonzero(self.scores >= bound(min_score))[:most]
         return Ranked(self.candidates, self.rows[kept], self.scores[kept])
 
     def near(self, min_similarity: float) -> tuple[Ranked, list[str]]:
-        """Return those with at least this cosine with the query, and say in words where that leaves nothing."""
+        """Return the entries with at least this cosine, and a note if there are none."""
         found = self.candidates.cosine
         cosine = np.zeros(len(self.rows), np.float32) if found is None else np.nan_to_num(found[self.rows], nan=0.0)
         kept = np.flatnonzero(cosine >= bound(min_similarity))
@@ -56,37 +56,37 @@ class Ranked:
         return Ranked(self.candidates, self.rows[kept], self.scores[kept]), told
 
     def in_rows(self, values: Float32) -> Float32:
-        """Return ``values`` (n,), one for each that is ranked, in the order of the candidates; 0 for the others."""
+        """Return ``values`` (n,), one per entry of this ranking, reordered like the candidates; 0 if not ranked."""
         every = np.zeros(len(self.candidates.ids), np.float32)
         every[self.rows] = values
         return every
 
     def doubts(self, min_score: float) -> list[str]:
-        """Say in words that ``min_score`` leaves nothing, if so; the best score is rounded down, to be used instead."""
+        """Return a note if ``min_score`` excludes everything; it gives the best score rounded down, to use instead."""
         if not len(self.scores) or self.scores[0] >= bound(min_score):
             return []
         return [too_low(float(self.scores[0]), min_score)]
 
 
 def bound(least: float) -> np.float32:
-    """Return a least score as scores are compared with it, which are from -1 to 1: 1e300 has no place in 32 bits."""
+    """Return a minimum score as float32, clamped to -2..2, since scores are in -1..1 and 1e300 would overflow."""
     return np.float32(min(max(least, -2.0), 2.0))
 
 
 def too_low(best: float, min_score: float) -> str:
-    """Say in words that even the ``best`` score is below ``min_score``."""
+    """Return the note that the ``best`` score is below ``min_score``."""
     shown = math.floor(best * 1000) / 1000
     return f"the best chunk scores {shown:.3f}, less than the least score asked for ({min_score:g})"
 
 
 def too_far(nearest: float, min_similarity: float) -> str:
-    """Say in words that even the ``nearest`` cosine is below ``min_similarity``."""
+    """Return the note that the ``nearest`` cosine is below ``min_similarity``."""
     shown = math.floor(max(0.0, nearest) * 1000) / 1000
     return f"the nearest chunk has a similarity of {shown:.3f}, less than the least asked for ({min_similarity:g})"
 
 
 def rank(request: Request, found: Candidates, settings: SearchSettings) -> Ranked:
-    """Return the candidates, best first, with the score that is returned, 0 to 1."""
+    """Return the candidates, best first, with their final scores, 0 to 1."""
     if not len(found.ids):
         return Ranked(found, np.empty(0, np.int64), np.empty(0, np.float32))
     scoring = _scoring(request, found, settings)
@@ -99,7 +99,7 @@ def rank(request: Request, found: Candidates, settings: SearchSettings) -> Ranke
 
 
 def phrases_first(ranked: Ranked) -> Ranked:
-    """Return ``ranked`` with the chunks first that have more of the preferred phrases, and scores that say so."""
+    """Return ``ranked`` sorted by number of preferred phrases, with scores raised to match that order."""
     found = ranked.candidates
     counts = None if found.phrases is None else found.phrases.counts()[ranked.rows]
     if counts is None or not counts.any() or found.scoring is None:
@@ -113,12 +113,12 @@ def phrases_first(ranked: Ranked) -> Ranked:
 
 
 def _scoring(request: Request, found: Candidates, settings: SearchSettings) -> Scoring:
-    """Return what the scores of candidates are made of before anything else changes them."""
+    """Return the score parts of candidates, before feedback from a reranker or phrases."""
     near = found.cosine is not None and not np.isnan(found.cosine).all()
     if found.bm25 is None:
         cosine = np.zeros(len(found.ids), np.float32) if found.cosine is None else np.nan_to_num(found.cosine, nan=0.0)
         return Scoring({"meaning": np.clip(cosine, 0, 1)})
-    if not near:  # there is no model, or no chunk has a vector yet
+    if not near:  # no model, or no chunk with a vector
         return _by_words(found, found.bm25)
     if request.fusion == "rrf":
         rankings = ((_RETRIEVERS[name], ranking) for name, ranking in found.retrieved.items())
@@ -136,11 +136,11 @@ def _by_words(found: Candidates, bm25: Float32) -> Scoring:
 
 
 def weighed(request: Request, found: Candidates, settings: SearchSettings) -> Scoring:
-    """Weigh candidates of both retrievers, of which the documents are known.
+    """Return the score parts of candidates of both retrievers; ``found.evidence`` must be set.
 
-    (semantic · the blended cosines + keyword · the blended BM25 + definition + identifier + feedback weight · likeness)
-    / (1 + feedback weight), the first two weights summing to 1; it may exceed 1: the best still differ. BM25 is that
-    of chunk and document as shares of the best.
+    (semantic · blended cosines + keyword · blended BM25 + definition + identifier + feedback weight · similarity)
+    / (1 + feedback weight), where the first two weights sum to 1. The sum may exceed 1, so that the best scores still
+    differ. The BM25 of chunk and document are relative to the best.
     """
     evidence, bm25, cosine = found.evidence, found.bm25, found.cosine
     assert evidence is not None
@@ -173,11 +173,11 @@ def weighed(request: Request, found: Candidates, settings: SearchSettings) -> Sc
 
 
 def _feedback(scores: Float32, documents: Int64, vectors: Float32) -> Float32:
-    """Return float32 (n,): how like each chunk is to the best ones, of different documents.
+    """Return float32 (n,): the similarity of each chunk to the best ones, which are of different documents.
 
-    The cosine with the mean of their vectors, each weighted by exp(-(best score - its score) / spread): one that
-    stands out speaks nearly alone, equals speak with one voice. A soft form of pseudo relevance feedback (Rocchio,
-    in Salton's SMART system, 1971).
+    It is the cosine with the mean of their vectors, each weighted by exp(-(best score - its score) / spread): a chunk
+    that stands out dominates the mean, chunks with equal scores share it. A soft form of pseudo relevance feedback
+    (Rocchio, in Salton's SMART system, 1971).
     """
     order = np.lexsort((np.arange(len(scores)), -scores))
     order = order[~np.isnan(vectors[order, 0])]

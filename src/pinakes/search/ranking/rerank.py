@@ -1,7 +1,7 @@
-"""The best chunks ranked again by a reranker: how many, within what time, and what is said of it.
+"""Reranks the best candidates: chooses how many, keeps to a time budget, and reports what was done.
 
-How many depends on the question and on how alike the first chunks are, never on how many results are asked for. So
-every page of an answer is cut from the same order.
+The number depends on the query and on the similarity of the first chunks, never on ``top_k``, so all pages of an answer
+come from the same order.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ _ASKING = re.compile(
 )
 _PROPER = re.compile(r"(?<=\s)[A-Z]\w+")
 _FIRST = 10
-"""How many of the best chunks are compared with each other."""
+"""The number of best chunks whose pairwise cosines are computed."""
 
 _SHORT_WORDS, _SHORT_POOL = 5, 10
 _LONG_WORDS, _LONG_POOL = 10, 30
 _LOW_COSINE, _LOW_POOL = 0.7, 15
 _HIGH_COSINE, _HIGH_POOL = 0.9, 25
-"""What makes a question short or long and chunks differ or be alike, and how many are ranked again then."""
+"""Limits for short and long queries and for low and high mean cosine, with the pool size of each case."""
 
 _QUOTED = re.compile(r'"[^"]+"')
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk of the fused ranking. ``text`` is what the reranker reads; equal ``document``s are one document.
+    """A candidate of the fused ranking. ``text`` is the reranker's input; ``document`` identifies the document.
 
-    ``vector`` float32 (dim,) has unit length; None, or NaN in it: there is none.
+    ``vector``: float32 (dim,), unit length; None, or NaN in it, if missing.
     """
 
     text: str
@@ -58,7 +58,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Complexity:
-    """What a question is like: its words, and how many of them are names (identifiers, phrases, proper names)."""
+    """Features of a query: its words, and the number of names (identifiers, phrases, proper names) in it."""
 
     token_count: int
     entity_count: int
@@ -67,10 +67,10 @@ class Complexity:
 
 @dataclass(frozen=True, slots=True)
 class ScoreSpread:
-    """How alike the first chunks are.
+    """The similarity of the first chunks.
 
-    Mean and variance of the cosines of each two of them, None where fewer than two have vectors.
-    ``distinct_documents``: different documents / chunks, 1.0 when each is of another.
+    Mean and variance of the pairwise cosines; None if fewer than two chunks have vectors. ``distinct_documents``:
+    number of documents divided by number of chunks.
     """
 
     mean_pairwise_cosine: float | None
@@ -80,7 +80,7 @@ class ScoreSpread:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """How many chunks are ranked again, and why. ``threshold`` is the mean pairwise cosine that counts as low."""
+    """The number of chunks to rerank, and the reason. ``threshold``: a mean pairwise cosine below it counts as low."""
 
     size: int
     reason: str
@@ -91,10 +91,10 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class RerankReport:
-    """What became of it. ``model`` is the reranker's fingerprint, "" where that could not be told.
+    """The outcome of reranking. ``model``: the reranker's fingerprint, "" if unknown.
 
-    ``note`` says in words what was not done, None when all was. Times are in milliseconds; ``load_ms``, spent once on
-    loading the model, does not count as part of the budget.
+    ``note``: what was not done, None if everything was. Times are in milliseconds; ``load_ms``, spent once to load the
+    model, is not part of the budget.
     """
 
     model: str
@@ -107,7 +107,7 @@ class RerankReport:
     remembered: bool = False
 
     def detail(self) -> dict[str, JSON]:
-        """Return it as plain values, for a trace."""
+        """Return the report as JSON values, for a trace."""
         pool, complexity, diversity = self.pool, self.pool.complexity, self.pool.diversity
         return {
             "model": self.model,
@@ -135,10 +135,10 @@ class RerankReport:
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    """The new order. ``order`` int64 (n,): positions of the candidates, best first, each once.
+    """The new order: ``order`` int64 (n,), positions of the candidates, best first, each once.
 
-    ``scores`` float32 (n,): what the reranker gave each candidate, in the order of the candidates; NaN where it did not
-    look at it. Those it looked at come first.
+    ``scores``: float32 (n,), the reranker's scores in the order of the candidates, NaN for those not scored. Scored
+    candidates come first.
     """
 
     order: Int64
@@ -147,9 +147,9 @@ class Reranked:
 
 
 class Memory:
-    """The scores of the questions asked last, so that the next page of an answer is of the same order. Thread-safe.
+    """Caches the reranker's scores of the latest queries, so that pages of an answer share one order. Thread-safe.
 
-    A question whose time ran out has the same scores again, too.
+    Scores of a query whose time budget ran out are cached, too.
     """
 
     def __init__(self, most: int = 256) -> None:
@@ -158,14 +158,14 @@ class Memory:
         self._kept: OrderedDict[Hashable, tuple[Float32, RerankReport]] = OrderedDict()
 
     def get(self, key: Hashable) -> tuple[Float32, RerankReport] | None:
-        """Return what was put under ``key``, None when that is not there (any more)."""
+        """Return what was stored under ``key``, None if nothing is."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
     def put(self, key: Hashable, scores: Float32, report: RerankReport) -> None:
-        """Keep ``scores`` float32 (pool,) and ``report``."""
+        """Store ``scores`` float32 (pool,) and ``report``."""
         with self._lock:
             self._kept[key] = scores, report
             while len(self._kept) > self._most:
@@ -182,13 +182,12 @@ def rerank(
     complexity: Complexity | None = None,
     memory: Memory | None = None,
 ) -> Reranked:
-    """Rank the best of ``candidates``, which come best first, again; the others stay behind them as they are.
+    """Rerank the best of ``candidates``, given best first; the others follow in their order.
 
-    They are scored a few at a time, best first, until the pool is done or the next few would take longer than
-    ``settings.budget_ms`` allows; the first few are scored in any case. Only the first ``reach(settings)`` decide on
-    anything, so more candidates give the same order with a longer tail. Whatever the reranker does wrong, there is an
-    order, and ``report.note`` says what is missing. ``clock`` counts seconds. ``complexity`` is that of ``query`` when
-    not given.
+    They are scored in batches, best first, until the pool is done or the next batch would exceed
+    ``settings.budget_ms``; the first batch is always scored. Only the first ``reach(settings)`` candidates affect the
+    order, so further ones are only appended. If the reranker fails, the fused order is returned and ``report.note``
+    gives the reason. ``clock`` returns seconds. ``complexity`` is computed from ``query`` if not given.
     """
     pool = choose_pool(complexity or complexity_of(query), candidates, settings)
     head = [candidate.text for candidate in candidates[: pool.size]]
@@ -208,23 +207,23 @@ def rerank(
                 memory.put(key, scores, report)
     except PinakesError as error:
         report = replace(report, note=f"not reranked: {error}")
-    except Exception as error:  # noqa: BLE001 - whatever a reranker does wrong, the fused ranking is an answer
+    except Exception as error:  # noqa: BLE001 - a reranker may raise anything; the fused ranking remains
         _log.warning("the reranker failed", exc_info=error)
         report = replace(report, note=f"not reranked: {type(error).__name__}: {error}")
     return _ordered(len(candidates), scores, report)
 
 
 def reach(settings: RerankSettings) -> int:
-    """Return how many candidates, from the best on, are looked at at most; further ones need no text."""
+    """Return the largest number of candidates that can be reranked; further ones need no text."""
     if not settings.adaptive:
         return settings.pool
     return max(settings.pool, _LONG_POOL)
 
 
 def choose_pool(complexity: Complexity, candidates: Sequence[Candidate], settings: RerankSettings) -> Pool:
-    """Say how many of ``candidates``, best first, are to be ranked again.
+    """Choose how many of ``candidates``, given best first, to rerank.
 
-    The first rule that fits decides: a short question, a long one, first chunks that differ, that are much alike.
+    The first rule that applies decides: short query, long query, dissimilar first chunks, similar first chunks.
     """
     diversity = diversity_of(candidates[:_FIRST])
     words, mean = complexity.token_count, diversity.mean_pairwise_cosine
@@ -243,7 +242,7 @@ def choose_pool(complexity: Complexity, candidates: Sequence[Candidate], setting
 
 
 def complexity_of(query: str) -> Complexity:
-    """Tell from its form what a question is like; words are what stands between spaces."""
+    """Return the features of a query; words are separated by white space."""
     found = identifiers.find(query)
     names = {match.start() for match in (*_PROPER.finditer(query), *_QUOTED.finditer(query))}
     names = {one.start for one in found} | {at for at in names if not any(one.start <= at < one.end for one in found)}
@@ -254,7 +253,7 @@ def complexity_of(query: str) -> Complexity:
 
 
 def diversity_of(candidates: Sequence[Candidate]) -> ScoreSpread:
-    """Return how alike ``candidates`` are; candidates without a vector count for documents only."""
+    """Return the similarity of ``candidates``; those without a vector count only for ``distinct_documents``."""
     vectors = [one.vector for one in candidates if one.vector is not None and np.isfinite(one.vector).all()]
     documents = len({one.document for one in candidates})
     cosines = np.empty(0, np.float32)
@@ -271,7 +270,7 @@ def diversity_of(candidates: Sequence[Candidate]) -> ScoreSpread:
 def _scored(
     query: str, chunks: Sequence[str], reranker: Reranker, report: RerankReport, clock: Callable[[], float]
 ) -> tuple[Float32, RerankReport]:
-    """Score chunks from the first on while there is time: float32 (as many as were scored,)."""
+    """Score chunks in order while time remains; the scores are float32 (number scored,)."""
     start, budget_s, step_s = clock(), report.budget_ms / 1000, 0.0
     parts: list[Float32] = []
     done, passed = 0, 0.0
@@ -297,7 +296,7 @@ def _scored(
 
 
 def _ordered(count: int, scores: Float32, report: RerankReport) -> Reranked:
-    """Put the first candidates, which have ``scores``, into their order; equal scores keep the order they had."""
+    """Sort the first candidates by ``scores``; ties keep their order, candidates without scores follow."""
     every = np.full(count, np.nan, np.float32)
     every[: len(scores)] = scores
     best = np.argsort(-scores, kind="stable")

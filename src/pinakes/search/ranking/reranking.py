@@ -1,4 +1,4 @@
-"""The best of a ranking, ranked again by a reranker."""
+"""Reranking of a ranking's head, with the configured reranker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pinakes.settings import RerankSettings
 
 @dataclass(frozen=True, slots=True)
 class Reranking:
-    """A reranker with what belongs to it: its settings, and the memory by which pages of an answer agree."""
+    """A reranker with its settings and its score cache."""
 
     reranker: Reranker
     settings: RerankSettings
@@ -25,16 +25,15 @@ class Reranking:
 
     @classmethod
     def opened(cls, settings: RerankSettings, opener: Callable[[], Reranker]) -> Reranking | None:
-        """Return the reranker that the settings name, None where it is not switched on."""
+        """Return the configured reranking; None if it is disabled."""
         return cls(opener(), settings, Memory()) if settings.enabled else None
 
     def rerank(self, connection: Connection, query: str, ranked: Ranked, index: Index) -> tuple[Ranked, RerankReport]:
-        """Return ``ranked`` with its head in the reranker's order, and what there is to say of that.
+        """Return ``ranked`` with its head in the reranker's order, and the report.
 
-        ``index`` has the vectors of the chunks, by which the size of the head is chosen.
-
-        The score of a chunk that was reranked is what the reranker gave it, 0 to 1; of a logit the logistic function.
-        The others come behind and keep their order, so theirs are scaled to lie below.
+        ``index`` provides the vectors that determine the size of the head.
+        A reranked chunk's score is the reranker's, 0 to 1 (logits go through the logistic function). The scores of the
+        other chunks are scaled to lie below.
         """
         found, most = ranked.candidates, reach(self.settings)
         ids, vectors = found.ids[ranked.rows[:most]].tolist(), found.vectors_of(ranked.rows[:most], index)
@@ -48,26 +47,26 @@ class Reranking:
             for one, vector in zip(ids, vectors, strict=True)
             if (row := chunks.get(one)) is not None
         ]
-        if len(head) < len(ids):  # some were deleted meanwhile: they are no hits any more
-            there = np.array([one in chunks for one in ids] + [True] * (len(ranked.rows) - len(ids)))
-            ranked = Ranked(found, ranked.rows[there], ranked.scores[there])
-        done = rerank(query, head, self.reranker, self.settings, memory=self.memory)
-        order = np.concatenate([done.order, np.arange(len(head), len(ranked.rows))])
-        scores = _scores(done.scores[done.order], ranked.scores[order], logits=self.reranker.logits)
+        if len(head) < len(ids):  # some chunks were deleted since they were retrieved
+            present = np.array([one in chunks for one in ids] + [True] * (len(ranked.rows) - len(ids)))
+            ranked = Ranked(found, ranked.rows[present], ranked.scores[present])
+        outcome = rerank(query, head, self.reranker, self.settings, memory=self.memory)
+        order = np.concatenate([outcome.order, np.arange(len(head), len(ranked.rows))])
+        scores = _scores(outcome.scores[outcome.order], ranked.scores[order], logits=self.reranker.logits)
         given = np.full(len(found.ids), np.nan, np.float32)
-        given[ranked.rows[: len(head)]] = done.scores
+        given[ranked.rows[: len(head)]] = outcome.scores
         fused = ranked.in_rows(ranked.scores)
-        again = Ranked(found, ranked.rows[order], scores)
-        scoring, seen, final = found.scoring, ~np.isnan(given), again.in_rows(scores)
+        reranked = Ranked(found, ranked.rows[order], scores)
+        scoring, seen, final = found.scoring, ~np.isnan(given), reranked.in_rows(scores)
         if scoring is not None:
             scoring = scoring.only(~seen).plus("reranked", np.where(seen, final, np.float32(0)))
             scoring = scoring.plus("behind_reranked", np.where(seen, np.float32(0), final - fused))
         fused = fused if found.fused is None else found.fused
-        return replace(again, candidates=replace(found, rerank=given, fused=fused, scoring=scoring)), done.report
+        return replace(reranked, candidates=replace(found, rerank=given, fused=fused, scoring=scoring)), outcome.report
 
 
 def _scores(given: Float32, fused: Float32, *, logits: bool) -> Float32:
-    """Return scores that fall along the new order; ``given`` are the reranker's, NaN from where it did not look."""
+    """Return scores that decrease in the new order; ``given`` are the reranker's, NaN for chunks not scored."""
     known = int(np.count_nonzero(~np.isnan(given)))
     if not known:
         return fused

@@ -1,11 +1,11 @@
-"""How probable it is that the hits hold an answer: logistic regression over three figures that say so best.
+"""The probability that the hits contain an answer: logistic regression over three signals.
 
-A ranking always has a first hit, also where nothing answers the question. What tells the two apart is how high the
-first score is, whether the words that matter are there, and whether the nearest chunk stands out from the others.
-(Absolute cosine, BM25 against the best attainable, coverage and agreement of the retrievers say less, or the same.)
+A ranking always has a first hit, even if nothing answers the question. The signals are the first score, whether the
+important words are present, and whether the nearest chunk stands out from the others. (Absolute cosine, BM25 relative
+to the attainable maximum, coverage, and agreement of the retrievers were less predictive, or redundant.)
 
-``answerable.json`` has the coefficients, one set per embedding model, with the name of the data they were fitted on
-(``python -m benchmarks.quality.answerable``). Of another model nothing is known: the answer is None then.
+``answerable.json`` has the coefficients, one set per embedding model, and the name of the data they were fitted on
+(``python -m benchmarks.quality.answerable``). For any other model the result is None.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _FAR = 50
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """What is looked at, each 0 to 1.
+    """The signals, each 0 to 1.
 
-    ``score``: of the first hit, before any reranker. ``missing``: the weight of the rarest word of the question that a
-    chunk lacks, by IDF and as a share of all words, of the one of the five best where it is least. ``ahead``: by how
-    much the cosine of the nearest chunk exceeds that of the fifty-first.
+    ``score``: of the first hit, before reranking. ``missing``: the largest IDF of a query word that a chunk lacks, as a
+    share of the sum over all words; the minimum over the five best chunks. ``ahead``: the cosine of the nearest chunk
+    minus that of the fifty-first.
     """
 
     score: float
@@ -42,7 +42,7 @@ class Signs:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """``weights`` of the signs by name, and an ``intercept``; ``data`` names what they were fitted on."""
+    """A fitted model: ``weights`` of the signals by name, ``intercept``; ``data``: what it was fitted on."""
 
     weights: Mapping[str, float]
     intercept: float
@@ -55,24 +55,26 @@ class Fit:
 
 
 def fit_of(fingerprint: str) -> Fit | None:
-    """Return the coefficients for an embedding model, None where nothing was fitted for it."""
+    """Return the coefficients for an embedding model; None if none were fitted."""
     return _fits().get(fingerprint.split("@")[0])
 
 
-def judged(ranked: Ranked, context: SearchContext, chunks: ChunkTexts) -> tuple[float | None, dict[str, JSON]]:
-    """Return the probability that the hits hold an answer, None where it is not known, and the signs it is from."""
-    seen = signs(ranked, chunks)
-    if seen is None:
+def answer_probability(
+    ranked: Ranked, context: SearchContext, chunks: ChunkTexts
+) -> tuple[float | None, dict[str, JSON]]:
+    """Return the probability that the hits contain an answer, None if unknown; and the signals, for the trace."""
+    found_signs = signs(ranked, chunks)
+    if found_signs is None:
         return None, {}
     fit = fit_of(context.vectors.fingerprint)
-    shown: dict[str, JSON] = {name: round(value, 4) for name, value in asdict(seen).items()}
-    return None if fit is None else fit.probability(seen), shown
+    shown: dict[str, JSON] = {name: round(value, 4) for name, value in asdict(found_signs).items()}
+    return None if fit is None else fit.probability(found_signs), shown
 
 
 def signs(ranked: Ranked, chunks: ChunkTexts) -> Signs | None:
-    """Return what there is to see of the best of ``ranked``.
+    """Return the signals of ``ranked``.
 
-    None where not both retrievers answered and were fused by weights, or nothing is known of how rare the words are.
+    None unless both retrievers answered, weighted fusion was used, and the IDF of the words is known.
     """
     found = ranked.candidates
     if found.evidence is None or found.evidence.terms is None or not len(ranked.rows):

@@ -1,4 +1,4 @@
-"""Chunks as the catalogue has them, each fetched once for an answer."""
+"""Chunk rows of the catalogue, each fetched once per answer."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pinakes.text.analysis import Place
 
 
 class ChunkTexts:
-    """Rows of the catalogue, each fetched once, and which words of a query they have.
+    """Fetches chunk rows, each once, and tells which words of a query they have.
 
-    ``overtaken``: some chunks were deleted, as they are when their document is replaced.
+    ``overtaken``: some chunks were deleted, which happens when their document is replaced.
     """
 
     def __init__(self, connection: Connection, query: str) -> None:
@@ -24,7 +24,7 @@ class ChunkTexts:
         self.query = query
 
     def rows_of(self, ids: Sequence[int]) -> dict[int, Any]:
-        """Return chunk id → row, less those that were deleted."""
+        """Return chunk id → row; deleted chunks are missing."""
         if missing := [one for one in ids if one not in self._rows]:
             found = selection.hit_rows(self.connection, missing)
             self.overtaken = self.overtaken or len(found) < len(missing)
@@ -32,19 +32,19 @@ class ChunkTexts:
         return {one: self._rows[one] for one in ids if one in self._rows}
 
     def terms(self, ids: Sequence[int]) -> Iterator[dict[str, frozenset[str]]]:
-        """Yield for each chunk, less those that were deleted, the terms of what is known of it by name.
+        """Yield, for each chunk that was not deleted, field → terms.
 
-        Of its "text" those of the query.
+        Of the field "text", only terms of the query.
         """
         return (terms_of_chunk(row, places_in(row.text, self.query)) for row in self.rows_of(ids).values())
 
     def comparable(self, ids: Sequence[int], named: frozenset[str]) -> dict[int, str]:
-        """Return chunk id → text as ``duplicates.comparable`` has it, less those that were deleted."""
+        """Return chunk id → text for ``duplicates``; deleted chunks are missing."""
         return {one: comparable(row.text, row, named) for one, row in self.rows_of(ids).items()}
 
 
 def terms_of_chunk(chunk: Any, places: Sequence[Place]) -> dict[str, frozenset[str]]:
-    """Return the terms of what is known of a chunk, of its text those of these ``places``."""
+    """Return field → terms of a chunk; of its text, the terms at these ``places``."""
     parts = {
         "title": chunk.title,
         "heading": " ".join(part for part in chunk.heading_path if part != chunk.title),

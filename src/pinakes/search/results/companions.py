@@ -1,7 +1,6 @@
-"""Which other lines a line needs beside it, so that what is shown of a chunk says nothing that the text does not.
+"""Finds the lines that an excerpt needs for context, so that it says nothing that the text does not.
 
-A key needs its value, a question its answer, a row of a table the names of its columns, and an item of a list the key
-that the list belongs to.
+A key needs its value, a question its answer, a table row its column names, and a list item the key above the list.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pinakes.chunking.tables import cells_of, is_head
 
 _MOST_ROWS = 200
-"""So many rows up or down are looked at."""
+"""The number of rows searched above or below a row."""
 
 _ENDS = frozenset(":?：？؟")
 _OPENING = re.compile(r"[:=]\s*(?:[\[{(]|[|>][-+]?\d?)$")
@@ -32,12 +31,12 @@ _BAR = " | "
 
 
 def tells(row: str) -> bool:
-    """Say whether a row has words."""
+    """Return whether a row has letters or digits."""
     return any(map(str.isalnum, row))
 
 
 def is_key(rows: Sequence[str], row: int) -> bool:
-    """Say whether a row only asks, or names, what the rows after it say."""
+    """Return whether a row only introduces the rows after it: a key, a heading or a question."""
     text = rows[row].strip()
     if _ends_open(text) or (text[:1] in _LABELS and len(text) <= _LONGEST_LABEL and _LABEL.match(text)):
         return True
@@ -53,7 +52,7 @@ def _ends_open(text: str) -> bool:
 
 
 def values(rows: Sequence[str], row: int) -> Iterator[int]:
-    """Yield the rows that a key at ``row`` stands for, from the first: a list, a paragraph, what stands deeper."""
+    """Yield the rows that a key at ``row`` introduces, in order: a list, a paragraph, or more indented rows."""
     own, last = _indent(rows[row]), -1
     first = next(_telling(rows, row), None)
     deeper = first is not None and _belongs(rows[first], own)
@@ -65,46 +64,46 @@ def values(rows: Sequence[str], row: int) -> Iterator[int]:
 
 
 def has_deeper(rows: Sequence[str], row: int) -> bool:
-    """Say whether the row right after a row stands deeper."""
+    """Return whether the next row is more indented."""
     return row + 1 < len(rows) and tells(rows[row + 1]) and _indent(rows[row + 1]) > _indent(rows[row])
 
 
 def is_table_row(text: str) -> bool:
-    """Say whether a row has cells parted by bars."""
+    """Return whether a row has cells separated by bars."""
     return _BAR in text or text.lstrip(" \t>").startswith("|")
 
 
-def is_of_table(rows: Sequence[str], row: int, said: Collection[str]) -> bool:
-    """Say whether a row is of a table and below its column names, which may be ``said`` beside the chunk."""
+def is_of_table(rows: Sequence[str], row: int, headings: Collection[str]) -> bool:
+    """Return whether a row belongs to a table, below its column names; ``headings`` are lines shown with the chunk."""
     return is_table_row(rows[row]) and (
-        (row > 0 and is_table_row(rows[row - 1])) or any(_BAR in words for words in said)
+        (row > 0 and is_table_row(rows[row - 1])) or any(_BAR in words for words in headings)
     )
 
 
-def owner(rows: Sequence[str], row: int, said: Collection[str]) -> int | None:
-    """Return the row that says what a row is of: the column names of its table, or the key of its list.
+def owner(rows: Sequence[str], row: int, headings: Collection[str]) -> int | None:
+    """Return the row that gives context to a row: the column names of its table, or the key of its list.
 
-    None where there is none, or where it is ``said`` beside the chunk.
+    None if there is none, or if it is among the ``headings`` lines that are shown with the chunk anyway.
     """
     text = rows[row]
     lead = text.lstrip()
     if _BAR in text or lead.startswith("|"):
-        return _header(rows, row, said)
+        return _header(rows, row, headings)
     own = len(text) - len(lead)
     if lead[:1] in _BULLETS and _ITEM.match(lead):
-        own += 1  # of a list the key may stand as deep as the items
+        own += 1  # a list's key may have the indentation of its items
     elif not own or not _PAIR.match(lead):
         return None
     for one in range(row - 1, max(-1, row - _MOST_ROWS), -1):
         lead = rows[one].lstrip()
         indent = len(rows[one]) - len(lead)
         if indent < own and tells(lead) and (indent < own - 1 or lead[:1] not in _BULLETS or not _ITEM.match(lead)):
-            return one if _ends_open(lead) and lead.strip("# \t") not in said else None
+            return one if _ends_open(lead) and lead.strip("# \t") not in headings else None
     return None
 
 
-def _header(rows: Sequence[str], row: int, said: Collection[str]) -> int | None:
-    """Return the row with the column names of the table that ``row`` is of, None for that row itself."""
+def _header(rows: Sequence[str], row: int, headings: Collection[str]) -> int | None:
+    """Return the row with the column names of the table of ``row``; None if that is ``row`` itself."""
     top = row
     while top and row - top < _MOST_ROWS and is_table_row(rows[top - 1]):
         top -= 1
@@ -113,7 +112,7 @@ def _header(rows: Sequence[str], row: int, said: Collection[str]) -> int | None:
         return None
     if _RULE.match(below):
         return top
-    if rows[top].lstrip().startswith("|") or any(_BAR in words for words in said):
+    if rows[top].lstrip().startswith("|") or any(_BAR in words for words in headings):
         return None
     names, cells = cells_of(rows[top], edged=False), cells_of(below, edged=False)
     return top if len(names) == len(cells) > 1 and is_head(names, cells) else None
@@ -124,7 +123,7 @@ def _telling(rows: Sequence[str], row: int) -> Iterator[int]:
 
 
 def _continues(rows: Sequence[str], last: int, row: int, own: int, *, deeper: bool) -> bool:
-    """Say whether a row goes on with the value that ``last`` is a row of, of a key at the indentation ``own``."""
+    """Return whether a row continues the value that ``last`` is part of; ``own`` is the indentation of its key."""
     if deeper:
         return _belongs(rows[row], own)
     return row == last + 1 and not is_key(rows, row)

@@ -1,4 +1,4 @@
-"""What to show of a chunk: its lines that answer a query, and where the words of the query stand."""
+"""Excerpts: the lines of a chunk that answer a query, and the places of the query's words in them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from pinakes.search.results.companions import has_deeper, is_key, is_of_table, i
 from pinakes.text.analysis import Place
 
 _USUAL_LINES, _MOST_LINES = 3, 5
-"""More than the usual ones are shown only where they have words of the query that these lack."""
+"""More than the usual number of lines are shown only if they add words of the query."""
 
 _LINE_CHARS = 200
 _LEAD_CHARS = 40
-"""Of a longer line the part is shown that has most words, with so many characters before the first of them."""
+"""A longer line is cut to the part with most query words, with this many characters before the first of them."""
 
 _HEADING = "# \t"
 _MOST_HIGHLIGHTS = 200
 _MOST_TRIED = 50
-"""What a chunk has beyond these is not looked at, so that odd ones cost no more than others."""
+"""The number of rows examined, so that very long chunks do not cost more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """``lines`` in the order of the text; ``highlights`` are the words of the query."""
+    """The excerpt: ``lines`` in the order of the text; ``highlights`` are the query's words in them."""
 
     lines: tuple[ContextLine, ...]
     highlights: tuple[Span, ...]
@@ -39,18 +39,18 @@ def excerpt(
     most: int = _MOST_LINES,
     first_line: int = 1,
     numbers: Sequence[int] = (),
-    said: Collection[str] = (),
+    headings: Collection[str] = (),
 ) -> Excerpt:
-    """Choose up to ``most`` lines of ``text`` that show best why it was found; ``places`` has the query's words in it.
+    """Choose up to ``most`` lines of ``text`` that show why it was found; ``places`` are the query's words in it.
 
-    The lines have, together, as many words of the query as can be; where none has any, they are the first ones.
-    ``first_line`` is the number of the first line; ``numbers`` are those of all lines, where they do not follow each
-    other. Lines that only repeat what is ``said`` beside the chunk, as its headings, are left out where there are
-    others.
+    Together, the lines have as many distinct words of the query as possible; without any, the first lines are shown.
+    ``first_line``: number of the first line; ``numbers``: those of all lines, if they are not consecutive.
+    ``headings``: lines shown with the chunk anyway, such as its headings; lines that repeat them are skipped if there
+    are others.
     """
     rows = text[:MOST_CHARS].split("\n")
     by_row = _by_row(rows, places)
-    shown = sorted(_chosen(rows, by_row, most, said))
+    shown = sorted(_chosen(rows, by_row, most, headings))
     return Excerpt(
         tuple(
             _line(numbers[row] if row < len(numbers) else first_line + row, rows[row], by_row.get(row, ()))
@@ -61,7 +61,7 @@ def excerpt(
 
 
 def _by_row(rows: Sequence[str], places: Sequence[Place]) -> dict[int, list[Place]]:
-    """Return the places of each row that has any, counted from the row's start."""
+    """Return row → its places, as offsets in the row; rows without places are missing."""
     found: dict[int, list[Place]] = {}
     row, start = 0, 0
     for (first, last), terms in places:
@@ -73,16 +73,16 @@ def _by_row(rows: Sequence[str], places: Sequence[Place]) -> dict[int, list[Plac
 
 
 def _chosen(
-    rows: Sequence[str], places: Mapping[int, Sequence[Place]], most: int, said: Collection[str]
+    rows: Sequence[str], places: Mapping[int, Sequence[Place]], most: int, headings: Collection[str]
 ) -> Collection[int]:
-    """Return which rows to show: first those that have terms the ones before lack, then those with most terms.
+    """Return the rows to show: first those that add terms, then those with most terms.
 
-    Each with the rows without which it would say something else than the text: see ``companions``.
+    Each comes with the rows that it needs for context: see ``companions``.
     """
     every = {row: frozenset[str]().union(*(terms for _, terms in those)) for row, those in places.items()}
-    found = {row: terms for row, terms in every.items() if rows[row].strip(_HEADING) not in said}
+    found = {row: terms for row, terms in every.items() if rows[row].strip(_HEADING) not in headings}
     matching = sorted(found, key=lambda row: -len(found[row]))
-    shown = _Shown(rows, said, most)
+    shown = _Shown(rows, headings, most)
     missing = frozenset[str]().union(*found.values())
     for row in _answers(rows, every, missing):
         shown.add(row)
@@ -91,36 +91,36 @@ def _chosen(
             missing -= found[row]
     shown.add_values([row for row in matching if row in shown.rows])
     start, wanted = min(shown.rows, default=0), min(most, _USUAL_LINES)
-    in_table = any(is_of_table(rows, row, said) for row in shown.rows)
+    in_table = any(is_of_table(rows, row, headings) for row in shown.rows)
     for row in (*matching, *range(start, len(rows)), *reversed(range(start))):
         if len(shown.rows) >= wanted:
             break
-        # Other rows of a table would be read as answers.
+        # Other table rows would look like answers.
         if row in found:
             shown.add(row)
-        elif _tells(rows[row], said) and not (in_table and is_table_row(rows[row])):
+        elif _tells(rows[row], headings) and not (in_table and is_table_row(rows[row])):
             shown.add_alone(row)
     return shown.rows or [row for row, text in enumerate(rows) if text.strip()][:wanted]
 
 
 def _answers(rows: Sequence[str], found: Mapping[int, frozenset[str]], elsewhere: frozenset[str]) -> Iterator[int]:
-    """Yield the first row below each heading that is said beside the chunk and has words no other row has."""
+    """Yield the first row below each heading that has query words found in no other row."""
     for row, terms in found.items():
         if not terms <= elsewhere:
             yield from islice(values(rows, row), 1)
 
 
 class _Shown:
-    """The rows that are shown of ``rows``, at most ``most``."""
+    """Collects the rows to show, at most ``most`` of ``rows``."""
 
-    def __init__(self, rows: Sequence[str], said: Collection[str], most: int) -> None:
+    def __init__(self, rows: Sequence[str], headings: Collection[str], most: int) -> None:
         self.rows: dict[int, None] = {}
         self._all = rows
-        self._said = said
+        self._said = headings
         self._most = most
 
     def add(self, row: int) -> bool:
-        """Show a row with those it needs beside it; False where there is no place for it, or not for it alone."""
+        """Add a row and the rows it needs for context. Return False if they do not fit."""
         of = owner(self._all, row, self._said)
         first = islice(values(self._all, row), 1) if is_key(self._all, row) else ()
         wanted = dict.fromkeys([row, *first, *([] if of is None else [of])])
@@ -131,12 +131,12 @@ class _Shown:
         return True
 
     def add_alone(self, row: int) -> None:
-        """Show a row, unless it is of something that is not shown."""
+        """Add a row, unless the row that gives it context is not shown."""
         if owner(self._all, row, self._said) in (None, *self.rows):
             self.rows[row] = None
 
     def add_values(self, keys: Iterable[int]) -> None:
-        """Show more of what those of ``keys`` stand for that are keys, as long as there is place."""
+        """Add more of the rows that the keys among ``keys`` introduce, while there is room."""
         for row in keys:
             if is_key(self._all, row):
                 limit = self._most
@@ -150,9 +150,9 @@ class _Shown:
                 self.rows[one] = None
 
 
-def _tells(row: str, said: Collection[str]) -> bool:
-    """Say whether a row has words, other than those that are said beside the chunk anyway."""
-    return tells(row) and row.strip(_HEADING) not in said
+def _tells(row: str, headings: Collection[str]) -> bool:
+    """Return whether a row has words and does not repeat a line shown with the chunk."""
+    return tells(row) and row.strip(_HEADING) not in headings
 
 
 def _line(number: int, text: str, places: Sequence[Place]) -> ContextLine:
@@ -165,7 +165,7 @@ def _line(number: int, text: str, places: Sequence[Place]) -> ContextLine:
 
 
 def _window(text: str, places: Sequence[Place]) -> Span:
-    """Return the part of a line to show: all of a short one, of a long one that with most words of the query."""
+    """Return the span of a line to show: all of a short line, the part with most query words of a long one."""
     if len(text) <= _LINE_CHARS:
         return 0, len(text)
     tried = places[:_MOST_TRIED]
@@ -183,7 +183,7 @@ def _window(text: str, places: Sequence[Place]) -> Span:
 
 
 def _within(places: Sequence[Place]) -> Iterator[frozenset[str]]:
-    """Yield the terms of those places that fit into one window with the first."""
+    """Yield the terms of the places that fit into one window with the first place."""
     limit = places[0][0][0] + _LINE_CHARS - _LEAD_CHARS
     for (_, end), terms in places:
         if end > limit:

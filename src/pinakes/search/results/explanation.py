@@ -1,4 +1,4 @@
-"""Why a hit is here, in one sentence."""
+"""Explains in one sentence why a hit was found."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pinakes.core.records import ConfidenceWord, Scores
 from pinakes.search.query.words import QueryWords
 
 _MOST_NAMED = 8
-"""Of a long query so many words are named that the chunk has, and as many that it lacks."""
+"""The number of words of a long query that are listed as found, and as missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a hit: where the words of the query stand (``standing``), its scores, its ranks by retriever.
+    """What explains a hit: ``words``: query word → fields that have it; its scores, and its ranks by retriever.
 
-    Ranks count from 1. ``asked`` counts the chunks that each retriever ranked; others have no rank there.
-    ``boosts``: what else its score was changed by, as shares of it. ``phrases``: those of the query that it has.
+    Ranks count from 1. ``asked``: retriever → number of chunks it ranked; a chunk outside has no rank. ``boosts``:
+    signal → share by which it changed the score. ``phrases``: the query's phrases that the chunk has.
     """
 
     words: Mapping[str, Sequence[str]]
@@ -30,8 +30,8 @@ class Evidence:
 
 
 def explained(evidence: Evidence, word: ConfidenceWord) -> str:
-    """Return such as 'Good match: has "rotate" (heading, text), lacks "yearly"; 1st of 40 by words (BM25 8.1) …'."""
-    parts = [_words(evidence.words), *_arms(evidence)]
+    """Return a sentence such as 'Good match: has "rotate" (heading, text), lacks "yearly"; 1st of 40 by words …'."""
+    parts = [_words(evidence.words), *_retriever_parts(evidence)]
     if evidence.phrases:
         parts.insert(0, f"has the phrase {_some([repr(phrase) for phrase in evidence.phrases])}")
     if evidence.boosts:
@@ -42,7 +42,7 @@ def explained(evidence: Evidence, word: ConfidenceWord) -> str:
 
 
 def terms_by_field(query: QueryWords, there: Mapping[str, frozenset[str]]) -> dict[str, list[str]]:
-    """Return word of the query → where it stands, by the terms there: a compound whole, or by all its parts."""
+    """Return query word → fields that have it; a compound is matched as a whole, or by all its parts."""
     return {
         word: [name for name, terms in there.items() if whole in terms or (parts and terms.issuperset(parts))]
         for word, (whole, *parts) in query.words.items()
@@ -50,7 +50,7 @@ def terms_by_field(query: QueryWords, there: Mapping[str, frozenset[str]]) -> di
 
 
 def _words(words: Mapping[str, Sequence[str]]) -> str:
-    """Say which words of the query stand where."""
+    """Return which words of the query are in which fields."""
     found = [f'"{word}" ({", ".join(where)})' for word, where in words.items() if where]
     lacking = [f'"{word}"' for word, where in words.items() if not where]
     if not found:
@@ -64,28 +64,28 @@ def _some(words: Sequence[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _arms(evidence: Evidence) -> list[str]:
+def _retriever_parts(evidence: Evidence) -> list[str]:
     scores, about = evidence.scores, "~" if evidence.approximate else ""
-    said = {
+    parts_by_retriever = {
         "keyword": ("by words", "" if scores.bm25 is None else f" (BM25 {scores.bm25:.1f})"),
         "vector": ("by meaning", "" if scores.cosine is None else f" (cosine {about}{scores.cosine:.2f})"),
     }
     return [
-        f"{rank_words(evidence.ranks.get(retriever), evidence.asked[retriever])} {how}{score}"
-        for retriever, (how, score) in said.items()
+        f"{rank_words(evidence.ranks.get(retriever), evidence.asked[retriever])} {method}{score}"
+        for retriever, (method, score) in parts_by_retriever.items()
         if retriever in evidence.asked
     ]
 
 
 def rank_words(place: int | None, of: int) -> str:
-    """Return such as "3rd of 100", or that it is not among them."""
+    """Return a rank such as "3rd of 100", or that the chunk is not among the best."""
     if place is None:
         return f"not among the {of} best" if of else "nothing is found"
     return f"{ordinal(place)} of {of}"
 
 
 def ordinal(number: int) -> str:
-    """Return such as "1st"."""
+    """Return an ordinal such as "1st"."""
     if number % 100 in (11, 12, 13):
         return f"{number}th"
     return f"{number}{({1: 'st', 2: 'nd', 3: 'rd'}).get(number % 10, 'th')}"

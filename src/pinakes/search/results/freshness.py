@@ -1,4 +1,4 @@
-"""Whether what hits were read from is still as it was indexed."""
+"""Freshness: whether the sources of hits have changed since they were indexed."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _CHANGED: Mapping[SourceState, bool | None] = {"current": False, "changed": True
 
 
 class Freshness:
-    """Looks at the sources of hits, each time anew. Remembers only where they are. Thread-safe.
+    """Checks the sources of hits, on every call; caches only their locations. Thread-safe.
 
-    Files of folders are looked at. A git repository on this machine is current while its branch is at the commit that
-    was read; of others nothing is known, since nothing is fetched for that. A document that was put by itself is what
-    it is.
+    Files of folders are checked on disk. A local git repository is current while its branch is at the commit that was
+    read; remote repositories are "unknown", since nothing is fetched. A document that was put through the API has no
+    source.
     """
 
     def __init__(self, catalog: Catalog) -> None:
@@ -36,24 +36,24 @@ class Freshness:
         self._known: dict[int, tuple[int, dict[str, Stamp | None]]] = {}
 
     def with_freshness(self, results: Results, collection: CollectionRecord) -> Results:
-        """Return ``results`` whose hits tell how their sources are."""
+        """Return ``results`` with the source state of each hit."""
         return replace(results, hits=self.checked(results.hits, collection)) if results.hits else results
 
     def checked(self, hits: Iterable[Hit], collection: CollectionRecord) -> tuple[Hit, ...]:
-        """Return the hits of one collection with ``source_state`` and ``changed``."""
+        """Return the hits of one collection with ``source_state`` and ``changed`` set."""
         given = tuple(hits)
         states = self.states({hit.document_id for hit in given}, collection)
         told = ((hit, *states[hit.document_id]) for hit in given)
         return tuple(changed(hit, source_state=state, changed=is_changed) for hit, state, is_changed in told)
 
     def changed(self, uids: Iterable[str], collection: CollectionRecord) -> dict[str, bool | None]:
-        """Return document uid → whether its file is another now, or gone; None: it has none, or it is not known."""
+        """Return document uid → whether its file was changed or deleted; None if it has no file, or that is unknown."""
         return {uid: is_changed for uid, (_, is_changed) in self.states(uids, collection).items()}
 
     def states(self, uids: Iterable[str], collection: CollectionRecord) -> dict[str, tuple[SourceState, bool | None]]:
-        """Return document uid → how what it was read from is now, and what ``changed`` says of it.
+        """Return document uid → (state of its source, whether it ``changed``).
 
-        "unknown" of such as are gone meanwhile.
+        The state of a deleted document is "unknown".
         """
         wanted = list(uids)
         known = self._of_collection(collection)
@@ -61,12 +61,12 @@ class Freshness:
             known |= self._fetched(missing)
         states = {uid: _state(known, uid) for uid in wanted}
         if doubtful := [uid for uid in wanted if _is_doubtful(states[uid], known.get(uid))]:
-            known |= self._fetched(doubtful)  # perhaps it was read again meanwhile
+            known |= self._fetched(doubtful)  # the document may have been indexed again since
             states |= {uid: _state(known, uid) for uid in doubtful}
         return {uid: (state, _CHANGED[state] if known.get(uid) else None) for uid, state in states.items()}
 
     def stamps(self, uids: Iterable[str]) -> dict[str, Stamp | None]:
-        """Return document uid → what it was read from, of folders as an absolute path; None: nothing."""
+        """Return document uid → the stamp of its source, with an absolute path for folders; None if it has none."""
         return self._fetched(uids)
 
     def _fetched(self, uids: Iterable[str]) -> dict[str, Stamp | None]:
@@ -75,9 +75,9 @@ class Freshness:
         return {uid: stamp and replace(stamp, location=_place(stamp)) for uid, stamp in found.items()}
 
     def _of_collection(self, collection: CollectionRecord) -> dict[str, Stamp | None]:
-        """Return what is remembered of a collection; after a change of a text in it, not what had no file before.
+        """Return the cached stamps of a collection; after a text changed, without the documents that had no file.
 
-        Of a document that was read again meanwhile the file is another than is remembered, and is looked up anew.
+        The stamp of a document that was indexed again differs from its file, so ``states`` fetches it again.
         """
         with self._lock:
             written, known = self._known.get(collection.id, (-1, {}))
@@ -103,7 +103,7 @@ def _state(known: Mapping[str, Stamp | None], uid: str) -> SourceState:
 
 
 def _is_doubtful(state: SourceState, stamp: Stamp | None) -> bool:
-    """Say whether what is remembered may be old: the source says something else by now."""
+    """Return whether a cached stamp may be outdated: the source no longer matches it."""
     if state == "unknown":
         return stamp is not None and stamp.kind == "git" and local_path(stamp.location) is not None
     return state != "current"

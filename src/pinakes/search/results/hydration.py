@@ -1,4 +1,4 @@
-"""From ranked candidates to what a reader sees."""
+"""Hydration: from ranked candidates to hits."""
 
 from __future__ import annotations
 
@@ -45,11 +45,10 @@ def hydrated(
     *,
     fold: bool = True,
 ) -> list[Hit]:
-    """Return the best ``request.top_k`` hits of ``ranked``, in its order, with what there is to say of each.
+    """Return the best ``request.top_k`` hits of ``ranked``, in its order.
 
-    ``chunks`` fetches those of this answer. Chunks that repeat a better one are named with that and leave their
-    places to the next, if ``fold`` and ``search.fold_duplicates``; one that was deleted meanwhile is left out.
-    ``diversity`` puts the others in its order.
+    ``chunks`` fetches the chunk rows. With ``fold`` and ``search.fold_duplicates``, duplicates are listed in the better
+    hit and free their places; deleted chunks are skipped. ``diversity``, if given, reorders the hits.
     """
     connection, collection = chunks.connection, context.collection
     if request.bare:
@@ -66,14 +65,14 @@ def hydrated(
         ranks={name: _ranks(ranking.ids.tolist()) for name, ranking in best.candidates.retrieved.items()},
         offsets=context.statistics.preceding_chunks(connection, collection, groups),
     )
-    there = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
-    numbers = file_lines.of_chunks(connection, [rows[one] for one, _, _ in there if rows[one].has_lines])
+    present = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
+    numbers = file_lines.of_chunks(connection, [rows[one] for one, _, _ in present if rows[one].has_lines])
     hits = []
-    for one, row, score in there:
+    for one, row, score in present:
         others = [(rows[other], its) for other, its in repeated.get(one, ()) if other in rows]
         hits.append(view.hit(rows[one], row, score, numbers.get(one, ()), others))
     if request.neighbours:
-        return surrounded(connection, hits, [rows[one] for one, _, _ in there], request.neighbours)
+        return surrounded(connection, hits, [rows[one] for one, _, _ in present], request.neighbours)
     return hits
 
 
@@ -86,33 +85,35 @@ def _best(
     *,
     fold: bool,
 ) -> tuple[Ranked, Mapping[int, Sequence[tuple[int, float]]]]:
-    """Return the best candidates, and which others each of them stands for, with their scores."""
+    """Return the best candidates, and row → (id, score) of the duplicates that each of them stands for."""
     most, repeated = max(2 * request.top_k, POOL if diversity else 0), dict[int, list[tuple[int, float]]]()
     head, named = ranked.best(most, request.min_score), named_versions(request.query, request.where)
-    surely = most if diversity else request.top_k
+    always_compared = most if diversity else request.top_k
     while fold:
-        interrupt.check()  # many chunks that say the same take long
+        interrupt.check()  # many duplicates take long
         whole = head
-        head, repeated = _folded(whole, context.index, chunks, named, surely)
-        if len({*whole.rows[:surely].tolist()} & {*head.rows.tolist()}) >= request.top_k or surely >= len(ranked.rows):
+        head, repeated = _folded(whole, context.index, chunks, named, always_compared)
+        if len(
+            {*whole.rows[:always_compared].tolist()} & {*head.rows.tolist()}
+        ) >= request.top_k or always_compared >= len(ranked.rows):
             break
-        most = most if surely < most else 2 * most
-        surely, head = most, ranked.best(most, request.min_score)
+        most = most if always_compared < most else 2 * most
+        always_compared, head = most, ranked.best(most, request.min_score)
     head = diversity.diversified(head) if diversity else head
     return Ranked(head.candidates, head.rows[: request.top_k], head.scores[: request.top_k]), repeated
 
 
 def _folded(
-    head: Ranked, index: Index, chunks: ChunkTexts, named: frozenset[str], surely: int
+    head: Ranked, index: Index, chunks: ChunkTexts, named: frozenset[str], always_compared: int
 ) -> tuple[Ranked, dict[int, list[tuple[int, float]]]]:
-    """Return ``head`` without chunks that repeat a better one, and which each of the others stands for.
+    """Return ``head`` without duplicates, and chunk id → (id, score) of its duplicates.
 
-    Versions that are ``named`` are told apart. ``surely``: see ``repetitions``.
+    Texts of different versions in ``named`` are distinct. ``always_compared``: see ``repetitions``.
     """
     ids = head.candidates.ids[head.rows].tolist()
     scores = dict(zip(ids, head.scores.tolist(), strict=True))
     vectors = head.candidates.vectors_of(head.rows, index)
-    same = repetitions(ids, vectors, partial(chunks.comparable, named=named), surely)
+    same = repetitions(ids, vectors, partial(chunks.comparable, named=named), always_compared)
     repeated = defaultdict[int, list[tuple[int, float]]](list)
     for other, one in same.items():
         repeated[one].append((other, scores[other]))
@@ -126,7 +127,7 @@ def _ranks(ids: Sequence[int]) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """What the hits of one answer share. ``ranks``: retriever → chunk id → its place there, from 1."""
+    """What the hits of one answer share. ``ranks``: retriever → chunk id → its rank there, from 1."""
 
     collection: str
     query: str
@@ -137,14 +138,14 @@ class _View:
     def hit(
         self, chunk: Any, row: int, score: float, numbers: Sequence[int], others: Sequence[tuple[Any, float]]
     ) -> Hit:
-        """Return a hit: its chunk in the catalogue, its row of the candidates, the numbers of its lines, and the
-        chunks it stands for with their scores.
+        """Return the hit of a ``chunk`` row at ``row`` of the candidates; ``numbers``: the numbers of its lines;
+        ``others``: the rows and scores of its duplicates.
         """
         scores = _raw(self.found, row, score)
-        sure = confidence(scores.cosine, scores.bm25)
-        word = confidence_word(sure)
+        confidence_value = confidence(scores.cosine, scores.bm25)
+        word = confidence_word(confidence_value)
         retrievers = tuple(name for name in ("vector", "keyword") if chunk.id in self.ranks.get(name, ()))
-        guessed = self.found.exact is not None and not self.found.exact[row]
+        is_approximate = self.found.exact is not None and not self.found.exact[row]
         phrases = () if self.found.phrases is None else self.found.phrases.phrases_in(row)
         boosts = {} if self.found.adjustments is None else self.found.adjustments.parts_of(row)
         page, page_end = pages_of(chunk.pages, chunk.start, chunk.end)
@@ -153,7 +154,7 @@ class _View:
             scores=scores,
             ranks={name: ranks[chunk.id] for name, ranks in self.ranks.items() if chunk.id in ranks},
             asked={name: len(ranks) for name, ranks in self.ranks.items()},
-            approximate=guessed,
+            approximate=is_approximate,
             boosts=boosts,
             phrases=phrases,
         )
@@ -174,9 +175,9 @@ class _View:
             scores=scores,
             matched_by=retrievers,  # type: ignore[arg-type]
             metadata={**chunk.inherited, **chunk.metadata},
-            approximate=guessed,
+            approximate=is_approximate,
             match=_KINDS.get(retrievers, "hybrid"),
-            confidence=round(sure, 4),
+            confidence=round(confidence_value, 4),
             confidence_word=word,
             boosts=boosts,
             duplicates=tuple(self._duplicate(other, own) for other, own in others),
@@ -209,32 +210,34 @@ class _View:
 def _shown(
     chunk: Any, query: str, numbers: Sequence[int], evidence: Callable[..., Evidence], word: ConfidenceWord
 ) -> dict[str, object]:
-    """Return what only some show of a chunk: fields of a hit. They are found late, since most never are.
+    """Return the fields of a hit that only some views show; they are computed on first use.
 
-    Nothing here may belong to the search as a whole: answers are remembered.
+    They must not depend on the search as a whole, since results are cached.
     """
     places = places_in(chunk.text, query)
-    said, first = {chunk.title, *chunk.heading_path}, chunk.start_line
-    lines = excerpt(chunk.text, places, first_line=first, numbers=numbers, said=said)
+    headings, first = {chunk.title, *chunk.heading_path}, chunk.start_line
+    lines = excerpt(chunk.text, places, first_line=first, numbers=numbers, headings=headings)
     words = terms_by_field(query_words(query), terms_of_chunk(chunk, places))
-    there = frozenset(one for one, where in words.items() if where)
-    return dict(zip(_OPEN, (lines.lines, lines.highlights, explained(evidence(words=words), word), there), strict=True))
+    present = frozenset(one for one, where in words.items() if where)
+    return dict(
+        zip(_OPEN, (lines.lines, lines.highlights, explained(evidence(words=words), word), present), strict=True)
+    )
 
 
 def _raw(found: Candidates, row: int, score: float) -> Scores:
     known = {} if found.scoring is None else found.scoring.raw_of(row)
     return Scores(
-        cosine=_at(found.cosine, row),
-        bm25=_at(found.bm25, row),
+        cosine=_value_at(found.cosine, row),
+        bm25=_value_at(found.bm25, row),
         fused=score if found.fused is None else found.fused.item(row),
-        rerank=_at(found.rerank, row),
-        document_bm25=_at(found.document_bm25, row),
-        document_cosine=_at(None if found.evidence is None else found.evidence.document_cosine, row),
+        rerank=_value_at(found.rerank, row),
+        document_bm25=_value_at(found.document_bm25, row),
+        document_cosine=_value_at(None if found.evidence is None else found.evidence.document_cosine, row),
         **known,
     )
 
 
-def _at(values: Float32 | None, row: int) -> float | None:
-    """Return the value of a candidate, None where it is not known."""
+def _value_at(values: Float32 | None, row: int) -> float | None:
+    """Return a candidate's value, None if it is unknown."""
     value = math.nan if values is None else values.item(row)
     return None if math.isnan(value) else value

@@ -1,4 +1,4 @@
-"""From ranked candidates to hits that only say what they are and how they rank: for measuring, as deep as is asked."""
+"""Hits with only ids and scores, for evaluation at any depth."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pinakes.search.ranking.rank import Ranked
 def ids_only(connection: Connection, context: SearchContext, ranked: Ranked, request: Request) -> list[Hit]:
     """Return the best ``request.top_k`` hits of ``ranked``, in its order, without text, lines and metadata.
 
-    Nothing is folded; a chunk that was deleted meanwhile is left out.
+    Duplicates are not folded; deleted chunks are skipped.
     """
     best = ranked.best(request.top_k, request.min_score)
     ids = best.candidates.ids[best.rows].tolist()
@@ -56,7 +56,7 @@ def _hit(collection: str, place: ChunkLocation, number: int, score: float) -> Hi
 
 
 def deepened(near: Results, deep: Results) -> Results:
-    """Return ``near`` followed by the hits of ``deep`` that it lacks, with scores lowered to below its own."""
+    """Return ``near`` followed by the hits of ``deep`` that it lacks, whose scores are scaled to lie below its own."""
     known = {hit.chunk_id for hit in near.hits}
     rest = [hit for hit in deep.hits if hit.chunk_id not in known]
     last = min((hit.score for hit in near.hits), default=1.0)

@@ -1,4 +1,4 @@
-"""Links of hits to their lines on the web, where the repository they were read from lies on a forge."""
+"""Web links of hits to their lines, for documents from a repository on a forge."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _REMEMBERED = 64
 
 
 class LinkMaker:
-    """Makes the links of answers. Remembers how sources write them until a text of the collection changes."""
+    """Builds the links of hits. Caches the link templates of sources until a text of the collection changes."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._known = CollectionCache[tuple[()], dict[str, str]](_REMEMBERED)
 
     def with_links(self, results: Results, collection: CollectionRecord) -> Results:
-        """Return ``results`` whose hits have links to their lines, at the commit that they were read in."""
+        """Return ``results`` with links of the hits to their lines, at the commit that was indexed."""
         if not any("repository" in hit.metadata for hit in results.hits):
             return results
         templates = self._known.get(collection, (), lambda: self._by_location(collection.id))
@@ -37,7 +37,7 @@ class LinkMaker:
         return replace(results, hits=tuple(hits))
 
     def link_to(self, collection_id: int, metadata: Metadata, path: str, lines: tuple[int, int]) -> str:
-        """Return the link to lines of one document, "" where there is none."""
+        """Return the link to lines of one document; "" if it has none."""
         return link_of(metadata, path, lines, self._by_location(collection_id)) if "repository" in metadata else ""
 
     def _by_location(self, collection_id: int) -> dict[str, str]:
@@ -47,7 +47,7 @@ class LinkMaker:
 
 
 def link_of(metadata: Metadata, path: str, lines: tuple[int, int], templates: dict[str, str]) -> str:
-    """Return the link to lines of a document by its metadata; without lines where they are not those of the file."""
+    """Return the link to lines of a document; without lines if they are not lines of the file."""
     repository, commit = metadata.get("repository"), metadata.get("commit")
     if not (isinstance(repository, str) and isinstance(commit, str)):
         return ""

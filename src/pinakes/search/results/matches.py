@@ -17,11 +17,11 @@ _ANALYZER = Analyzer()
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A word of the query that a document has. ``fields``: where: title, heading, path, symbol, summary, text.
+    """A word of the query that a document has. ``fields``: title, heading, path, symbol, summary, text.
 
-    ``lines`` are the first ones of the file that have it, ``count`` how often the text has it. ``weight``: its share of
-    the IDF of all words of the query, None where that is not known. ``parts``: of a compound that is not there as a
-    whole, nor by all its parts, the parts that are; it does not count as a match then.
+    ``lines``: the first lines of the file with the word; ``count``: its frequency in the text. ``weight``: its IDF as a
+    share of the sum over the query, None if unknown. ``parts``: those parts of a compound that the document has, if it
+    has neither the whole nor all parts; it does not count as a match then.
     """
 
     word: str
@@ -34,8 +34,8 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """``there``: the words that a document has, rarest first; ``partly``: compounds of which it has parts; ``missing``:
-    all words it lacks. ``terms``: field → terms it has there, those of the query among them.
+    """``there``: the words that a document has, rarest first; ``partly``: compounds of which it has some parts;
+    ``missing``: all other words. ``terms``: field → its terms, at least those of the query.
     """
 
     there: tuple[Match, ...]
@@ -52,7 +52,7 @@ def matched(
     wording: DocumentTerms | None,
     summary: str = "",
 ) -> Matches:
-    """Look for the words of ``query`` in a document of this ``title``, ``path``, ``wording``, and own ``summary``."""
+    """Find the words of ``query`` in the fields of one document."""
     lines = _Lines(wording.text if wording else "", wording.numbers if wording else (), query)
     terms = _terms(title, path, wording, summary, lines) if wording else {}
     total = sum(statistics.idf.values()) if statistics else 0.0
@@ -85,7 +85,7 @@ def _terms(title: str, path: str, wording: DocumentTerms, summary: str, lines: _
 
 
 class _Lines:
-    """Where the words of a query stand in a text."""
+    """The places of a query's words in a text."""
 
     def __init__(self, text: str, numbers: Sequence[int], words: QueryWords) -> None:
         self._places = _ANALYZER.places(text, words.terms, words.others, words.words)
@@ -96,7 +96,7 @@ class _Lines:
         return frozenset[str]().union(*(terms for _, terms in self._places))
 
     def lines_with(self, whole: str, pieces: Sequence[str]) -> tuple[tuple[int, ...], int]:
-        """Return the lines that have a word, some of them, and how often it is there: as a whole, else its pieces."""
+        """Return the first lines with a word, and its frequency; if the whole is absent, those of its ``pieces``."""
         having = [span for span, terms in self._places if whole in terms]
         if not having:
             having = [span for span, terms in self._places if not terms.isdisjoint(pieces)]

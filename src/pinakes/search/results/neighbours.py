@@ -1,4 +1,4 @@
-"""What stands around hits in their documents."""
+"""Adds the neighbouring chunks of hits."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pinakes.text.injection import is_injection
 
 
 def surrounded(connection: Connection, hits: Sequence[Hit], rows: Sequence[Any], count: int) -> list[Hit]:
-    """Return ``hits`` with up to ``count`` chunks before and after each; ``rows`` are theirs in the catalogue.
+    """Return ``hits`` with up to ``count`` chunks before and after each; ``rows`` are their chunk rows.
 
-    A chunk that is a hit itself, or stands beside a better one already, is not repeated.
+    A chunk that is itself a hit, or already a neighbour of a better hit, is not repeated.
     """
     taken = {(row.document_id, row.ordinal) for row in rows}
     wanted: list[list[tuple[int, int]]] = []

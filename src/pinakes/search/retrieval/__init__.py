@@ -1,1 +1,1 @@
-"""Candidates of both retrievers, with their evidence."""
+"""Retrieval of candidates by keyword and vector, with their scores and document evidence."""

@@ -1,4 +1,4 @@
-"""What chunks are lifted or lowered by, besides their scores."""
+"""Score adjustments of candidates."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pinakes.core.records import Float32, Int64
 from pinakes.search.retrieval.scoring import Scoring
 
 _CROWD = 10
-"""A chunk loses no more for further better ones of its document."""
+"""The number of better chunks of the same document that can lower a chunk's score."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreAdjustments:
-    """What changes the scores of n candidates, in their order.
+    """Adjustments to the scores of n candidates, in the order of the candidates.
 
-    ``factors`` float32 (n,): what the scores are multiplied by; None = by 1. ``shares``: name of a signal → float32
-    (n,), what it adds to 1 there. ``saturation``: what a chunk loses for each better one of its document.
+    ``factors``: float32 (n,), multiplied with the scores; None means 1. ``shares``: signal → float32 (n,), added to 1
+    to give a factor. ``saturation``: the share that a chunk loses for each better chunk of its document.
     """
 
     factors: Float32 | None = None
@@ -27,7 +27,7 @@ class ScoreAdjustments:
     saturation: float = 0.0
 
     def applied(self, scoring: Scoring, documents: Int64) -> Scoring:
-        """Return ``scoring`` with what this adds; scores may exceed 1. ``documents`` (n,) are the candidates'."""
+        """Return the adjusted ``scoring``; scores may exceed 1. ``documents`` (n,): the candidates' document ids."""
         if self.factors is not None:
             scoring = scoring.plus("boosts", scoring.total() * (self.factors - np.float32(1)))
         if self.saturation:
@@ -36,14 +36,14 @@ class ScoreAdjustments:
         return scoring
 
     def parts_of(self, row: int) -> dict[str, float]:
-        """Return what each signal adds in one row of the candidates, less those that add nothing."""
+        """Return signal → share of one candidate, without zeros."""
         return {name: round(float(share[row]), 4) for name, share in self.shares.items() if share[row]}
 
 
 def saturated(scores: Float32, documents: Int64, loss: float) -> Float32:
-    """Return ``scores`` (n,), each times (1 - ``loss``) for every better one of the same of ``documents`` (n,).
+    """Return ``scores`` (n,), each multiplied by 1 - ``loss`` for every better one with the same document id.
 
-    At most ten times. Equal scores count in their order. The best of each document keeps its score.
+    At most ten times. Ties are broken by order. The best chunk of each document keeps its score.
     """
     order = np.lexsort((np.arange(len(scores)), -scores, documents))
     owners = documents[order]

@@ -1,4 +1,4 @@
-"""What the two retrievers found, and all that is known of each chunk: its own scores and those of its document."""
+"""Candidates of both retrievers, with the scores of each chunk and of its document."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pinakes.core.errors import IndexUnavailable
 from pinakes.core.ports import Index, KeywordQuery, VectorQuery
 from pinakes.core.records import HELD, Bool, Float32, Int64, Ranking
 from pinakes.search.query.understanding import ParsedRequest
@@ -24,24 +25,24 @@ from pinakes.text.analysis import is_identifier
 
 _CANDIDATES_PER_RESULT = 4
 _ADDED_WEIGHT = 0.2
-"""Weight of an added word beside one that was asked for (1.0): a word of the query says more than its synonym."""
+"""Weight of an expansion term; a term of the query has weight 1."""
 
 _DEFINITIONS = 20
-"""Most chunks taken for defining what the query names, whatever else they say."""
+"""The maximum number of chunks retrieved because they define a name in the query."""
 
 _MOST_NAMES_WORDS = 12
-"""A query of more words is about something else than names of code alone."""
+"""A query with more words is not only about names of code."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentEvidence:
-    """What a chunk's document and surroundings say for it; arrays in the order of the candidates.
+    """Evidence from a chunk's document; arrays are in the order of the candidates.
 
-    ``document_cosine``: of the query and the sum of the document's vectors. ``definitions``: how many of the names in
-    the query the chunk defines. ``sums`` float32 (documents, dim) are those of the vectors of each document, NaN
-    where it has none; ``owner_of`` int64 (n,) says which is a chunk's. ``terms``: of the words of the query, where
-    it is known. ``identifiers``: how many of those in the query the chunk has as a whole, as a share, times the
-    square of their share of the query; None: it has none.
+    ``document_cosine``: of the query and the sum of the document's vectors. ``definitions``: how many names of the
+    query the chunk defines. ``sums``: float32 (documents, dim), the summed vectors of each document, NaN if it has
+    none; ``owner_of``: int64 (n,), the row of ``sums`` for each chunk. ``terms``: statistics of the query's words, if
+    known. ``identifiers``: the share of the query's identifiers that the chunk has as a whole, times the square of
+    their share of the query; None if the query has none.
     """
 
     document_cosine: Float32
@@ -52,7 +53,7 @@ class DocumentEvidence:
     identifiers: Float32 | None = None
 
     def changed(self, rows: Int64, by: Float32, query: Float32) -> DocumentEvidence:
-        """Return this after the vectors of the chunks in these ``rows`` changed by these float32 (rows, dim)."""
+        """Return this evidence after the vectors in these ``rows`` changed by ``by`` float32 (rows, dim)."""
         sums = self.sums.copy()
         np.add.at(sums, self.owner_of[rows], by)
         return replace(self, sums=sums, document_cosine=_cosines(sums, query)[self.owner_of])
@@ -60,15 +61,14 @@ class DocumentEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Every chunk a retriever found, and their documents. Arrays share their order; NaN where a chunk has no vector.
+    """The chunks found by the retrievers. Arrays share their order; NaN marks a chunk without a vector.
 
-    ``vectors`` float32 (n, dim): their own, None where they were not looked up. ``exact`` False: the cosine is that of
-    an approximate vector; None: none is. ``evidence`` is there where both retrievers answered and are fused by weights.
-    ``document_bm25``: of the whole documents, where it was looked for. ``rerank``: what a reranker gave, NaN where it
-    did not look. ``adjustments``: what changes their scores besides. ``phrases``: which have what stands in quotation
-    marks. ``scoring``: what the scores of a ranking are made of, None before there is one. ``fused``: the scores before
-    a reranker and preferred phrases changed them, None where nothing did. ``limited``: a retriever gave as many as it
-    was asked for, so there may be more.
+    ``vectors``: float32 (n, dim), None if not looked up. ``exact``: False if the cosine is of an approximate vector;
+    None if no vector is approximate. ``evidence``: set if both retrievers answered and weighted fusion is used.
+    ``document_bm25``: of whole documents, None if not looked up. ``rerank``: the reranker's scores, NaN if not scored.
+    ``adjustments``: score adjustments. ``phrases``: which candidates have which quoted phrases. ``scoring``: the parts
+    of the scores; None before ranking. ``fused``: the scores before reranking and preferred phrases, None if neither
+    changed them. ``limited``: a retriever returned as many as requested, so there may be more.
     """
 
     ids: Int64
@@ -89,23 +89,28 @@ class Candidates:
 
     def vectors_of(self, rows: Int64, index: Index) -> Float32:
         """Return float32 (n, dim): the vectors of the chunks in these rows, NaN where there is none."""
-        return index.vectors(self.ids[rows]).own if self.vectors is None else self.vectors[rows]
+        if self.vectors is not None:
+            return self.vectors[rows]
+        try:
+            return index.vectors(self.ids[rows]).own
+        except IndexUnavailable:  # what is ranked already is not lost for that
+            return np.full((len(rows), 1), np.nan, np.float32)
 
 
 _Owners: TypeAlias = tuple[Int64, Int64]
-"""The documents of candidates, each once, and for each candidate which of these is its own."""
+"""The distinct document ids, and for each candidate the index of its own among them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names in a query: chunks are looked for that have ``wholes`` or define them, and that define ``others``."""
+    """The names in a query: ``wholes`` are searched for as terms and definitions, ``others`` only as definitions."""
 
     wholes: Sequence[str] = ()
     others: Sequence[str] = ()
 
     @classmethod
     def from_query(cls, query: str, settings: Settings) -> _Names:
-        """Return them; the others only where a definition counts."""
+        """Return the names in a query; ``others`` only if definitions are boosted."""
         wholes = _wholes(query)
         defining = settings.search.definition_boost or settings.boosts.symbol_definition
         return cls(wholes, [name for name in identifiers.names(query) if name not in wholes] if defining else ())
@@ -120,10 +125,10 @@ def gather(
     tracer: Tracer,
     also: Ranking | None = None,
 ) -> Candidates:
-    """Ask both engines for what ``only`` allows, then for both scores of every candidate, and those of its document.
+    """Retrieve candidates that ``only`` allows from both engines, then all scores of each candidate and its document.
 
-    Each is asked twice, more often only where phrases or excluded words leave too little. Chunks of ``also`` are
-    candidates in any case, though no engine found them.
+    Each engine is queried twice, more often only if phrases or exclusions leave too few candidates. The chunks of
+    ``also`` are always candidates.
     """
     request = asked.request
     limit = max(settings.search.candidates, _CANDIDATES_PER_RESULT * (request.pool or request.top_k))
@@ -158,9 +163,9 @@ def gather(
 
 
 def _keyword_queries(asked: ParsedRequest, names: _Names, most: int, limit: int) -> dict[str, KeywordQuery]:
-    """Return what the keyword engine is asked for candidates.
+    """Return name → keyword query for the candidates.
 
-    Names apart for each kind: ``HELD`` does not say which of them a chunk has.
+    Names have a query of their own per kind, because ``HELD`` does not tell which of several names a chunk has.
     """
     where = asked.request.where
     queries = {"text": KeywordQuery(asked.text, most, where)}
@@ -174,7 +179,7 @@ def _keyword_queries(asked: ParsedRequest, names: _Names, most: int, limit: int)
 
 
 def _with_bm25(found: Candidates, asked: ParsedRequest, index: Index, owners: _Owners | None) -> Candidates:
-    """Return ``found`` with the BM25 of each chunk; and of its whole document, where ``owners`` are given."""
+    """Return ``found`` with the BM25 of each chunk and, if ``owners`` are given, of its whole document."""
     ids, ranking = found.ids, found.retrieved["keyword"]
     others = np.ones(len(ids), np.bool_)
     others[np.searchsorted(ids, ranking.ids)] = False
@@ -197,9 +202,7 @@ def _with_bm25(found: Candidates, asked: ParsedRequest, index: Index, owners: _O
 
 
 def _with_cosines(found: Candidates, vector: Float32, index: Index, owners: _Owners | None) -> Candidates:
-    """Return ``found`` with the cosine of each chunk with ``vector``, and with what its document says for it where
-    ``owners`` are given.
-    """
+    """Return ``found`` with the cosine of each chunk and, if ``owners`` are given, with document evidence."""
     ids, ranking = found.ids, found.retrieved["vector"]
     cosine, place = np.full(len(ids), np.nan, np.float32), np.searchsorted(ids, ranking.ids)
     cosine[place] = ranking.scores
@@ -212,7 +215,7 @@ def _with_cosines(found: Candidates, vector: Float32, index: Index, owners: _Own
         return replace(found, cosine=cosine, exact=exact)
     known = index.vectors(ids, None if owners is None else owners[0])
     own, sums = known.own, known.sums
-    if not own.shape[1]:  # nothing was ever embedded: the index does not know how long vectors are
+    if not own.shape[1]:  # an index without vectors does not know their dimension
         own, sums = (np.full((len(one), len(vector)), np.nan, np.float32) for one in (own, sums))
     cosine[rest] = np.vecdot(own[rest], vector)
     if known.exact is not None:
@@ -228,7 +231,7 @@ def _with_cosines(found: Candidates, vector: Float32, index: Index, owners: _Own
 def _with_names(
     found: Candidates, query: str, names: _Names, rankings: Mapping[str, Ranking], index: Index
 ) -> Candidates:
-    """Return ``found`` with which chunks have or define the names of the query, and how rare its words are."""
+    """Return ``found`` with the chunks that have or define names of the query, and the IDF of its words."""
     assert found.evidence is not None
     terms = TermStatistics.from_query(query, index)
     wholes, others = (
@@ -241,13 +244,13 @@ def _with_names(
 
 
 def nothing() -> Candidates:
-    """Return no candidates, of no retriever."""
+    """Return an empty set of candidates."""
     none = np.empty(0, np.int64)
     return Candidates(none, none, None, None, {})
 
 
 def rescored(found: Candidates, vectors: Mapping[int, Float32], query: Float32) -> Candidates:
-    """Return ``found`` with these ``vectors`` of some chunks, and the cosines they give."""
+    """Return ``found`` with ``vectors`` (chunk id → float32 (dim,)) for some chunks, and the cosines recomputed."""
     assert found.cosine is not None
     assert found.exact is not None
     cosine, exact, ranking, evidence = (
@@ -273,14 +276,14 @@ def rescored(found: Candidates, vectors: Mapping[int, Float32], query: Float32) 
 
 
 def approximate(found: Candidates, rows: Int64) -> list[int]:
-    """Return the chunks in these rows of the candidates that are scored by approximate vectors."""
+    """Return the ids of the chunks in these rows whose cosine is of an approximate vector."""
     assert found.exact is not None
     ids: list[int] = found.ids[rows[~found.exact[rows]]].tolist()
     return ids
 
 
 def _wholes(query: str) -> list[str]:
-    """Return what chunks are looked for as a whole: names with numbers; names of code where nothing else is asked."""
+    """Return the names to search for as a whole: those with digits, and names of code if the query has nothing else."""
     every = words_of(query).words
     names = [*(word for word in every if is_identifier(word)), *identifiers.numbered(query)]
     written = identifiers.wholes(query) if len(every) <= _MOST_NAMES_WORDS else []
@@ -290,7 +293,7 @@ def _wholes(query: str) -> list[str]:
 
 
 def _weight_of(names: Sequence[str], query: str, terms: TermStatistics | None) -> float:
-    """Return which share of a query the words of ``names`` are, by their idf where that is known."""
+    """Return the share of the query's words that the words of ``names`` are, weighted by IDF if known."""
     every = words_of(query).words
     words = every.keys() & {word for name in names for word in words_of(name).words}
     if terms is None or not (total := sum(terms.idf.values())):
@@ -299,14 +302,14 @@ def _weight_of(names: Sequence[str], query: str, terms: TermStatistics | None) -
 
 
 def _cosines(vectors: Float32, query: Float32) -> Float32:
-    """Return the cosine of each vector with ``query``, which has unit length."""
+    """Return float32 (n,): the cosine of each vector with ``query``, which has unit length."""
     lengths = np.maximum(np.linalg.norm(vectors, axis=1), np.float32(1e-9))
     cosines: Float32 = np.vecdot(vectors, query) / lengths
     return cosines
 
 
 def _scores(ids: Int64, rankings: Sequence[Ranking], absent: float) -> Float32:
-    """Return the score of each of ``ids``; ``absent`` where there is none."""
+    """Return the score of each of ``ids``, ``absent`` if no ranking has it."""
     scores = np.full(len(ids), absent, np.float32)
     for ranking in rankings:
         scores[np.searchsorted(ids, ranking.ids)] = ranking.scores

@@ -1,4 +1,4 @@
-"""What phrases and excluded words mean for a search: which chunks it ranks, and which of them come first."""
+"""Constraints from phrases and excluded words: which chunks may be ranked, and which rank first."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from pinakes.search.retrieval.phrases import MOST_ADDED, PhraseMatches, Phrases,
 Query = TypeVar("Query", KeywordQuery, VectorQuery)
 
 NO_CHUNK = "no chunk"
-"""How a note begins that says that phrases stand nowhere."""
+"""The beginning of the notes on phrases that no chunk has."""
 
 _EVERY = 2**31 - 1
 _FEW = 2000
-"""Of so many allowed chunks all are ranked; of more, the best of all are, until enough of them are allowed."""
+"""Up to this many allowed chunks are all ranked; above, rankings are filtered until enough chunks are allowed."""
 
 _NOTHING = Ranking(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
 
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """``required``: chunk ids, one of which a chunk must be; None: any. ``barred``: those it must not be. Sorted.
+    """``required``: ids, one of which each chunk must have; None: any. ``barred``: excluded chunk ids. Both sorted.
 
-    ``having``: which chunks have the phrases. ``first`` are those with preferred phrases: candidates, whether or not
-    a retriever finds them. ``is_all`` False: there are too many of them, so those among the best are ``first``.
+    ``having``: which chunks have which phrases. ``first``: chunks with preferred phrases, which are always candidates.
+    ``is_all`` False: too many chunks have phrases, so ``split`` takes those among the best.
     """
 
     required: Int64 | None = None
@@ -42,7 +42,7 @@ class Constraints:
     is_all: bool = True
 
     def best(self, ask: Callable[[Sequence[Query]], Sequence[Ranking]], queries: Sequence[Query]) -> list[Ranking]:
-        """Return the best allowed ones of what ``ask`` ranks for each query, as many as its limit."""
+        """Return for each query the best allowed chunks that ``ask`` ranks, up to the query's limit."""
         if self.required is None and self.barred is None:
             return list(ask(queries))
         if self.required is not None and len(self.required) <= _FEW:
@@ -59,18 +59,18 @@ class Constraints:
             most *= 4
 
     def asked_for(self, limit: int) -> int:
-        """Return how many a retriever is asked for, of which ``split`` makes ``limit`` and ``first`` ones."""
+        """Return how many chunks to request from a retriever, so that ``split`` can return ``limit``."""
         return limit if self.is_all else max(limit, MOST_ADDED)
 
     def split(self, found: Ranking, limit: int) -> tuple[Ranking, Ranking]:
-        """Return the best ``limit``, and of all those that have preferred phrases, as far as not ``first``."""
+        """Return the best ``limit`` chunks, and the best with preferred phrases unless ``first`` has all of these."""
         if self.is_all:
             return found, _NOTHING
         there = np.flatnonzero(self.having.matrix(found.ids).any(axis=1))[:limit]
         return _rows(found, np.arange(min(limit, len(found)))), _rows(found, there)
 
     def phrases(self, ids: Int64) -> Phrases | None:
-        """Return which of the candidates ``ids`` have which phrases, None where the query has none."""
+        """Return which phrases the candidates ``ids`` have; None if the query has no phrases."""
         if not self.having.ids:
             return None
         return Phrases(tuple(self.having.ids), self.having.matrix(ids), self.required is not None)
@@ -83,9 +83,9 @@ class Constraints:
 
 
 def constrained(asked: ParsedRequest, index: Index) -> tuple[ParsedRequest, Constraints]:
-    """Look up the phrases and excluded words of ``asked``; return what is asked then, and what that means.
+    """Look up the phrases and excluded words of ``asked``. Return the resulting request and constraints.
 
-    Phrases that no chunk has together are preferred instead of required; a note says so, and which ones are nowhere.
+    If no chunk has all required phrases, they become preferred; notes say so, and list phrases that no chunk has.
     """
     excluded, wanted = list(dict.fromkeys(asked.excluded)), list(dict.fromkeys(asked.phrases or asked.preferred))
     if not (excluded or wanted):
@@ -107,7 +107,7 @@ def constrained(asked: ParsedRequest, index: Index) -> tuple[ParsedRequest, Cons
 
 
 def _preferring(asked: ParsedRequest, having: PhraseMatches) -> ParsedRequest:
-    """Return ``asked`` with its phrases preferred, and with notes on which of them are there."""
+    """Return ``asked`` with its phrases preferred, and with notes on which of them some chunk has."""
     there = [phrase for phrase, ids in having.ids.items() if len(ids)]
     nowhere = [phrase for phrase, ids in having.ids.items() if not len(ids)]
     passing = f"{NO_CHUNK} that passes the filters" if asked.request.where else NO_CHUNK
@@ -124,7 +124,7 @@ def _preferring(asked: ParsedRequest, having: PhraseMatches) -> ParsedRequest:
 
 
 def with_phrases(notes: Sequence[str]) -> tuple[str, ...]:
-    """Return ``notes`` of a collection without those on phrases that it lacks, as another one has them."""
+    """Return ``notes`` of a collection without those on phrases it lacks, for when another collection has them."""
     return tuple(note for note in notes if not note.startswith(NO_CHUNK))
 
 

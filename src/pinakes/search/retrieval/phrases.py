@@ -1,4 +1,4 @@
-"""Quoted phrases: which chunks have them, and the order in which those that have more of them come first."""
+"""Quoted phrases: which chunks have them, and scores that rank chunks with more phrases first."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 from pinakes.core.records import Bool, Float32, Int64, Ranking
 
 MOST_ADDED = 2000
-"""Up to so many chunks that have phrases are candidates, whether or not a retriever found them."""
+"""The maximum number of candidates added because they have phrases."""
 
 _CEILING = 0.99
-"""A score that chunks with a phrase are raised above is taken for no more than this, so that they differ still."""
+"""The base to which scores of chunks with phrases are raised is capped here, so that they still differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class PhraseMatches:
-    """The chunks that have each phrase of a query: phrase → chunk ids int64, sorted."""
+    """The chunks that have each phrase of a query: phrase → chunk ids, int64, sorted."""
 
     ids: Mapping[str, Int64]
 
@@ -34,7 +34,7 @@ class PhraseMatches:
 class Phrases:
     """The ``phrases`` of a query, and ``there`` bool (n, phrases): which of n candidates have which.
 
-    ``required``: all candidates have all of them, so that they do not change the order.
+    ``required``: all candidates have all phrases, so phrases do not affect the order.
     """
 
     phrases: tuple[str, ...]
@@ -42,7 +42,7 @@ class Phrases:
     required: bool = False
 
     def counts(self) -> Int64:
-        """Return int64 (n,): how many of the phrases each candidate has; 0 where that does not change the order."""
+        """Return int64 (n,): the number of phrases each candidate has; all 0 if phrases do not affect the order."""
         if self.required:
             return np.zeros(len(self.there), np.int64)
         counts: Int64 = np.count_nonzero(self.there, axis=1).astype(np.int64)
@@ -54,10 +54,10 @@ class Phrases:
 
 
 def raised(scores: Float32, counts: Int64) -> Float32:
-    """Return scores (n,), 0 to 1, by which chunks with more phrases come before those with fewer.
+    """Return scores (n,), 0 to 1, that rank chunks with more phrases before those with fewer.
 
-    ``counts`` int64 (n,): the phrases of each. Those with the fewest keep their scores. What has more gets
-    best + (1 - best) * score, where best is the best score among those that have fewer.
+    ``counts``: int64 (n,), the number of phrases of each. Chunks with the fewest keep their scores. The others get
+    best + (1 - best) * score, where best is the highest score among chunks with fewer phrases.
     """
     found = np.clip(scores, 0, 1).astype(np.float64)
     levels = np.unique(counts)
@@ -68,9 +68,9 @@ def raised(scores: Float32, counts: Int64) -> Float32:
 
 
 def with_phrase_matches(rankings: Sequence[Ranking], barred: Int64 | None) -> tuple[Ranking, bool]:
-    """Return chunks of ``rankings``, each of one phrase, those with the most phrases first, and whether that is all.
+    """Return chunks of ``rankings`` (one per phrase), those with the most phrases, and whether these are all.
 
-    Of equals either all or none are there, at most ``MOST_ADDED`` together; none of ``barred``.
+    At most ``MOST_ADDED``; all or none of the chunks with an equal number of phrases; none of ``barred``.
     """
     ids = np.concatenate([one.ids for one in rankings])
     owners = np.concatenate([one.documents for one in rankings])

@@ -1,4 +1,4 @@
-"""How rare the words of a query are in a collection, and about what a chunk could score for them at most."""
+"""The IDF of a query's words in a collection, and the highest BM25 that a chunk could reach."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pinakes.core.ports import Index, Lexicon, lexicon_of
 from pinakes.search.query.words import QueryWords, query_words
 
 _CEILING = 2.2
-"""BM25 of a term in units of its IDF is less than this: k1 + 1, with k1 = 1.2."""
+"""Upper bound of a term's BM25 divided by its IDF: k1 + 1, with k1 = 1.2."""
 
 
 @dataclass(frozen=True)
 class TermStatistics:
-    """How many of all ``documents`` have each word of a query (``counts``). There is at least one word."""
+    """Document frequencies of a query's words (``counts``) among ``documents``. There is at least one word."""
 
     words: QueryWords
     documents: int
@@ -24,7 +24,7 @@ class TermStatistics:
 
     @classmethod
     def from_query(cls, query: str, index: Index) -> TermStatistics | None:
-        """Return it; None where the query has no words, or the index cannot tell how rare they are."""
+        """Return the statistics; None if the query has no words, or the index has no document frequencies."""
         words = query_words(query)
         lexicon = lexicon_of(index) if words.words else None
         if lexicon is None:
@@ -35,7 +35,7 @@ class TermStatistics:
 
     @classmethod
     def of_all(cls, query: str, indexes: Iterable[Index]) -> TermStatistics | None:
-        """Return that in several collections as if they were one."""
+        """Return the statistics over several collections together; None if no collection has any."""
         every = [one for index in indexes if (one := cls.from_query(query, index)) is not None]
         if not every:
             return None
@@ -44,24 +44,24 @@ class TermStatistics:
 
     @cached_property
     def idf(self) -> dict[str, float]:
-        """The weight of each word."""
+        """Word → IDF."""
         return {
             word: math.log(1 + (self.documents - count + 0.5) / (count + 0.5)) for word, count in self.counts.items()
         }
 
     def of_words(self, words: Collection[str]) -> float:
-        """Return the weight of ``words`` together."""
+        """Return the summed IDF of ``words``."""
         return sum(idf for word, idf in self.idf.items() if word in words)
 
     @property
     def attainable(self) -> float:
-        """What BM25 could be at most if chunks were as rare as documents are; that of a chunk may exceed it."""
+        """Return an upper bound of BM25 with document IDF; a chunk's BM25 uses chunk IDF and may exceed it."""
         return _CEILING * sum(idf * self.words.counts.get(word, 1) for word, idf in self.idf.items())
 
     def missing(self, there: frozenset[str]) -> float:
-        """Return the largest weight of a word that is not ``there``, as a share of all.
+        """Return the largest IDF of a word that is not ``there``, as a share of the sum over all words.
 
-        A compound is there as a whole or by all of its parts.
+        A compound is there as a whole, or by all of its parts.
         """
         lacking = [
             self.idf[word]
@@ -72,6 +72,6 @@ class TermStatistics:
 
 
 def _count(terms: Sequence[str], lexicon: Lexicon) -> int:
-    """Return in how many documents a word of these terms stands; of a compound nobody wrote, its rarest part."""
+    """Return the document frequency of a word; that of its rarest part for a compound that never occurs as a whole."""
     whole, *parts = terms
     return lexicon.frequency(whole) or min((lexicon.frequency(part) for part in parts), default=0)

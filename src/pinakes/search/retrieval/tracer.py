@@ -1,4 +1,4 @@
-"""How long each step of a search takes."""
+"""Records how long each stage of a search takes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pinakes.core.records import JSON, Stage, Trace
 class Tracer:
     """Collects the stages of a search.
 
-    ``overtaken``: chunks that the index had were gone when they were looked up, and it is about to learn of that.
+    ``overtaken``: chunks of the index were deleted before hydration, and the index will soon learn of it.
     """
 
     def __init__(self) -> None:
@@ -23,10 +23,10 @@ class Tracer:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[dict[str, JSON]]:
-        """Time a step; what the body puts into the dict becomes the stage's detail.
+        """Time a stage; entries that the body adds to the dict become the stage's detail.
 
         Raises:
-            Busy: the call under way is to end.
+            Busy: the current call is to be interrupted.
         """
         interrupt.check()
         detail: dict[str, JSON] = {}
@@ -35,5 +35,5 @@ class Tracer:
         self._stages.append(Stage(name, (time.perf_counter() - start) * 1000, detail))
 
     def trace(self) -> Trace:
-        """Return what was collected so far."""
+        """Return the stages so far, and the total time."""
         return Trace(tuple(self._stages), (time.perf_counter() - self._start) * 1000)

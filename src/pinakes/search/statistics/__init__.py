@@ -1,1 +1,1 @@
-"""What searches keep in memory of a collection: caches, features of documents, vectors of summaries."""
+"""In-memory caches of search: collection statistics, document features, summary vectors."""

@@ -1,4 +1,4 @@
-"""What searches need again and again: vectors of questions, and what collections hold."""
+"""Caches that searches share: query vectors and collection statistics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REMEMBERED_GROUPS = 10_000
 
 
 class CollectionStatistics:
-    """Remembers what is in collections, until the next change of a text. Thread-safe. ``facts``: of documents."""
+    """Caches what collections contain until a text in them changes. Thread-safe. ``facts``: document features."""
 
     def __init__(self) -> None:
         self.facts = FeatureCache()
@@ -30,11 +30,11 @@ class CollectionStatistics:
         self._preceding = CollectionCache[str, Mapping[int, int]](_REMEMBERED_GROUPS)
 
     def fields(self, connection: Connection, collection: CollectionRecord) -> frozenset[str]:
-        """Return the names of the metadata fields that documents of ``collection`` have."""
+        """Return the names of the metadata fields in use in ``collection``."""
         return self._fields.get(collection, (), lambda: frozenset(selection.field_names(connection, collection.id)))
 
     def common_fields(self, connection: Connection, collection: CollectionRecord, most: int) -> Collection[str]:
-        """Return all ``fields``; where there are more than ``most``, only the commonest, which takes longer to tell."""
+        """Return the metadata fields; if there are more than ``most``, only the most common, which is slower."""
         every = self.fields(connection, collection)
         if len(every) <= most:
             return every
@@ -54,15 +54,15 @@ class CollectionStatistics:
     def preceding_chunks(
         self, connection: Connection, collection: CollectionRecord, groups: Collection[str]
     ) -> Mapping[str, Mapping[int, int]]:
-        """Return of each of ``groups`` document id → number of chunks of the group before that document."""
+        """Return group → document id → number of chunks of the group before that document."""
         known = self._preceding.of(collection)
-        known.setdefault("", {})  # of documents without a group
+        known.setdefault("", {})  # for documents without a group
         if missing := [one for one in groups if one not in known]:
             known |= documents.preceding_chunks(connection, collection.id, missing)
         return known
 
     def totals(self, connection: Connection, collection: CollectionRecord, vectors: int) -> contents.Totals:
-        """Count what ``collection`` holds, of which an index has ``vectors``; forgotten, too, when one is added."""
+        """Count the contents of ``collection``, of which the index has ``vectors``; a change invalidates the cache."""
         key = (collection.id, collection.line, collection.model_id, collection.head)
         known = self._totals.get(key)
         if known is None:
@@ -72,7 +72,7 @@ class CollectionStatistics:
         return known
 
     def all_embedded(self, collection: CollectionRecord, index: Index) -> bool:
-        """Say whether every chunk of ``collection`` has a vector of its model in ``index``."""
+        """Return whether ``index`` has a model vector for every chunk of ``collection``."""
         key = (collection.id, collection.model_id, index.position())
         known = self._embedded.get(key)
         if known is None:
@@ -85,7 +85,7 @@ class CollectionStatistics:
 
 
 class QueryVectors:
-    """Embeds questions, remembering those asked last. Thread-safe."""
+    """Embeds queries, and caches the vectors of the latest ones. Thread-safe."""
 
     def __init__(self, embedder: Embedder, remembered: int) -> None:
         self._embedder = embedder
@@ -93,14 +93,14 @@ class QueryVectors:
 
     @property
     def fingerprint(self) -> str:
-        """That of the embedder."""
+        """The embedder's fingerprint."""
         return self._embedder.fingerprint
 
     def vector_of(self, query: str) -> Float32:
-        """Return float32 (dim,), unit length, not to be changed.
+        """Return float32 (dim,), unit length, read-only.
 
         Raises:
-            ModelUnavailable: the model cannot be had.
+            ModelUnavailable: the model cannot be loaded.
         """
         return self._known(query)
 

@@ -1,4 +1,4 @@
-"""What is known of collections, until the next change of a text in one."""
+"""A cache per collection, valid until a text in it changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_COLLECTIONS = 64
 
 
 class CollectionCache(Generic[Key, Value]):
-    """Remembers up to about ``most`` values of each of the collections asked last. Thread-safe."""
+    """Caches up to about ``most`` values for each of the latest collections. Thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -23,7 +23,7 @@ class CollectionCache(Generic[Key, Value]):
         self._known: dict[Hashable, tuple[int, dict[Key, Value]]] = {}
 
     def of(self, collection: CollectionRecord, about: Hashable = ()) -> dict[Key, Value]:
-        """Return what is remembered of a collection ``about`` something, to be read and added to."""
+        """Return the cached values of a collection for the topic ``about``, to read and to add to."""
         key = (collection.id, about)
         with self._lock:
             written, known = self._known.get(key, (-1, {}))
@@ -35,7 +35,7 @@ class CollectionCache(Generic[Key, Value]):
             return known
 
     def get(self, collection: CollectionRecord, key: Key, find: Callable[[], Value]) -> Value:
-        """Return what is remembered by ``key``, else what ``find`` returns."""
+        """Return the cached value of ``key``, or that of ``find``, which is then cached."""
         known = self.of(collection)
         if key not in known:
             known[key] = find()

@@ -1,4 +1,4 @@
-"""What is known of documents besides their scores: words of the path, what kind of code it is, metadata."""
+"""Document features for ranking: words of the path, kind of code, metadata."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ _ANALYZER = Analyzer()
 _PIECE = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _FOR_THEIR_FOLDER = frozenset(["readme", "index", "_index", "__init__", "__main__", "mod", "main"])
-"""Files that are called so say nothing by their name; that of their folder stands for them."""
+"""File names without meaning; the name of their folder is used instead."""
 
 
 @dataclass(frozen=True)
 class PathFeatures:
-    """A document's path, and whether it is code."""
+    """Features of a document's path, and whether the document is code."""
 
     path: str
     is_code: bool
 
     @cached_property
     def stem(self) -> frozenset[str]:
-        """The words of the file's name without its extension, as terms."""
+        """The terms of the file name without its extension."""
         *folders, name = self.path.split("/")
         stem = name.partition(".")[0] or name
         return words_of(folders[-1] if stem.lower() in _FOR_THEIR_FOLDER and folders else stem)
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """All words of the path, as terms."""
+        """The terms of the whole path."""
         return words_of(self.path)
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Names of folders, and first and last words of the file's name where it has several, lower-cased."""
+        """Folder names, and the first and last word of a file name of several words, lower-cased."""
         *folders, name = self.path.split("/")
         pieces = [part for piece in _PIECE.findall(name) for part in _HUMP.split(piece)]
         if "." in name[1:]:
@@ -54,20 +54,20 @@ class PathFeatures:
 
 @dataclass(frozen=True, slots=True)
 class DocumentFeatures:
-    """What is known of one document. ``values``: metadata field → its values as filters compare them."""
+    """Features of one document. ``values``: metadata field → its values, normalised as in filters."""
 
     path: PathFeatures
     values: Mapping[str, Sequence[str]]
 
 
 NOTHING = DocumentFeatures(PathFeatures("", False), {})
-"""Of a document that was deleted meanwhile."""
+"""The features of a deleted document."""
 
 Connect: TypeAlias = Callable[[], AbstractContextManager[Connection]]
 
 
 class FeatureCache:
-    """Remembers the facts of documents until the next change of a text in their collection. Thread-safe."""
+    """Caches document features until a text in their collection changes. Thread-safe."""
 
     def __init__(self) -> None:
         self._known = CollectionCache[int, DocumentFeatures](_REMEMBERED_DOCUMENTS)
@@ -75,9 +75,9 @@ class FeatureCache:
     def features_of(
         self, connect: Connect, collection: CollectionRecord, ids: Sequence[int], fields: tuple[str, ...] = ()
     ) -> list[DocumentFeatures]:
-        """Return the facts of the documents ``ids``, in their order, with the values of these ``fields``.
+        """Return the features of the documents ``ids``, in their order, with the values of these ``fields``.
 
-        ``connect`` is called only for what is not remembered.
+        ``connect`` is called only if some are not cached.
         """
         known = self._known.of(collection, fields)
         if missing := list({one for one in ids if one not in known}):
@@ -96,32 +96,32 @@ def _fetched(connection: Connection, ids: Sequence[int], fields: tuple[str, ...]
 
 
 def words_of(text: str) -> frozenset[str]:
-    """Return the words of a name as terms: of a compound its parts alone, no stop words, no single letters."""
+    """Return the terms of a name: compounds split into parts, without stop words and single letters."""
     pieces = (part for piece in _PIECE.findall(text) for part in _HUMP.split(piece))
     return frozenset(_ANALYZER.terms(" ".join(one for one in pieces if one.lower() not in STOP_WORDS)))
 
 
 def is_one_of(path: PathFeatures, names: frozenset[str]) -> bool:
-    """Say whether a path is that of code which lies in a folder called so, or whose name begins or ends so."""
+    """Return whether a path is of code, and a folder or the first or last word of its file name is in ``names``."""
     return path.is_code and not names.isdisjoint(path.names)
 
 
 @lru_cache(maxsize=50_000)
 def in_a_row(text: str) -> str:
-    """Return the words of ``text`` as terms in their order, with a blank before and after each.
+    """Return the terms of ``text`` in order, each with a space before and after.
 
-    Of a compound its parts; of ``OpenAI`` the whole, as metadata is kept without regard to case.
+    Compounds are split; ``OpenAI`` stays whole, as metadata is case-folded.
     """
     return _row(text, whole=True)
 
 
 def in_rows(text: str) -> str:
-    """Return what to look in for names ``in_a_row``: the words of a query, then again with the parts of ``OpenAI``."""
+    """Return the text to search for names ``in_a_row``: the terms of a query, then again with ``OpenAI`` split."""
     return f"{_row(text, whole=True)}|{_row(text, whole=False)}"
 
 
 def _row(text: str, *, whole: bool) -> str:
-    """Words of scripts without blanks between words give all their pairs, so that a name is found within a run."""
+    """Return terms in order. Scripts without spaces yield all pairs of characters, so names inside a run are found."""
     words: list[str] = []
     for piece in _PIECE.findall(text):
         terms = _ANALYZER.terms(piece) or [piece.lower()]

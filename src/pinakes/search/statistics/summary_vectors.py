@@ -1,4 +1,4 @@
-"""The vectors of summaries that say what the text does not, remembered, and read anew only where something changed."""
+"""A cache of the vectors of summaries written for documents, updated from the change feed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.records import Float32, Int64
 
 _MOST_CHANGES = 1000
-"""After more changes than these, all are read again."""
+"""After more changes, all vectors are read again."""
 
 _REMEMBERED_COLLECTIONS = 16
 _LOOK_AGAIN_S = 5.0
@@ -26,10 +26,10 @@ Connect: TypeAlias = Callable[[], AbstractContextManager[Connection]]
 
 @dataclass(frozen=True, slots=True)
 class SummaryVectors:
-    """``ids`` int64 (n,), ascending, of the documents, and ``vectors`` float32 (n, dim), unit length; (0, 0) if none.
+    """``ids`` int64 (n,), ascending document ids; ``vectors`` float32 (n, dim), unit length; (0, 0) if empty.
 
-    ``head`` is the number of the newest change they know of. ``waiting``: some summaries had no vector yet at the time
-    ``read_at`` (monotonic, in seconds); getting one is no change.
+    ``head``: number of the newest change included. ``waiting``: some summaries had no vector at the time ``read_at``
+    (monotonic seconds); adding a vector is not a change.
     """
 
     ids: Int64
@@ -39,19 +39,19 @@ class SummaryVectors:
     read_at: float = 0.0
 
     def cosines(self, query: Float32) -> Float32:
-        """Return float32 (n,): the cosine of each with ``query``."""
+        """Return float32 (n,): the cosine of each vector with ``query``."""
         return self.vectors @ query if len(self.ids) else np.empty(0, np.float32)
 
 
 class OwnSummaries:
-    """Remembers them for each collection and model. Thread-safe."""
+    """Caches summary vectors by collection and model. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: dict[tuple[int, int | None], SummaryVectors] = {}
 
     def vectors_for(self, connect: Connect, collection: CollectionRecord) -> SummaryVectors:
-        """Return the summaries' vectors by the model of ``collection``; ``connect`` is called only after a change."""
+        """Return the summary vectors for the model of ``collection``; ``connect`` is called only after a change."""
         key = (collection.id, collection.model_id)
         known, now = self._known.get(key), time.monotonic()
         if known is not None and known.waiting and now - known.read_at > _LOOK_AGAIN_S:
@@ -69,7 +69,7 @@ class OwnSummaries:
     def _followed(
         self, connection: Connection, collection: CollectionRecord, known: SummaryVectors | None
     ) -> SummaryVectors | None:
-        """Return ``known`` with what changed since, None where that is too much."""
+        """Return ``known`` updated by the changes since; None if there are too many."""
         if known is None:
             return None
         found = changes.since(connection, collection.id, known.head, _MOST_CHANGES + 1)

@@ -21,6 +21,7 @@ from pinakes.catalog import Catalog, collections, events, integrity
 from pinakes.catalog.relocation import resettle
 from pinakes.core.errors import InvalidInput, InvalidSetting, StorageFull, storing
 from pinakes.core.records import JSON
+from pinakes.indexes import is_elsewhere
 from pinakes.platform.archives import ArchiveReader, ArchiveWriter, Kind, check_free, damaged, opened, written
 from pinakes.platform.permissions import PRIVATE_FILE, make_private
 from pinakes.services.backup.kept_files import CATALOG, INDEX, STAGING, UNDER_WAY, Holding, may_hold
@@ -168,7 +169,10 @@ def _staging(place: Path) -> Iterator[Path]:
 
 
 def _build_indexes(app: App, copy: Path) -> None:
-    """Build the indexes of a copied catalogue beside it: what another process writes meanwhile is not in them."""
+    """Build the indexes of a copied catalogue beside it: what another process writes meanwhile is not in them.
+
+    One that engines keep elsewhere would be that of the original, so it is left out.
+    """
     here = app.home.path / INDEX
     make_private(copy / INDEX)
     for place in here.glob("map-*.npz"):
@@ -177,9 +181,10 @@ def _build_indexes(app: App, copy: Path) -> None:
     beside = App(app.settings.model_copy(update={"home": copy}))
     try:
         with beside.catalog.read() as connection:
-            names = [record.name for record in collections.list_all(connection)]
-        for name in names:
-            beside.index(name)
+            records = collections.list_all(connection)
+        for record in records:
+            if not is_elsewhere(beside.rules(record).engine or beside.settings.index.engine):
+                beside.index(record.name)
     finally:
         beside.close()
 

@@ -29,6 +29,7 @@ from pinakes.services.backup.archive_format import (
 )
 from pinakes.services.backup.steps import OnStep, unheard
 from pinakes.services.documents.masking import masked_lines, masked_row
+from pinakes.settings.kept import KEPT
 from pinakes.text.secrets.masking import Masking, masking_of
 
 _VECTORS_AT_ONCE = 256
@@ -186,7 +187,7 @@ def _told(app: App, record: CollectionRecord, counts: ArchiveCounts, *, history:
     return {
         "name": record.name,
         "description": app.settings.of_collection(record.name).description or record.description,
-        "settings": dict(record.kept or {}),
+        "settings": {name: value for name, value in (record.kept or {}).items() if name in KEPT},
         "history": history,
         "model": model if record.model_id is not None else None,
         "counts": counts.model_dump(),

@@ -21,7 +21,7 @@ import numpy as np
 from pinakes.app import App
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.jobs import Job, job_key
-from pinakes.core.errors import InvalidInput, ModelMismatch, NotFound, PinakesError
+from pinakes.core.errors import IndexUnavailable, InvalidInput, ModelMismatch, NotFound, PinakesError
 from pinakes.core.ports import Embedder, Remote, VectorQuery, Vocabulary
 from pinakes.core.records import Float32, Int64, Spent
 from pinakes.core.traffic import Traffic
@@ -63,7 +63,7 @@ class Loading:
         found, index = self._app.index(name)
         query = self._queries.get(self._app.embedder_of(found))
         if query is not None:
-            with suppress(ModelMismatch):
+            with suppress(IndexUnavailable, ModelMismatch):  # whoever asks is told
                 self._app.check_model(found)
                 index.vector(VectorQuery(query, 1))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from pinakes.catalog.sources import SourceRecord
 from pinakes.catalog.statistics import CollectionTotals as CollectionTotals
 from pinakes.core import caller
 from pinakes.core.errors import Busy, InvalidInput, NotFound, storing
-from pinakes.ingestion import keeping_of
+from pinakes.ingestion import Event, keeping_of
 from pinakes.platform.locks import Lock, taken
 from pinakes.services.documents.index_update import catch_up
 from pinakes.services.sync.watched import WatchedFolder, WatchedFolders, knowledge_base
@@ -131,6 +131,35 @@ class Collections:
         with _held(record, locks), self._app.catalog.write() as connection:
             self._check_not_followed(record, read)
             return collections.rename(connection, collections.get(connection, old), new)
+
+    def move(self, name: str, engine: str) -> Generator[Event, None, None]:
+        """Move the index of a collection to another engine, yielding events; the old one answers until it is there.
+
+        Nothing is embedded. ``engine`` is as for ``index.engine``, which does not hold for this collection any more.
+
+        Raises:
+            NotFound: there is no such collection.
+            InvalidInput: it is there already, the settings name its engine, or a generation stands beside it.
+            InvalidSetting, MissingExtra, IndexUnavailable: the engine cannot be had; the old one answers as before.
+            Busy: something is built beside it.
+        """
+        app, record = self._app, self._app.record(name)
+        now = app.rules(record).engine or app.settings.index.engine
+        if now == engine:
+            raise InvalidInput(f"The index of collection {name!r} is in {engine!r} already.")
+        if app.settings.of_collection(name).engine:
+            raise InvalidInput(
+                f"The settings name the engine of collection {name!r}: {now!r}.",
+                hint=f"Take collections.{name}.engine out of them, then move it.",
+            )
+        with _held(record, [app.home.changing(record)]):
+            with app.catalog.read() as connection:
+                if collections.beside(connection, name) is not None:
+                    raise InvalidInput(
+                        f"A generation stands beside collection {name!r}.",
+                        hint=f"Drop it first: pinakes reindex --drop-beside -c {name}",
+                    )
+            yield from app.rebuilder.move(record, engine)
 
     def copy(self, name: str, new: str) -> CollectionRecord:
         """Make a collection that holds the same, in one transaction; nothing is embedded again.

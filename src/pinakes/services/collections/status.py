@@ -11,7 +11,7 @@ from pinakes.app.source_settings import settings_of
 from pinakes.catalog import collections, full_documents, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import SourceRecord
-from pinakes.core.errors import IndexCorrupt, IndexTooNew
+from pinakes.core.errors import IndexCorrupt, IndexTooNew, IndexUnavailable
 from pinakes.core.records import JSON
 from pinakes.services import model_change
 from pinakes.services.collections import upgrading
@@ -102,7 +102,7 @@ def _held(app: App, record: CollectionRecord, *, mend: bool) -> tuple[Collection
         else:
             record, index = app.followers.current(record, wait=False)
         return record, index.describe()
-    except (IndexCorrupt, IndexTooNew) as error:
+    except (IndexCorrupt, IndexTooNew, IndexUnavailable) as error:
         return record, {"engine": app.settings.index.engine, "problem": error.message}
 
 

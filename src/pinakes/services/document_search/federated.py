@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.search.documents import FoundDocument, in_order
-from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, CollectionAnswer, lost
+from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, CollectionAnswer, fit_penalties
 from pinakes.search.query.words import query_words
 from pinakes.search.results.chunk_texts import ChunkTexts
 from pinakes.search.results.explanation import terms_by_field
@@ -43,7 +43,7 @@ def merge_collections(
     found = [answer for answer in answers if answer.found]
     if len(found) < 2:
         return in_order([one for answer in found for one in answer.found])
-    behind = lost([_answered(answer, chunks) for answer in found], terms)
+    behind = fit_penalties([_answered(answer, chunks) for answer in found], terms)
     if len({(answer.record.fingerprint, answer.by_words) for answer in found}) == 1:
         best = max(one.score for answer in found for one in answer.found)
         scored = zip(found, behind, strict=True)
@@ -63,9 +63,9 @@ def _answered(answer: CollectionDocuments, chunks: ChunkTexts) -> CollectionAnsw
     return CollectionAnswer(words, None, answer.by_words)
 
 
-def _less(one: FoundDocument, lost: float) -> FoundDocument:
-    if not lost:
+def _less(one: FoundDocument, penalty: float) -> FoundDocument:
+    if not penalty:
         return one
-    score = max(0.0, one.score - lost)
+    score = max(0.0, one.score - penalty)
     parts = plus(one.parts, "collections", score - one.score) if one.parts else {}
     return replace(one, score=score, parts=parts)

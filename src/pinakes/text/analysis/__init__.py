@@ -1,4 +1,4 @@
-"""Text to terms: the one analysis that indexing, querying and explaining share.
+"""Analysis of text into terms, shared by indexing, queries and explanations.
 
 A word is kept whole and, where it is an identifier or compound, also as its parts, each stemmed:
 ``sig-api-machinery`` gives itself, ``sig``, ``api``, ``machineri``; ``CustomResourceDefinition`` gives
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 VERSION = 2
-"""Another number: an index made by the one before has other terms."""
+"""The version of the analysis; it must change whenever the terms change, since older indexes are then invalid."""
 
 _SEPARATOR = re.compile(r"[-._'’&/]+")
 _POSSESSIVE = re.compile("'[sS]$")
@@ -54,22 +54,22 @@ _NUMBER = re.compile(r"[vV]?\d+")
 _PIECE = re.compile(r"[A-Za-z]{1,4}|\w|[^\w\s]")
 _CACHE_SIZE = 200_000
 _QUERY_WORDS = 2_000
-"""So many words of queries are remembered with all that they are searched for as."""
+"""Number of query words in the cache of expansions."""
 
 _LONGEST = 255
-"""Of a longer word the beginning is its term; nobody writes the rest of it into a query in another way."""
+"""Maximum length of a term; of a longer word only the beginning is its term."""
 
 _REMEMBERED_CHARS = 100
-"""Longer words are not remembered: what is remembered has a bound then, too."""
+"""Maximum length of cached words, to bound the cache."""
 
 _ENDINGS = ("s", "ed", "ing")
 _SHORTEST_INFLECTED = 3
 _SIGNS = "+#*"
 _SYLLABLES = 4
-"""So many characters of a script without spaces, in a row, are more than a fragment of a word."""
+"""Minimum run of characters, in a script without spaces, that is more than a fragment of a word."""
 
 _PART_OF_IDENTIFIER = 0.3
-"""Weight of each part of an identifier with digits in a query; the whole has 1."""
+"""Weight in a query of each part of an identifier with digits, relative to the whole (1)."""
 
 _ALONE, _ALONE_AMONG_MANY = 0.5, 0.2
 _MANY_TERMS = 20
@@ -77,12 +77,12 @@ _MANY_TERMS = 20
 characters alone say nothing."""
 
 Place: TypeAlias = tuple[Span, frozenset[str]]
-"""Where a word stands in a text, and the terms it gives."""
+"""The position of a word in a text, and its terms."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryTerm:
-    """A term of a query and what stands in for it.
+    """A query term with its variants.
 
     ``weight``: how often it stands in the query, less for the parts of an identifier. ``others``: terms of the stream
     that other forms of the word have. ``exact``: the word as it is written; ``inflected``: where it has no ending, what
@@ -100,14 +100,14 @@ class QueryTerm:
 
 
 _Variants: TypeAlias = tuple[tuple[str, ...], str]
-"""Terms of other forms of a word; the word as it is written, "" where its term says as much."""
+"""Terms of other forms of a word; the word as written, "" if its term is the same."""
 
 _NO_VARIANTS: _Variants = ((), "")
 _Learned = TypeVar("_Learned")
 
 
 class _Memo(dict[str, _Learned]):
-    """What is known of words, learned when asked for; of long words it is not remembered. May be asked by threads."""
+    """A cache of word analyses, filled on demand; long words are not cached. Thread-safe."""
 
     def __init__(self, lock: threading.RLock, learn: Callable[[str], _Learned]) -> None:
         self._lock, self._learn = lock, learn
@@ -123,9 +123,9 @@ class _Memo(dict[str, _Learned]):
 
 
 class Analyzer:
-    """Turns text into terms. Remembers words it has seen; safe to share between threads.
+    """Converts text to terms, with a cache of words. Thread-safe.
 
-    Without a language terms are not stemmed: words as they are written, lower-cased.
+    Without a language, terms are not stemmed: they are the words as written, lower-cased.
     """
 
     version = VERSION
@@ -142,19 +142,19 @@ class Analyzer:
         self.stems = Stems()
 
     def terms(self, text: str) -> list[str]:
-        """Return the terms of ``text`` in order, repeated as often as they occur."""
+        """Return the terms of ``text`` in order, with repetitions."""
         return self.terms_of(cut.of_text(text))
 
     def words(self, text: str, *, code: bool = False) -> list[str]:
-        """Return the words of ``text`` as they are written, in order; of ``code`` none of one character."""
+        """Return the words of ``text`` as written, in order; for ``code`` without single characters."""
         return cut.of_text(text, code=code)
 
     def terms_of(self, words: Iterable[str]) -> list[str]:
-        """Return the terms of ``words``, in their order."""
+        """Return the terms of ``words`` in order."""
         return list(chain.from_iterable(map(self._known.__getitem__, words)))
 
     def variants(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Return what else the ``words`` of a text are found by: other forms and names, and words as they are written.
+        """Return additional terms for the ``words`` of a text: other forms, names, and words as written.
 
         Of the latter, each once, those with an ending, and where these stand, those without.
         """
@@ -172,7 +172,7 @@ class Analyzer:
         return [*found, *cut.named(words if isinstance(words, list) else list(words))], exact
 
     def _beside(self, words: Iterable[str], inflected: Sequence[str]) -> set[str]:
-        """Return the words without endings that stand beside themselves with one, lower-cased."""
+        """Return the uninflected words that occur beside an inflected form, lower-cased."""
         known = self._known
         stems, endings = set(self.terms_of(inflected)), set(inflected)
         found = set[str]()
@@ -183,9 +183,9 @@ class Analyzer:
         return found
 
     def foreign_stems(self, words: Iterable[str], language: str) -> list[str]:
-        """Return the stems of the ``words`` of a text in another language than English, marked by it.
+        """Return the stems of the ``words`` of a text in a language other than English, with a marker.
 
-        German ones of long words also reversed, by which they are found as compounds.
+        German stems of long words are added reversed too, for the search of compounds by their ends.
         """
         mark, found = f"{language}:", list[str]()
         for word in words:
@@ -198,7 +198,7 @@ class Analyzer:
         return found
 
     def query(self, text: str) -> list[QueryTerm]:
-        """Return the distinct terms of a query with their weights; stop words only when there is nothing else."""
+        """Return the distinct terms of a query with their weights; stop words only if there is nothing else."""
         words = cut.of_query(text)
         names = cut.names_in_query(words)
         found: dict[str, QueryTerm] = {}
@@ -213,24 +213,24 @@ class Analyzer:
         return [replace(term, weight=term.weight * alone) if _is_alone(term.text) else term for term in found.values()]
 
     def query_terms(self, text: str) -> list[str]:
-        """Return the distinct terms of a query; stop words only when there is nothing else."""
+        """Return the distinct terms of a query; stop words only if there is nothing else."""
         return [term.text for term in self.query(text)]
 
     def readings(self, phrase: str) -> list[list[str]]:
-        """Return the terms that a phrase may have in a text: letters that may be articles are words there, or not."""
+        """Return the possible terms of a phrase in a text, with and without letters that may be articles."""
         return [self.terms(phrase), self.terms_of(cut.of_query(phrase)), self.terms_of(cut.each(phrase))]
 
     def query_words(self, text: str) -> list[str]:
-        """Return the words of a query that count, as they are written; stop words only when there is nothing else."""
+        """Return the relevant words of a query as written; stop words only if there is nothing else."""
         words = cut.of_query(text)
         return _content(words, cut.names_in_query(words))
 
     def word_terms(self, word: str) -> list[QueryTerm]:
-        """Return the terms of one word of a query, of ``query_words``, the whole first."""
+        """Return the terms of one word from ``query_words``, the whole word first."""
         return list(self._query_terms(word, word in NAMES))
 
     def all_terms(self, text: str) -> frozenset[str]:
-        """Return the terms of ``text``, those of other forms of its words and the names in capitals among them."""
+        """Return the terms of ``text``, including other forms of its words and names in capitals."""
         words = cut.of_text(text)
         return frozenset(self._with_forms(words))
 
@@ -241,9 +241,10 @@ class Analyzer:
         others: Mapping[str, str] | None = None,
         runs: Collection[str] = (),
     ) -> list[Place]:
-        """Return where in ``text`` the words stand that give ``wanted`` terms, and which; in order, none overlap.
+        """Return the positions of words in ``text`` with ``wanted`` terms, and these terms; in order, without overlaps.
 
-        ``others``: what stands in for a wanted term → that term. ``runs``: words of scripts without spaces as a whole.
+        ``others``: variant → the wanted term that it stands for. ``runs``: match words of scripts without spaces as a
+        whole.
         """
         others = others or {}
         every, words, found = wanted.union(others), set[str](), list[Place]()
@@ -272,7 +273,7 @@ class Analyzer:
         return found
 
     def _meant(self, word: str, every: frozenset[str], others: Mapping[str, str]) -> frozenset[str]:
-        """Return which terms of ``every`` a word of a text gives, those of ``others`` as what they stand in for."""
+        """Return the terms of ``every`` that a word of a text has; those of ``others`` as the terms they stand for."""
         plain = len(word) > 1 and word.isalnum()
         have = self._pieces[word] if plain else frozenset(self._with_forms([cut.normal(word)]))
         those = every.intersection(have)
@@ -283,7 +284,7 @@ class Analyzer:
         return terms.union(*(self._variants[word][0] for word in words))
 
     def _parts(self, word: str, wanted: frozenset[str], runs: Collection[str]) -> list[Place]:
-        """Return what in a word with CJK characters gives ``wanted`` terms; pairs that touch are one."""
+        """Return the matches of ``wanted`` terms in a word with CJK characters; adjacent pairs are merged."""
         found: list[Place] = []
         start = 0
         for part in cut.scripts(word):
@@ -304,17 +305,17 @@ class Analyzer:
         return (found, exact) if found or exact else _NO_VARIANTS
 
     def _others(self, part: str) -> list[str]:
-        """Return the terms of other forms of a lower-cased part of a word."""
+        """Return the terms of other forms of a part of a word, lower-cased."""
         return self._stems([other for other in forms(part[:_LONGEST]) if len(other) > 1 or len(part) == 1])
 
     def _exact(self, lower: str) -> str:
-        """Return a word with an ending of English as it is written; "" of another, whose term says as much."""
+        """Return an inflected English word as written; "" for other words, whose terms are equal to them."""
         if self._stemmer is None or lower in STOP_WORDS or not lower.endswith(_ENDINGS) or len(lower) > _LONGEST:
             return ""
         return lower if self._stemmer.stemWord(lower) != lower else ""
 
     def _inflected(self, lower: str) -> tuple[str, ...]:
-        """Return words with endings that have the term of a word without."""
+        """Return the inflected words that share the term of an uninflected one."""
         if self._stemmer is None or len(lower) < _SHORTEST_INFLECTED or not lower.isascii() or len(lower) > _LONGEST:
             return ()
         bases = (lower, lower[:-1], lower[:-1] + "i", lower + lower[-1])
@@ -366,13 +367,13 @@ class Analyzer:
 
 
 def is_identifier(word: str) -> bool:
-    """Say whether a word is a name with a number: RFC-0011, v1.10, CVE-2021-44228."""
+    """Return whether a word is a name with a number, such as RFC-0011, v1.10 or CVE-2021-44228."""
     parts = _SEPARATOR.split(word)
     return len(parts) > 1 and any(map(_NUMBER.fullmatch, parts))
 
 
 def _lower_parts(word: str) -> list[str]:
-    """Return a word lower-cased, then its parts of two characters and more where it has several."""
+    """Return a word lower-cased, followed by its parts of at least two characters if it has several."""
     if word.isalpha() and word.islower():
         return [word[:_LONGEST]]
     if "/" in word:
@@ -394,12 +395,12 @@ def _is_alone(term: str) -> bool:
 
 
 def _single(word: str) -> list[str]:
-    """Return the single characters of a name with a slash, which may stand alone elsewhere; no articles."""
+    """Return the single characters of a name with a slash, which may occur alone elsewhere; without articles."""
     return [part for part in word.lower().split("/") if len(part) == 1 and part not in "ai"]
 
 
 def _content(words: list[str], names: set[str]) -> list[str]:
-    """Return the words that count: all but stop words; these only where there are no others."""
+    """Return the words without stop words, or all words if they are all stop words."""
     counting = [word for word in words if word in names or word.lower() not in STOP_WORDS or len(word) == 1]
     return counting or words
 
@@ -448,10 +449,10 @@ def _runs(part: str, start: int, wanted: frozenset[str], runs: Collection[str]) 
 
 
 def estimated_token_starts(text: str) -> Int64:
-    """Return int64 (n,): where tokens would start if no tokenizer is at hand.
+    """Return the estimated token starts without a tokenizer, int64 (n,).
 
-    Counts up to four letters, a digit, a sign or a character of another script as one token each, which
-    is more than a WordPiece tokenizer finds in nearly all texts.
+    Up to four letters, a digit, a sign or a character of another script count as one token each, which is more than a
+    WordPiece tokenizer finds in nearly all texts.
     """
     return np.fromiter((match.start() for match in _PIECE.finditer(text)), np.int64)
 

@@ -1,8 +1,7 @@
-"""German compounds by their parts: ``Schiff`` finds ``Dampfschiff`` and ``Dampfschifffahrt``, and the other way round.
+"""German compounds by their parts: ``Schiff`` finds ``Dampfschiff`` and ``Dampfschifffahrt``, and vice versa.
 
-What is a part is told by the corpus itself: what is left of a word before and behind it must be words that stand
-somewhere, or begin another word; or what joins them tells. Stems are in plain letters, as ``languages.Stems`` gives
-them.
+The corpus determines what is a part: the rest of a word before and after it must consist of words in the corpus, or
+begin another word; linking elements are considered. Stems are without accents, as from ``languages.Stems``.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from pinakes.text.analysis.languages import Stems
 GERMAN = "german"
 MARK = f"{GERMAN}:"
 REVERSED = f"{GERMAN}<"
-"""Before a stem with its letters in reverse, by which words that end in another are found."""
+"""Prefix of reversed stems, which find words by their ends."""
 
 LEAST = 7
-"""A shorter word is taken for no compound."""
+"""Minimum length of a compound."""
 
 _LEAST_PART = 4
 _LEAST_OF_THREE = 3 * _LEAST_PART
 _LONGEST = 60
-"""A longer word is none that anybody wrote, and cutting it takes long."""
+"""Maximum length of a compound; longer ones do not occur, and take long to split."""
 
 _JOINTS = ("", "s", "es", "n", "en", "er", "e")
-"""What may stand between two parts."""
+"""Linking elements between two parts."""
 
 _JOINED = re.compile("(?:ung|heit|keit|schaft|taet|tat|ion|ling)s$")
-"""Behind these endings an "s" only joins another part: it needs no proof from the corpus."""
+"""After these endings an "s" is always a linking element, without evidence from the corpus."""
 
 _ENDINGS = ("", "ung", "heit", "keit", "lich", "isch", "ig")
 """What the stem of a long word lacks, that of a short one may have: *Rechnung*, *Krankenhausrechn*."""
@@ -43,13 +42,13 @@ _LONG = "kranken"
 _MOST = 30
 _MOST_LOOKED_AT = 1000
 _MOST_SEARCHED = 300_000
-"""In an index with more long words than these, parts are not looked for in the middle of them."""
+"""Maximum number of long words in an index for which parts in the middle of words are searched."""
 
 
 class Compounds:
     """Finds compounds among the stems of an index.
 
-    ``beginning``: the terms of the index that begin with a text, ``is_word``: whether a stem stands there.
+    ``beginning``: returns the terms of the index with a prefix. ``is_word``: whether a stem is in the index.
     """
 
     def __init__(self, beginning: Callable[[str], Sequence[str]], is_word: Callable[[str], bool], stems: Stems) -> None:
@@ -59,7 +58,7 @@ class Compounds:
         self._is_end = lru_cache(20_000)(self._is_an_end)
 
     def _of(self, word: str) -> tuple[str, ...]:
-        """Return the stems of compounds that a lower-cased ``word`` is a part of, and of the parts that it has."""
+        """Return the stems of compounds that contain a lower-cased ``word``, and the stems of its own parts."""
         stem = self._stems.stem(GERMAN, word)
         if len(stem) < _LEAST_PART:
             return ()
@@ -71,7 +70,7 @@ class Compounds:
             self._with_in_the_middle(stem),
             self._parts(stem),
         )
-        for whole in chain.from_iterable(zip_longest(*sources)):  # in turn: none leaves no room for the others
+        for whole in chain.from_iterable(zip_longest(*sources)):  # interleaved, so that no source takes all the room
             if whole is not None:
                 found[whole] = None
             if len(found) == _MOST:
@@ -85,7 +84,7 @@ class Compounds:
                 yield whole
 
     def _beginning_with(self, word: str, stem: str) -> Iterator[str]:
-        """Yield compounds that begin with a word: by its stem, or whole, as *Kündigung* is in *Kündigungsfrist*."""
+        """Yield compounds that begin with a word, by its stem or whole, such as *Kündigung* in *Kündigungsfrist*."""
         whole_word = folded(word)
         firsts = {stem, whole_word, whole_word.removesuffix("en")}
         for term in self._beginning(MARK + stem)[:_MOST_LOOKED_AT]:
@@ -94,7 +93,7 @@ class Compounds:
                 yield whole
 
     def _with_in_the_middle(self, stem: str) -> Iterator[str]:
-        """Yield compounds with other words before and behind one, as *Zeit* has in *Arbeitszeiterfassung*."""
+        """Yield compounds that have a word in the middle, such as *Zeit* in *Arbeitszeiterfassung*."""
         literal = re.escape(stem)
         inside = f"{literal}(?<=\\S{literal})(?=\\S)"  # the stem first: so it is found fast
         for found in islice(re.finditer(inside, self._long), _MOST_LOOKED_AT):
@@ -105,13 +104,13 @@ class Compounds:
 
     @cached_property
     def _long(self) -> str:
-        """All words of the index that may be compounds."""
+        """All possible compounds of the index."""
         found = self._beginning(REVERSED)
         words = (term[len(REVERSED) :][::-1] for term in found) if len(found) <= _MOST_SEARCHED else ()
         return "".join(f"{word} " for word in words if _LEAST_OF_THREE <= len(word) <= _LONGEST)
 
     def _goes_on(self, whole: str, first: str) -> bool:
-        """Say whether a compound has another word behind its ``first`` part."""
+        """Return whether a compound has another word after its ``first`` part."""
         rest = whole[len(first) :]
         if _JOINED.search(f"{first}{rest[:1]}") and len(rest) > _LEAST_PART:
             return True
@@ -128,7 +127,7 @@ class Compounds:
                 yield from filter(self._is_word, self._firsts(first))
 
     def _is_a_beginning(self, part: str) -> bool:
-        """Say whether a part is a word by itself or several, less what joins it to the next, or begins another word."""
+        """Return whether a part is one or more words (without a linking element), or the beginning of a word."""
         if not _LEAST_PART - 1 <= len(part) <= _LONGEST:
             return False
         if _JOINED.search(part) or any(map(self._is_word, self._firsts(part))):
@@ -144,7 +143,7 @@ class Compounds:
                 yield self._stems.stem(GERMAN, part[: len(part) - len(joint)])
 
     def _is_an_end(self, rest: str) -> bool:
-        """Say whether what is left behind a part is a word by itself or several, after what joins it."""
+        """Return whether the rest after a part is one or more words, without a linking element."""
         if len(rest) > _LONGEST:
             return False
         lasts = [rest[len(joint) :] for joint in _JOINTS if rest.startswith(joint)]
@@ -154,6 +153,6 @@ class Compounds:
         return any(any(map(self._is_word, self._firsts(part))) and self._is_end(last) for part, last in cuts)
 
     def _whole_words(self, last: str) -> Iterator[str]:
-        """Yield the words that the last part of a long word is."""
+        """Yield the possible words of the last part of a long word."""
         if len(last) >= _LEAST_PART:
             yield from filter(self._is_word, (f"{last}{ending}" for ending in _ENDINGS))

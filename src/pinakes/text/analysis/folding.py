@@ -1,4 +1,4 @@
-"""Other forms of a word: without accents, with other letters for the same sound, the singular of an irregular plural.
+"""Variants of a word: without accents, with equivalent letters, the singular of an irregular plural.
 
 A word as it is written comes first; these stand in for it. ``é`` is ``e``; ``ß`` is ``ss``; ``ä`` is ``a`` and ``ae``;
 ``ø`` is ``o``; ``ł`` is ``l``. In Arabic signs for short vowels and the forms of hamza and alef are one, and a word is
@@ -21,7 +21,7 @@ _LETTERS = str.maketrans(
 _SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "ß": "ss", "æ": "ae", "œ": "oe"})
 _SPELLED = re.compile("[äöüåø]")
 _KEPT = re.compile("[й]")
-"""Letters of their own, though Unicode takes them for others with a mark."""
+"""Separate letters, although Unicode decomposes them into a letter and a mark."""
 
 _ARABIC = re.compile("[\u0600-\u06ff]")
 _VOWELS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")
@@ -32,7 +32,7 @@ _HEBREW_ARTICLE = re.compile("^[וב]?ה(?=[א-ת]{3})")
 _ELISION = re.compile(
     "^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu|un|gl|all|dall|dell|nell|sull|coll|quest|quell|sant)'(?=[^\\W\\d_]{3})"
 )
-"""Articles and pronouns that lose their vowel before another: ``l'été``, ``d'eau``, ``dell'arte``; no short English."""
+"""Articles and pronouns elided before a vowel: ``l'été``, ``d'eau``, ``dell'arte``; no short English words."""
 
 _IRREGULAR = (
     "indices index, matrices matrix, vertices vertex, vortices vortex, appendices appendix, codices codex, apices "
@@ -68,7 +68,7 @@ def irregular() -> dict[str, str]:
 
 
 def folded(word: str) -> str:
-    """Return a lower-cased ``word`` in plain letters."""
+    """Return a lower-cased ``word`` without accents."""
     if word.isascii():
         return word
     if _ARABIC.search(word):
@@ -80,7 +80,7 @@ def folded(word: str) -> str:
 
 
 def forms(word: str) -> tuple[str, ...]:
-    """Return the other forms of a lower-cased ``word``, none that is the word itself."""
+    """Return the variants of a lower-cased ``word``, except itself."""
     if word.isascii():
         other = irregular().get(word) or (_ELISION.sub("", word) if "'" in word else word)
         return (other,) if other != word else ()
@@ -97,7 +97,7 @@ def forms(word: str) -> tuple[str, ...]:
 
 
 def _without_marks(word: str) -> str:
-    """Return a word of Latin, Greek or Cyrillic letters without accents; others are left as they are."""
+    """Return a word of Latin, Greek or Cyrillic letters without accents; other words are not changed."""
     if word.isascii():
         return word
     letters = unicodedata.normalize("NFD", word)

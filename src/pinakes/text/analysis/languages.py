@@ -1,7 +1,7 @@
-"""Which language a text is in, and the stems of words in languages other than English.
+"""Detection of the language of a text, and stemming for languages other than English.
 
-A language is told by its commonest words: they are a fifth to a half of any running text, and hardly any of them stands
-often in a text of another language. Where that is not plain, letters may tell; else no language is told.
+A language is detected by its most common words: they are a fifth to a half of any running text, and rare in texts of
+other languages. If that is unclear, letters decide; else the language is unknown.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _PROFILES = {
     "telah karena mereka lebih ada",
     "hindi": "के का की में है और से को पर यह कि एक ने हैं भी नहीं था तो इस हो लिए कर या जो वह",
 }
-"""The commonest words of languages that Snowball has stemmers for, by its names of them."""
+"""The most common words of the languages with a Snowball stemmer, by Snowball's names."""
 
 LANGUAGES = frozenset(_PROFILES)
 
@@ -95,11 +95,11 @@ def _by_word() -> dict[str, tuple[str, ...]]:
 
 _LANGUAGES_OF = _by_word()
 COMMON_WORDS = frozenset(_LANGUAGES_OF)
-"""The commonest words of all languages."""
+"""The most common words of all languages."""
 
 
 def detect(words: Iterable[str], among: Collection[str] = LANGUAGES) -> str | None:
-    """Return the language of a text with these ``words``, None where it is not sure or not ``among`` these."""
+    """Return the language of a text with these ``words``, None if it is uncertain or not ``among`` these."""
     sample = list(islice((word for word in words if word[0].isalpha()), _SAMPLE))
     counts, found = Counter(map(str.lower, sample)), Counter[str]()
     for word in counts.keys() & _LANGUAGES_OF.keys():
@@ -123,7 +123,7 @@ def _by_words(found: Counter[str], seen: int) -> str | None:
 
 
 def _by_letters(words: Sequence[str]) -> str | None:
-    """Return the language that has these letters alone, however short the text: Greek, or Russian by its ё, ы and э."""
+    """Return the language identified by its letters, even for short texts: Greek, or Russian with ё, ы and э."""
     letters = set("".join(words).lower())
     if _GREEK.fullmatch("".join(filter(str.isalpha, letters))):
         return "greek"
@@ -132,7 +132,7 @@ def _by_letters(words: Sequence[str]) -> str | None:
 
 
 class Stems:
-    """Stems words by Snowball, in plain letters. Remembers them; safe to share between threads."""
+    """Stems words by Snowball, without accents. Cached and thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -140,7 +140,7 @@ class Stems:
         self._known: dict[tuple[str, str], str] = {}
 
     def stem(self, language: str, word: str) -> str:
-        """Return the stem of a lower-cased ``word`` in a ``language`` of Snowball."""
+        """Return the stem of a lower-cased ``word`` in a Snowball ``language``."""
         known = self._known.get((language, word))
         if known is not None:
             return known

@@ -1,9 +1,9 @@
-"""Where the words of a text are: letters and digits in a row, compounds, names with signs, characters standing alone.
+"""Segmentation into words: runs of letters and digits, compounds, names with signs, single characters.
 
-A character is a word by itself only where it stands alone in prose: ``vitamin C``, ``chapter 7``, ``(K)``; not as a
-part of a compound, in an expression (``a = b``, ``x[0]``) or as the number of a list item. Signs belong to a word in
-names such as ``C++``, ``C#``, ``.NET``, ``AT&T``, ``A*``, ``A+`` and ``I/O``. Marks without width (soft hyphens, word
-joiners) are ignored.
+A single character is a word only if it stands alone in prose: ``vitamin C``, ``chapter 7``, ``(K)``; not as part of a
+compound, in an expression (``a = b``, ``x[0]``) or as the number of a list item. Signs are part of names such as
+``C++``, ``C#``, ``.NET``, ``AT&T``, ``A*``, ``A+`` and ``I/O``. Zero-width marks (soft hyphens, word joiners) are
+ignored.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _MARKS = (
 
 _COMBINING = f"{_MARKS}\u0816-\u082d\u0859-\u085b\u08d3-\u08ff\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _MOST_COMBINING = 30
-"""Of so many marks on one letter (the bound of Unicode's stream-safe text) the rest is left out: ordering them takes
-quadratic time."""
+"""Maximum marks per letter (the bound of Unicode's stream-safe text format); further ones are dropped, since ordering
+them takes quadratic time."""
 
 IGNORED = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef"
-"""Characters without width: soft hyphen, joiners, marks of direction, variation selectors."""
+"""Zero-width characters: soft hyphen, joiners, direction marks, variation selectors."""
 
 _SCRIPTIO = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
@@ -37,7 +37,7 @@ UNSPACED = lazy(f"[{_SCRIPTIO}]+")
 """Scripts that are written without spaces between words, and Korean."""
 
 BY_SYLLABLE = lazy("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3]+")
-"""Of these the scripts in which two characters are a fragment of a word: Thai, Lao, Burmese, Khmer."""
+"""Of these, the scripts in which two characters are a fragment of a word: Thai, Lao, Burmese, Khmer."""
 
 _IGNORABLE = lazy(f"[{IGNORED}]")
 _OVERLOADED = lazy(f"([{_COMBINING}]{{{_MOST_COMBINING}}})[{_COMBINING}]+")
@@ -52,11 +52,11 @@ _SLASHED = (
     r"(?<![\w/.:@~\\-])(?:[^\W_]/[^\W_]{1,12}|\d++/[^\W_]{1,12}|[\w.-]{1,20}+/(?:[^\W_]|\d{1,12}))"
     r"(?![\w/=]|[.:-]\w)"
 )
-"""Names with a slash of which a part could not stand alone: ``I/O``, ``A/B``, ``24/7``, ``OS/2``, ``10.0.0.0/8``."""
+"""Names with a slash whose parts cannot stand alone: ``I/O``, ``A/B``, ``24/7``, ``OS/2``, ``10.0.0.0/8``."""
 
 
 def _pattern(ignored: str, alone: str, *, signs: bool, slashes: bool = False) -> re.Pattern[str]:
-    """Return what a word is; ``alone``: where a single character is one."""
+    """Return the pattern of a word; ``alone``: the context of a single character that is a word."""
     char = rf"[\w{_MARKS}{ignored}]"
     joint = r"-.'’\u2010\u2011" if ignored else "-.'’"
     joined = rf"[{joint}&](?:(?<!&)|(?=[^\W\d_]{{1,12}}(?![\w=;])))" if signs else f"[{joint}]"
@@ -81,12 +81,12 @@ _IN_TEXT = rf"{_BEFORE_ALONE}(?:(?<=[^\n])|(?!\d[.)][^\S\n]))(?![AaIi_])\w{_AFTE
 _IN_QUERY = r"(?<!\w)(?!_)\w(?!\w)"
 _PROSE = _pattern("", _IN_TEXT, signs=True)
 _PROSE_WITH_SLASHES = _pattern("", _IN_TEXT, signs=True, slashes=True)
-"""Apart from the other: it takes longer, and most texts have no slash."""
+"""Separate from the other pattern: it is slower, and most texts have no slash."""
 
 _QUERY = _pattern("", _IN_QUERY, signs=True, slashes=True)
 _CODE = _pattern("", "", signs=False)
 _RAW = _pattern(IGNORED, _IN_TEXT, signs=True, slashes=True)
-"""The same in text that is not normalised."""
+"""The same for text that is not normalised."""
 
 _FENCE = lazy(r"^[ \t>]*(?:```|~~~).*$", re.MULTILINE)
 _ENDS = lazy(r"\s*(?:[^\w\s]|$)")
@@ -101,7 +101,7 @@ _STOP_WORDS = (
 )
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 NAMES = frozenset(word.upper() for word in (*STOP_WORDS, "us") if len(word) > 1)
-"""Words in capitals that may be names, and are other words in small letters: IT, WHO, US, OR."""
+"""Capitalised words that may be names, and are stop words in lower case: IT, WHO, US, OR."""
 
 _AUXILIARIES = frozenset(("may", "must", "might", "shall", "shan't", "mustn't", "needn't", "don't", "can't", "won't"))
 _NUMBERED = frozenset(
@@ -110,13 +110,13 @@ _NUMBERED = frozenset(
         "phase", "schedule", "section", "stage", "table", "tier", "title", "type", "unit", "volume", "war",
     )
 )  # fmt: skip
-"""What has a number behind it, that may be a Roman one."""
+"""Words before a number, which may be a Roman one."""
 
 _OPERATORS = frozenset(("AND", "OR", "NOT"))
 
 
 def normal(text: str) -> str:
-    """Return ``text`` as it is analysed: compatible forms of characters are one, marks without width left out."""
+    """Return ``text`` in compatibility composition, without zero-width marks."""
     if text.isascii():
         return text
     if _IGNORABLE.search(text):
@@ -127,7 +127,7 @@ def normal(text: str) -> str:
 
 
 def of_text(text: str, *, code: bool = False) -> list[str]:
-    """Return the words of ``text`` as they are written, in order; of ``code`` without characters standing alone."""
+    """Return the words of ``text`` as written, in order; for ``code`` without single characters."""
     text = normal(text)
     if code:
         return _CODE.findall(text)
@@ -150,7 +150,7 @@ def _of_prose(text: str) -> list[str]:
 
 
 def _counts(before: str, word: str) -> bool:
-    """Say whether a word is one, behind another: an "A" may be the article, an "I" the pronoun or a number."""
+    """Return whether a word is one, behind another: an "A" may be the article, an "I" the pronoun or a number."""
     if word in ("I", "i"):
         counted = before[:1].isupper() and before.lower() not in STOP_WORDS | _AUXILIARIES
         return not before or counted or before.lower() in _NUMBERED
@@ -158,7 +158,7 @@ def _counts(before: str, word: str) -> bool:
 
 
 def of_query(text: str) -> list[str]:
-    """Return the words of a query as they are written; any character that stands alone is meant, but for articles."""
+    """Return the words of a query as written; any single character counts, except articles."""
     text = normal(text)
     found = list(_QUERY.finditer(text))
     words: list[str] = []
@@ -173,12 +173,12 @@ def of_query(text: str) -> list[str]:
 
 
 def each(text: str) -> list[str]:
-    """Return all words of a query, articles among them."""
+    """Return all words of a query, including articles."""
     return _QUERY.findall(normal(text))
 
 
 def named(words: list[str]) -> set[str]:
-    """Return the stop words in capitals among the ``words`` of a text that stand beside words in small letters."""
+    """Return the stop words in capitals among the ``words`` of a text that also has words in lower case nearby."""
     found = set(NAMES.intersection(words))
     if not found:
         return found
@@ -192,9 +192,9 @@ def named(words: list[str]) -> set[str]:
 
 
 def names_in_query(words: list[str]) -> set[str]:
-    """Return the stop words in capitals that a query means as names: none where all of it is in capitals.
+    """Return the stop words in capitals that are names in a query; none if the whole query is in capitals.
 
-    AND, OR and NOT between two words that count are operators of other search engines.
+    AND, OR and NOT between two relevant words are operators of other search engines.
     """
     found = {word for word in words if word in NAMES}
     if not found or (all(map(_is_capital, words)) and any(word not in NAMES for word in words)):
@@ -212,12 +212,12 @@ def _is_capital(word: str) -> bool:
 
 
 def raw(text: str) -> list[str]:
-    """Return the words of a text as it is, marks without width included."""
+    """Return the words of a text as it is, including zero-width marks."""
     return _RAW.findall(text)
 
 
 def standing_alone(text: str, wanted: set[str]) -> Iterator[tuple[Span, str]]:
-    """Yield where these words of one character, or with signs, stand in ``text``."""
+    """Yield the positions of these words (single characters, or with signs) in ``text``."""
     before = ""
     for match in _RAW.finditer(text):
         word = match.group()
@@ -227,15 +227,15 @@ def standing_alone(text: str, wanted: set[str]) -> Iterator[tuple[Span, str]]:
 
 
 _GAPS = frozenset(("", *' \n\t/,:;()[]{}"`*=<>|'))
-"""What stands between words, mostly; the other checks take longer."""
+"""The usual separators between words; the other checks are slower."""
 
 _BEFORE = lazy(rf"[\w{_MARKS}{IGNORED}][-.'’\u2010\u2011]?\Z")
 _AFTER = lazy(rf"[-.'’\u2010\u2011]?[\w{_MARKS}{IGNORED}]|\+\+(?![\w+])|[#♯](?!\w)")
-"""What stands before or after a part of a longer word."""
+"""The characters before or after a part of a longer word."""
 
 
 def places_of(text: str, word: str) -> list[Span]:
-    """Return where a word stands in a text by itself, not as a part of a longer one."""
+    """Return the positions of a word in a text as a separate word, not as a part of a longer one."""
     found: list[Span] = []
     at = text.find(word)
     while at >= 0:
@@ -249,5 +249,5 @@ def places_of(text: str, word: str) -> list[Span]:
 
 
 def scripts(word: str) -> list[str]:
-    """Cut a word where characters of scripts without spaces begin and end."""
+    """Split a word at the borders of runs in scripts without spaces."""
     return [part for part in re.split(f"({UNSPACED.pattern})", word) if part]

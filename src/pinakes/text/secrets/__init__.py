@@ -1,7 +1,7 @@
-"""Credentials in texts: found by what they look like, and masked by as many code points.
+"""Detection of credentials in texts by their form, and masking by the same number of code points.
 
-Two steps. RE2 goes through the whole text once, in linear time, whatever it says, and finds where anything of the
-table might begin: of usual text, some hundred megabytes a second. What begins there is looked at closely.
+There are two steps. RE2 scans the whole text once in linear time, at some hundred megabytes per second, for anchors:
+possible starts of the table's patterns. Then the exact patterns are matched at each anchor.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Exact:
 
 @dataclass(frozen=True, slots=True)
 class FoundSecret:
-    """A credential: its kind in words ("a GitHub token"), and where it stands in the text."""
+    """A credential: its kind as text ("a GitHub token"), and its range."""
 
     kind: str
     start: int
@@ -60,9 +60,9 @@ class FoundSecret:
 
 
 class Detector:
-    """Finds and masks credentials. ``allowed`` are known harmless values.
+    """Finds and masks credentials. ``allowed``: values known to be harmless.
 
-    Each is ``sha256:`` and the hexadecimal hash of a value, or a pattern (RE2) that fits all of a value.
+    Each is ``sha256:`` and the hexadecimal hash of a value, or a pattern (RE2) that matches the whole value.
     """
 
     def __init__(self, allowed: Sequence[str] = ()) -> None:
@@ -71,7 +71,7 @@ class Detector:
         self._pattern = re2.compile("|".join(f"(?:{entry})" for entry in patterns)) if patterns else None
 
     def find(self, text: str) -> list[FoundSecret]:
-        """Return the credentials in ``text``, in their order; none overlaps another."""
+        """Return the credentials in ``text``, in order and without overlaps."""
         return [one for one in _every(text) if not self._is_allowed(text[one.start : one.end])]
 
     def mask(self, text: str) -> str:
@@ -79,7 +79,7 @@ class Detector:
         return masked(text, self.find(text))
 
     def masked_value(self, value: Any) -> Any:
-        """Return metadata with credentials masked, also where only a field's name tells that it is one."""
+        """Return metadata with credentials masked, including those recognised only by the name of their field."""
         return self._masked_value(value, "", _DEPTH) if self.find("\n".join(_strings(value, "", _DEPTH))) else value
 
     def _masked_value(self, value: Any, name: str, depth: int) -> Any:
@@ -99,7 +99,7 @@ class Detector:
 
 
 def _strings(value: Any, name: str, depth: int) -> Iterator[str]:
-    """Yield all that ``masked_value`` looks at."""
+    """Yield all texts that ``masked_value`` examines."""
     if isinstance(value, str):
         yield f"{name}: {value}" if name else value
     elif depth and isinstance(value, Mapping):
@@ -112,7 +112,7 @@ def _strings(value: Any, name: str, depth: int) -> Iterator[str]:
 
 
 def masked(text: str, findings: Sequence[FoundSecret]) -> str:
-    """Return ``text`` with ``findings`` masked; ends of lines stay."""
+    """Return ``text`` with ``findings`` masked; line breaks stay."""
     parts, at = [], 0
     for one in findings:
         parts += [text[at : one.start], *(_hidden(text[one.start : one.end]))]
@@ -121,7 +121,7 @@ def masked(text: str, findings: Sequence[FoundSecret]) -> str:
 
 
 def lines_of(text: str, findings: Sequence[FoundSecret]) -> list[int]:
-    """Return the line in which each finding begins, counted from 1."""
+    """Return the line of the start of each finding, from 1."""
     ends = [at for at, char in enumerate(text) if char == "\n"] if findings else []
     return [bisect_right(ends, one.start - 1) + 1 for one in findings]
 
@@ -131,7 +131,7 @@ def _hidden(secret: str) -> str:
 
 
 def _every(text: str) -> list[FoundSecret]:
-    """Return all that is found by its form or by a name, and what stands in columns besides."""
+    """Return all credentials found by form or name, and those in table columns."""
     found, columns = list(_found(text)), [FoundSecret(_IN_COLUMN, *span) for span in in_columns(text)]
     if not columns:
         return found
@@ -155,7 +155,7 @@ def _found(text: str) -> Iterator[FoundSecret]:
         at = begin + 1
         if ascii_only:
             chars = begin
-        else:  # the text is counted once, piece by piece
+        else:  # each piece of the text is counted once
             chars += len(data[counted:begin].decode("utf-8", "replace"))
             counted = begin
         if chars < free:
@@ -169,7 +169,7 @@ def _found(text: str) -> Iterator[FoundSecret]:
 
 
 def _near(text: str, start: int, patterns: Sequence[_Exact]) -> list[FoundSecret]:
-    """Return what an anchor at ``start`` is part of."""
+    """Return the credentials at an anchor that starts at ``start``."""
     for one in patterns:
         begin = start - one.back
         if begin < 0 or (one.anchored is not None and text[start] not in one.anchored):
@@ -181,7 +181,7 @@ def _near(text: str, start: int, patterns: Sequence[_Exact]) -> list[FoundSecret
 
 
 def _at(text: str, start: int, exact: re.Pattern[str], rules: Mapping[str, Rule]) -> Iterator[FoundSecret]:
-    """Yield what begins at ``start``."""
+    """Yield the credentials that begin at ``start``."""
     match = exact.match(text, start)
     if match is None or match.lastgroup is None:
         return
@@ -194,7 +194,7 @@ def _at(text: str, start: int, exact: re.Pattern[str], rules: Mapping[str, Rule]
 
 
 def _secret_group(exact: re.Pattern[str], match: re.Match[str]) -> int:
-    """Return the number of the group that is the secret: the one inside that of the rule, if it took part."""
+    """Return the number of the group with the secret: the one inside the rule's group, if it matched."""
     outer = exact.groupindex[match.lastgroup or ""]
     inner = outer + 1
     is_inner = inner <= exact.groups and inner not in exact.groupindex.values() and match.start(inner) >= 0
@@ -203,7 +203,7 @@ def _secret_group(exact: re.Pattern[str], match: re.Match[str]) -> int:
 
 @cache
 def _compiled() -> tuple[Any, tuple[_Exact, ...]]:
-    """Return the pattern of all anchors, for RE2, and the exact ones, to be tried in their order."""
+    """Return the RE2 pattern of all anchors, and the exact patterns in the order of their trial."""
     options = re2.Options()
     options.encoding, options.never_capture, options.max_mem = re2.Options.Encoding.LATIN1, True, _MEMORY
     anchors = "|".join(f"(?:{rule.anchor or _shortened(rule.pattern)})" for rule in _RULES)
@@ -222,14 +222,14 @@ def _alternatives(rules: Mapping[str, Rule]) -> re.Pattern[str]:
 
 
 def _first_chars(rules: Iterable[Rule]) -> frozenset[str] | None:
-    """Return the characters that the anchors of ``rules`` may begin with, None where that cannot be said."""
+    """Return the possible first characters of the anchors of ``rules``, None if unknown."""
     atoms = [_ATOM.match(rule.anchor) for rule in rules]
     first = "|".join(atom[0] for atom in atoms if atom is not None)
     return None if None in atoms else frozenset(char for char in map(chr, range(128)) if re.fullmatch(first, char))
 
 
 def _shortened(pattern: str) -> str:
-    """Return a pattern for what ``pattern`` begins with: with few counts, RE2 is fast."""
+    """Return a pattern for the beginning of ``pattern``: RE2 is fast for patterns with few counts."""
     count = _COUNT.search(pattern)
     if count is None or int(count[1]) < _ANCHOR_CHARS or "|" in pattern[count.start() :]:
         return pattern

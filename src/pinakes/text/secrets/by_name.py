@@ -1,4 +1,4 @@
-"""Secrets that are told by what stands before them: a name such as ``password``, a header, a login in an address."""
+"""Secrets recognised by their context: a name such as ``password``, a header, a login in an address."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ _HEADER = ("Bearer ", "bearer ", "Token ", "token ", "Basic ", "basic ", "SSWS "
 
 
 def _assigned(text: str, start: int, _end: int) -> Spans:
-    """Yield the value that a name such as ``password`` is given, where it looks like a secret.
+    """Yield the value assigned to a name such as ``password``, if it looks like a secret.
 
-    Of a long value the beginning decides, so that a text of nothing but such names takes linear time.
+    Only the beginning of a long value is examined, so that a text full of such names takes linear time.
     """
     match = _ASSIGNED.match(text, start)
     if match is None:
@@ -78,7 +78,7 @@ def _assigned(text: str, start: int, _end: int) -> Spans:
     begin, stop = match.span(group)
     value, password = match[group], match["password"] is not None
     if group == "bare" and (not password or text[start - 1 : start] in ("?", "&")):
-        value = value.partition("&")[0]  # in an address it parts values
+        value = value.partition("&")[0]  # in an address "&" separates values
         stop = begin + len(value)
     long = len(value) == _HEAD
     password = password and not long
@@ -97,7 +97,7 @@ def _assigned(text: str, start: int, _end: int) -> Spans:
 
 
 def _is_heading(text: str, start: int, value: int) -> bool:
-    """Say whether a name ends a short line of its own, and a value stands alone in the line below."""
+    """Return whether a name ends a short line, and the next line consists of a value."""
     if _VALUE_NAME.search(text, start, value):
         return True
     before = text[max(0, start - _HEADING_CHARS) : start].rpartition("\n")[2]
@@ -141,7 +141,7 @@ def _docker_login(text: str, start: int, _end: int) -> Spans:
 
 
 def _given(text: str, start: int, _end: int) -> Spans:
-    """Yield a password that a command or statement is given behind a blank."""
+    """Yield a password after a blank in a command or statement."""
     match = _GIVEN.match(text, start)
     if match is None:
         return
@@ -186,7 +186,7 @@ _BEFORE = {
     _JOINED_OPTION: lazy(r".*\b(?:mysql|mariadb)(?:-?[a-z]{1,12})?[ ][^|;&]*"),
     4: lazy(r"(?:.*[ \t])?(?:login|user)[ \t]+\S{1,100}[ \t]*", re.DOTALL),
 }
-"""What stands before a value in its line, where that alone tells a setting from prose, by number of the group."""
+"""Required context before a value in its line, by number of the group, to distinguish a setting from prose."""
 _BEFORE_CHARS = 160
 
 _HEADERS_ANCHOR = _HEADERS_PATTERN.replace("{16,1000}", "{16}")

@@ -1,4 +1,4 @@
-"""Passwords and tokens in tables: the values below the name of a column."""
+"""Passwords and tokens in tables: the values below a column name."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _SEPARATORS: Final = "|\t;,"
 _AROUND: Final = " \t\"'`*"
 _LONGEST_HEADER: Final = 2000
 _MOST_COLUMNS: Final = 8
-"""So many columns of a table are looked at: a table of nothing but names takes no long time."""
+"""Maximum columns examined per table, so that a table full of such names does not take long."""
 
 
 def in_columns(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where values stand below a column whose name says that they are secret, and look like that."""
+    """Yield the ranges of values that look secret in columns whose names say so."""
     data = text.encode("utf-8", "replace")
     ascii_only = len(data) == len(text)
     chars, counted, free = 0, 0, 0
@@ -35,7 +35,7 @@ def in_columns(text: str) -> Iterator[tuple[int, int]]:
         begin = hit.start()
         if ascii_only:
             chars = begin
-        else:  # the text is counted once, piece by piece
+        else:  # each piece of the text is counted once
             chars += len(data[counted:begin].decode("utf-8", "replace"))
             counted = begin
         if chars >= free:
@@ -44,7 +44,7 @@ def in_columns(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _of_table(text: str, start: int) -> tuple[list[tuple[int, int]], int]:
-    """Return the secrets of a table that may begin at ``start``, and where it ends."""
+    """Return the secrets of a table that may begin at ``start``, and the end of the table."""
     end = _end_of_line(text, start)
     header = text[start:end]
     separator = next((one for one in _SEPARATORS if one in header), None)

@@ -1,4 +1,4 @@
-"""The table of what credentials look like: one row a kind, in the words in which it is reported.
+"""The table of credential forms: one row per kind, with its name in reports.
 
 A pattern is written so that RE2 and Python's ``re`` read it alike: no look-around, no Unicode classes, bounded counts;
 where a rule has an anchor, RE2 reads only that.
@@ -55,7 +55,7 @@ def _is_key_body(body: str) -> bool:
 
 
 def _armoured(text: str, _start: int, end: int) -> Spans:
-    """Yield the body of a key between its dashes, or, where the end is missing, the lines that look like one."""
+    """Yield the body of a key between its dashed lines; if the end is missing, the lines that look like one."""
     close = text.find("-----", end, end + _MOST_KEY)
     if close >= 0 and text.startswith("END", close + 5):
         stop = close
@@ -67,14 +67,14 @@ def _armoured(text: str, _start: int, end: int) -> Spans:
 
 
 def _base64_lines(text: str, start: int, _end: int) -> Spans:
-    """Yield the base64 that goes on from a beginning which says that it is a key."""
+    """Yield the rest of the base64 text after a beginning that identifies a key."""
     match = _WRAPPED.match(text, start)
     if match and match.end() - start >= 64:
         yield start, match.end()
 
 
 def _with_secret(text: str, start: int, end: int) -> Spans:
-    """Yield an access key's id and the secret that stands close behind it."""
+    """Yield an access key id and the secret that closely follows it."""
     yield start, end
     for match in _AWS_SECRET.finditer(text, end, end + _NEAR):
         if secret_values.is_random(match[0]):

@@ -1,4 +1,4 @@
-"""What becomes of credentials in documents, by the settings: masked, only reported, or left alone."""
+"""Treatment of credentials in documents by the settings: masked, only reported, or ignored."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pinakes.text.secrets import Detector, FoundSecret, lines_of, masked
 
 CODE: Final = "secret"
 _MOST_NOTES: Final = 20
-"""So many findings of a document are named one by one; more are counted by their kind."""
+"""Maximum findings of a document reported one by one; further ones are counted by kind."""
 
 
 @dataclass(frozen=True)
 class Masking:
-    """Masks credentials, or (``masks`` False) only names them; without a ``detector`` it does neither."""
+    """Masks credentials, or only reports them (``masks`` False); without a ``detector`` it does neither."""
 
     detector: Detector | None
     masks: bool = True
 
     def document(self, document: Document) -> Document:
-        """Return ``document`` with what is secret in text, title and metadata masked, and notes that name it."""
+        """Return ``document`` with secrets in text, title and metadata masked, and with notes about them."""
         if self.detector is None:
             return document
         found = self.detector.find(document.text)
@@ -40,11 +40,11 @@ class Masking:
         return replace(document, text=text, title=title, metadata=metadata, notes=(*document.notes, *notes))
 
     def text(self, text: str) -> str:
-        """Return ``text`` with what is secret masked."""
+        """Return ``text`` with secrets masked."""
         return self.detector.mask(text) if self.detector is not None and self.masks else text
 
     def value(self, value: Any) -> Any:
-        """Return metadata with what is secret masked."""
+        """Return metadata with secrets masked."""
         return self.detector.masked_value(value) if self.detector is not None and self.masks else value
 
     def _notes(self, document: Document, found: Sequence[FoundSecret]) -> list[ReadingNote]:
@@ -64,7 +64,7 @@ NOTHING_MASKED: Final = Masking(None)
 
 
 class MaskingSettings(Protocol):
-    """The settings that masking looks at: ``ingest.secrets`` and ``ingest.secrets_allowed``."""
+    """The settings for masking: ``ingest.secrets`` and ``ingest.secrets_allowed``."""
 
     @property
     def secrets(self) -> str: ...
@@ -74,7 +74,7 @@ class MaskingSettings(Protocol):
 
 
 def masking_of(settings: MaskingSettings) -> Masking:
-    """Return the masking that ``settings`` want."""
+    """Return the masking according to ``settings``."""
     return _masking(settings.secrets, settings.secrets_allowed)
 
 

@@ -1,4 +1,4 @@
-"""Whether a value is a secret, or a placeholder, a name, a word: what tells credentials from prose and code."""
+"""Classification of values as secrets, or as placeholders, names and words of prose and code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Final
 from pinakes.core.regexes import lazy
 
 MASK: Final = "\u2588"
-"""Stands for each masked code point. It is no letter and no punctuation: a run of it is one token, and no word."""
+"""Replaces each masked code point. It is neither letter nor punctuation: a run of it is one token, and not a word."""
 
 _PLACEHOLDER: Final = lazy(
     rf"{MASK}|\*{{3}}|\.{{3}}|…|<|\$\{{|\$\(|\{{\{{|%\(|%[sdv]\b|@@|"
@@ -54,27 +54,27 @@ _TOKEN_RUN: Final = 20
 _SHORTEST: Final = 8
 _SHORTEST_TOKEN: Final = 12
 _HEX: Final = lazy(r"[0-9a-f]{,19}")
-"""So short, it rather is the abbreviated name of a commit or container."""
+"""Length up to which a hexadecimal value is rather the short id of a commit or container."""
 
 
 def is_placeholder(value: str) -> bool:
-    """Say whether a value stands for a secret: ``<password>``, ``${TOKEN}``, ``changeme``, ``xxxx``."""
+    """Return whether a value is a placeholder for a secret: ``<password>``, ``${TOKEN}``, ``changeme``, ``xxxx``."""
     return _PLACEHOLDER.search(value) is not None
 
 
 def is_example(value: str) -> bool:
-    """Say whether a token of a known form is one made for documentation, or a mask."""
+    """Return whether a token of a known form is an example for documentation, or masked."""
     return len(set(value[-12:])) < 4 or _EXAMPLE.search(value) is not None
 
 
 def entropy(value: str) -> float:
-    """Return the bits of information in a character of ``value``."""
+    """Return the entropy of ``value`` in bits per character."""
     total = len(value)
     return -sum(n / total * math.log2(n / total) for n in Counter(value).values()) if total else 0.0
 
 
 def is_password(value: str, *, quoted: bool) -> bool:
-    """Say whether the value of something called a password looks like one that somebody chose or generated."""
+    """Return whether the value of a password looks chosen by a person or generated."""
     if len(value) < _SHORTEST or not _DIGIT.search(value) or len(set(value)) < 5:
         return False
     if _is_harmless(value, quoted=quoted):
@@ -101,7 +101,7 @@ def is_password(value: str, *, quoted: bool) -> bool:
 
 
 def is_token(value: str, *, quoted: bool) -> bool:
-    """Say whether the value of something called a token, key or secret looks generated."""
+    """Return whether the value of a token, key or secret looks generated."""
     if (
         len(value) < _SHORTEST_TOKEN
         or not _DIGIT.search(value)
@@ -118,7 +118,7 @@ def is_token(value: str, *, quoted: bool) -> bool:
 
 
 def is_random(run: str) -> bool:
-    """Say whether letters and digits stand together as a generator puts them, not as words with numbers."""
+    """Return whether letters and digits are mixed as in generated values, not as in words with numbers."""
     kinds = _kind_of_each(run)
     digits, letters = kinds.count("d"), kinds.count("l") + kinds.count("u")
     if digits < 2 or letters < 2 or entropy(run) < 3.0:
@@ -127,7 +127,7 @@ def is_random(run: str) -> bool:
 
 
 def is_json_token(value: str) -> bool:
-    """Say whether the first part of a JSON web token is a header that names an algorithm."""
+    """Return whether the first part of a JSON web token is a header that names an algorithm."""
     try:
         header = json.loads(_decoded(value.partition(".")[0]))
     except (ValueError, RecursionError):
@@ -136,7 +136,7 @@ def is_json_token(value: str) -> bool:
 
 
 def is_login(value: str) -> bool:
-    """Say whether base64 holds ``user:password``."""
+    """Return whether base64 text decodes to ``user:password``."""
     try:
         user, colon, password = _decoded(value).decode().partition(":")
     except ValueError:
@@ -146,7 +146,7 @@ def is_login(value: str) -> bool:
 
 
 def is_user_number(value: str) -> bool:
-    """Say whether base64 holds nothing but digits, as the first part of a bot's token does."""
+    """Return whether base64 text decodes to digits only, as in the first part of a bot's token."""
     try:
         return _decoded(value).isdigit()
     except ValueError:
@@ -154,7 +154,7 @@ def is_user_number(value: str) -> bool:
 
 
 def plain_base64(value: str) -> str:
-    """Return what ``value`` holds as base64, as far as it is that; "" where it is none."""
+    """Return the decoded text of base64 ``value``, as far as it is valid; "" if it is not."""
     try:
         return _decoded(value[: len(value) // 4 * 4]).decode("latin-1")
     except ValueError:
@@ -162,7 +162,7 @@ def plain_base64(value: str) -> str:
 
 
 def _text_in_base64(value: str) -> str | None:
-    """Return the text that a value of a manifest holds as base64, None where it holds none."""
+    """Return the decoded text of a base64 value in a manifest, None if there is none."""
     if len(value) < _SHORTEST or len(value) % 4 or not _RUN.fullmatch(value):
         return None
     try:
@@ -190,13 +190,13 @@ def _is_harmless(value: str, *, quoted: bool) -> bool:
 
 
 def _is_common(value: str) -> bool:
-    """Say whether a value is a word that stands for a password, with little behind it."""
+    """Return whether a value is a word for "password" with a short suffix."""
     word = _COMMON.match(value)
     return word is not None and len(value) - word.end() < _SHORTEST - 2
 
 
 def _kinds(value: str) -> set[str]:
-    """Return which kinds of characters there are: digits "d", capitals "u", other letters "l", signs "s"."""
+    """Return the kinds of the characters: digits "d", capitals "u", other letters "l", signs "s"."""
     return set(_kind_of_each(value))
 
 
@@ -205,6 +205,6 @@ def _kind_of_each(value: str) -> str:
 
 
 def _turns(value: str) -> int:
-    """Return how often the kind of character changes; a capital before small letters begins a word and is none."""
+    """Return the number of changes of the kind of character; a capital at the start of a word is not a change."""
     kinds = _kind_of_each(value)
     return len(_SAME_KIND.findall(kinds)) - 1 - kinds.count("ul")

@@ -1,0 +1,64 @@
+"""The engine ``qdrant``: what every engine promises, by Qdrant's client in memory, or by a server (``QDRANT_URL``)."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from qdrant_server import QdrantServer
+
+from pinakes import testing
+from pinakes.indexes import drop_elsewhere, open_index
+from pinakes.indexes.opening import ELSEWHERE
+from pinakes.settings import IndexSettings, QdrantSettings, Settings
+
+
+def settings_of(engine: str, **qdrant: object) -> Settings:
+    given = {"url": ":memory:", "prefix": f"test-{uuid.uuid4().hex[:8]}-", **qdrant}
+    return Settings(index=IndexSettings(engine=engine), qdrant=QdrantSettings.model_validate(given))
+
+
+def opened_by(settings: Settings) -> testing.MakeIndex:
+    return lambda folder, dimension, select: open_index(settings, folder, dimension, select)
+
+
+@pytest.mark.parametrize("engine", ["qdrant", "tantivy+qdrant", "qdrant+faiss"])
+@pytest.mark.parametrize("check", testing.INDEX_CHECKS, ids=testing.name_of)
+def test_it_keeps_the_contract(check: Callable[..., None], engine: str, tmp_path: Path) -> None:
+    check(opened_by(settings_of(engine)), tmp_path)
+
+
+@pytest.mark.parametrize("check", testing.INDEX_CHECKS, ids=testing.name_of)
+def test_it_keeps_the_contract_over_http(check: Callable[..., None], tmp_path: Path) -> None:
+    with QdrantServer() as server:
+        check(opened_by(settings_of("qdrant", url=server.url)), tmp_path)
+
+
+@pytest.mark.parametrize("quantization", ["none", "scalar"])
+@pytest.mark.parametrize("check", testing.INDEX_CHECKS, ids=testing.name_of)
+def test_it_keeps_the_contract_by_the_engine_of_qdrant(
+    check: Callable[..., None], quantization: str, tmp_path: Path
+) -> None:
+    edge = pytest.importorskip("qdrant_edge_client", reason="qdrant-edge-py is not installed")
+    with QdrantServer(edge.EdgeClient()) as server:
+        settings = settings_of("qdrant", url=server.url, quantization=quantization, exact_max_vectors=0)
+        check(opened_by(settings), tmp_path)
+
+
+@pytest.mark.server
+@pytest.mark.skipif(not os.environ.get("QDRANT_URL"), reason="no QDRANT_URL")
+@pytest.mark.parametrize("quantization", ["none", "scalar"])
+@pytest.mark.parametrize("engine", ["qdrant", "tantivy+qdrant", "qdrant+faiss"])
+@pytest.mark.parametrize("check", testing.INDEX_CHECKS, ids=testing.name_of)
+def test_it_keeps_the_contract_on_a_server(
+    check: Callable[..., None], engine: str, quantization: str, tmp_path: Path
+) -> None:
+    settings = settings_of(engine, url=os.environ["QDRANT_URL"], quantization=quantization)
+    try:
+        check(opened_by(settings), tmp_path)
+    finally:
+        for file in tmp_path.rglob(ELSEWHERE):
+            drop_elsewhere(settings, file.parent)
