@@ -13,7 +13,7 @@ INSTALLED_TORCH := $(VENV_TORCH)/.installed
 # Tests start this program hundreds of times: its modules are compiled once. Its output is buffered, as it is for users.
 unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED
 
-.PHONY: run test test-qdrant test-torch check graph bench eval format clean
+.PHONY: run test test-postgres test-qdrant test-torch check graph bench eval format clean
 
 run: $(INSTALLED)  ## index this project's own documents, answer three questions, serve
 	@echo "Reading this project's own documents and source. Stop with Ctrl+C; run again to go on."
@@ -31,6 +31,9 @@ test: $(INSTALLED_DEV)  ## all tests
 
 test-torch: $(INSTALLED_TORCH)  ## the tests that need the extra torch, which takes gigabytes
 	$(VENV_TORCH)/bin/pytest tests/integration/test_torch.py
+
+test-postgres: $(INSTALLED_DEV)  ## the tests of the catalogue on another PostgreSQL: make test-postgres PGURL=postgresql://USER@HOST/postgres
+	PINAKES_TEST_PGURL=$(PGURL) $(BIN)/pytest tests/unit/catalog tests/integration/postgres
 
 test-qdrant: $(INSTALLED_DEV)  ## the tests that need a Qdrant server: make test-qdrant QDRANT_URL=http://127.0.0.1:6333
 	QDRANT_URL=$(QDRANT_URL) $(BIN)/pytest -m server

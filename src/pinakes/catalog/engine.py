@@ -14,8 +14,8 @@ from uuid import uuid4
 from sqlalchemy import Connection, Engine
 
 from pinakes.catalog.dialects.database import Database
-from pinakes.catalog.dialects.errors import translated
 from pinakes.catalog.dialects.sqlite import FILE, make_home, open_sqlite
+from pinakes.catalog.dialects.translation import translated
 from pinakes.core import interrupt
 from pinakes.core.errors import InvalidSetting, MissingExtra, StorageFull, storing
 from pinakes.settings import Settings

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 
 from pinakes.catalog import changes
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.dialects.errors import translated
+from pinakes.catalog.dialects.translation import translated
 from pinakes.catalog.schema import chunks, documents, embeddings
 from pinakes.core.errors import CatalogueCorrupt
 

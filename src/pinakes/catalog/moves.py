@@ -9,11 +9,11 @@ from typing import Final
 
 from filelock import FileLock
 
-from pinakes.catalog.dialects import moving
+from pinakes.catalog.dialects import row_copies
 from pinakes.catalog.dialects.database import HEAD, MOVING, Database, mark
-from pinakes.catalog.dialects.errors import translated
-from pinakes.catalog.dialects.moving import OnStep
+from pinakes.catalog.dialects.row_copies import OnStep
 from pinakes.catalog.dialects.sqlite import FILE, SqliteDatabase, create_sqlite, make_home
+from pinakes.catalog.dialects.translation import translated
 from pinakes.catalog.engine import Catalog, postgres_database
 from pinakes.core.errors import Conflict
 from pinakes.platform.locks import held
@@ -39,20 +39,20 @@ def move(source: Catalog, settings: Settings, to: str, on_step: OnStep) -> tuple
     with held(lock, "The new catalogue"), translated("The new catalogue"), closing(_opened(settings, to)) as target:
         with target.transaction(write=True) as connection:
             before = mark(connection, ours)
-            if before != ours and (before != HEAD or not moving.is_empty(connection)):
+            if before != ours and (before != HEAD or not row_copies.is_empty(connection)):
                 raise Conflict("The new catalogue holds something already.", hint=_ANOTHER)
         for _ in range(_ATTEMPTS):
             with source.read() as connection:
-                moving.copy_rows(connection, target, on_step)
+                row_copies.copy_rows(connection, target, on_step)
             with source.read() as connection:  # as it is by now
-                old = moving.digests(connection, on_step)
+                old = row_copies.digests(connection, on_step)
             with target.transaction(write=False) as connection:
-                new = moving.digests(connection, on_step)
+                new = row_copies.digests(connection, on_step)
             if old == new:
                 with target.transaction(write=True) as connection:
                     mark(connection, HEAD)
                     return target.epoch(connection), {name: one.rows for name, one in new.items()}
-            moving.empty(target)
+            row_copies.empty(target)
     differing = ", ".join(name for name in old if old[name] != new[name])
     raise Conflict(
         f"The catalogue changed while it was copied ({differing}).",

@@ -8,8 +8,9 @@ from typing import Any
 
 from sqlalchemy import JSON, ColumnElement, Connection, case, cast, func, select, true, type_coerce
 
-from pinakes.catalog.dialects.expressions import TEXT, has_key, values_of
+from pinakes.catalog.dialects.expressions import has_key, values_of
 from pinakes.catalog.schema import collections, documents, sources
+from pinakes.catalog.schema.types import TEXT
 from pinakes.core.records import Metadata
 
 _BATCH = 1000

@@ -15,6 +15,7 @@ from pinakes.core.errors import CatalogueCorrupt, IndexCorrupt, PinakesError
 from pinakes.core.records import JSON
 from pinakes.core.wording import counted, megabytes
 from pinakes.platform.disk import folder_bytes
+from pinakes.settings.catalog_database import without_password
 
 if TYPE_CHECKING:
     from pinakes.indexes.verification import Difference
@@ -43,6 +44,7 @@ def status(
         {
             "home": str(settings.home),
             "bytes": size,
+            "catalog": without_password(settings.catalog.url),
             "profile": settings.profile,
             "model": model,
             "collections": [
@@ -59,6 +61,8 @@ def status(
     if screen.as_json:
         return
     screen.show(f"home     {settings.home} ({megabytes(size)})")
+    if settings.catalog.url:
+        screen.show(printable(f"catalog  {without_password(settings.catalog.url)}"))
     if settings.profile:
         screen.show(f"profile  {settings.profile}")
     ready = "ready" if model["installed"] and not model["problem"] else model["problem"]

@@ -1,7 +1,7 @@
 """The settings: names, defaults, units and help (``sections``), and how the values in force are found (``layers``)."""
 
 from pinakes.settings.base import ProviderName, Purpose, Section
-from pinakes.settings.catalog import CatalogSettings
+from pinakes.settings.catalog_database import CatalogSettings
 from pinakes.settings.embedding import DEFAULT_MODEL, EmbeddingSettings
 from pinakes.settings.fetch import FetchSettings
 from pinakes.settings.layers import (

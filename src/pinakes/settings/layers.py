@@ -24,7 +24,7 @@ from pinakes.core.errors import InvalidName, InvalidSetting
 from pinakes.core.records import JSON
 from pinakes.settings import dotenv, knowledge_sources
 from pinakes.settings.base import Section
-from pinakes.settings.catalog import without_password
+from pinakes.settings.catalog_database import without_password
 from pinakes.settings.metadata import MetadataRule
 from pinakes.settings.outside import WebhookSettings
 from pinakes.settings.refusals import refusal, shortened, unknown

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from pinakes.core.records import JSON, SearchMode
 from pinakes.settings.base import Section
-from pinakes.settings.catalog import CatalogSettings
+from pinakes.settings.catalog_database import CatalogSettings
 from pinakes.settings.embedding import EmbeddingSettings
 from pinakes.settings.fetch import FetchSettings
 from pinakes.settings.metadata import FieldType, MetadataRule

@@ -13,7 +13,7 @@ import pytest
 from catalog_making import bind, new, put, vector
 
 from pinakes.catalog import Catalog, audit, collections, documents, embeddings, events, keys, sources
-from pinakes.catalog.dialects import moving
+from pinakes.catalog.dialects import row_copies
 from pinakes.core.errors import Busy, Conflict, InvalidSetting, NotFound
 from pinakes.services.backup.migrating import migrate
 from pinakes.settings import CatalogSettings, Settings
@@ -41,9 +41,9 @@ def settings(tmp_path: Path) -> Settings:
     return settings
 
 
-def _held(catalog: Catalog) -> dict[str, moving.TableDigest]:
+def _held(catalog: Catalog) -> dict[str, row_copies.TableDigest]:
     with catalog.read() as connection:
-        return moving.digests(connection, lambda *_: None)
+        return row_copies.digests(connection, lambda *_: None)
 
 
 def _in_postgres(settings: Settings, url: str) -> Settings:

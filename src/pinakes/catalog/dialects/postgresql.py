@@ -18,12 +18,13 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, func, insp
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from pinakes.catalog.dialects import moving, numbers
+from pinakes.catalog.dialects import numbers, row_copies
 from pinakes.catalog.dialects.database import HEAD, VERSION, begin, is_moving, schema_of, upgrade
-from pinakes.catalog.dialects.errors import translated
-from pinakes.catalog.dialects.expressions import HOME, shown_json, stored_json
+from pinakes.catalog.dialects.expressions import HOME
 from pinakes.catalog.dialects.sqlite import create_sqlite
+from pinakes.catalog.dialects.translation import translated
 from pinakes.catalog.schema import installation, metadata
+from pinakes.catalog.schema.types import shown_json, stored_json
 from pinakes.core import interrupt
 from pinakes.core.errors import Busy, InvalidSetting
 from pinakes.platform.locks import Lock
@@ -124,7 +125,7 @@ class PostgresDatabase:
 
     def copy_to(self, file: Path) -> None:
         with closing(create_sqlite(file)) as target, self.transaction(write=False) as source:
-            moving.copy_rows(source, target)
+            row_copies.copy_rows(source, target)
 
     def check(self, connection: Connection) -> None:
         for table in metadata.sorted_tables:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, create_engine, event, select
 
 from pinakes.catalog.dialects.database import HEAD, VERSION, begin, damaged, is_moving, schema_of, upgrade
-from pinakes.catalog.dialects.errors import driver_message, translated
+from pinakes.catalog.dialects.translation import driver_message, translated
 from pinakes.catalog.schema import installation, metadata
 from pinakes.core import interrupt
 from pinakes.core.errors import CatalogueCorrupt, StorageFull, storing

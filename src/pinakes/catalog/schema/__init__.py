@@ -16,7 +16,7 @@ from sqlalchemy import (
     text,
 )
 
-from pinakes.catalog.dialects.expressions import ID, TEXT
+from pinakes.catalog.schema.types import ID, TEXT
 
 metadata = MetaData(
     naming_convention={
