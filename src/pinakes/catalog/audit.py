@@ -149,6 +149,7 @@ def _tests(wanted: AuditQuery) -> list[ColumnElement[bool]]:
 
 def files_of(connection: Connection, tool: str) -> list[str]:
     """Return the files that calls of ``tool`` which went well were given, each once."""
-    rows = connection.scalars(select(audit.c.parameters).where(audit.c.tool == tool, audit.c.outcome == OK))
+    query = select(audit.c.parameters).where(audit.c.tool == tool, audit.c.outcome == OK)
+    rows = connection.scalars(query.order_by(audit.c.id))
     given = (json.loads(row).get("file") for row in rows)
     return list(dict.fromkeys(str(one) for one in given if one))

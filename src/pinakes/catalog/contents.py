@@ -61,7 +61,7 @@ def makers(connection: Connection, collection_id: int) -> list[ParserVersions]:
     made = (documents.c.reader, documents.c.chunker, documents.c.kind, documents.c.language, path.label("path"))
     of_files = (documents.c.source_id, documents.c.id.in_(_FAILED).label("failed"))
     query = select(*made, *of_files, func.count()).where(documents.c.collection_id == collection_id)
-    return [ParserVersions(*row) for row in connection.execute(query.group_by(*made, *of_files))]
+    return [ParserVersions(*row) for row in connection.execute(query.group_by(*made, *of_files).order_by(*made))]
 
 
 def types_of(connection: Connection, uids: Collection[str]) -> dict[str, str]:
@@ -73,6 +73,7 @@ def types_of(connection: Connection, uids: Collection[str]) -> dict[str, str]:
 def at(connection: Connection, collection_id: int, path: str) -> list[tuple[str, str]]:
     """Return uid and uri of the documents at a uri, or where there is none, of those at a path."""
     of_collection = select(documents.c.uid, documents.c.uri).where(documents.c.collection_id == collection_id)
+    of_collection = of_collection.order_by(documents.c.id)
     exact = (of_collection.where(column == path) for column in (documents.c.uri, documents.c.path))
     return next((found for query in exact if (found := [(*row,) for row in connection.execute(query)])), [])
 

@@ -345,8 +345,9 @@ def preceding_chunks(
 
 
 def paths(connection: Connection, collection_id: int) -> list[str]:
-    """Return the paths of all documents of a collection."""
-    return list(connection.scalars(select(documents.c.path).where(documents.c.collection_id == collection_id)))
+    """Return the paths of all documents of a collection, those first that came first."""
+    query = select(documents.c.path).where(documents.c.collection_id == collection_id)
+    return list(connection.scalars(query.order_by(documents.c.id)))
 
 
 def _set_fields(

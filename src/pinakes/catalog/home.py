@@ -16,7 +16,7 @@ from typing import TypeAlias
 from filelock import FileLock
 
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.core.errors import storing
+from pinakes.core.errors import StorageFull, storing
 from pinakes.platform.locks import Lock, free
 from pinakes.platform.permissions import make_private
 
@@ -72,7 +72,8 @@ class Home:
             return
         if noted or is_shared:
             self.keep_only(tuple)
-        self.note_epoch(epoch)
+        with suppress(StorageFull):  # searches need no room on the disk
+            self.note_epoch(epoch)
 
     def note_epoch(self, epoch: str) -> None:
         """Note that the indexes of the home are of the catalogue with this ``epoch``."""

@@ -96,7 +96,7 @@ def lines(
 def counts(connection: Connection, source_id: int, failing: Collection[str] = ()) -> dict[str, int]:
     """Return how many files of a source have each status, as ``lines`` tells it."""
     status = _status(failing)
-    of_source = select(status, func.count()).where(files.c.source_id == source_id).group_by(status)
+    of_source = select(status, func.count()).where(files.c.source_id == source_id).group_by(status).order_by(status)
     return {row[0]: row[1] for row in connection.execute(of_source)}
 
 

@@ -206,7 +206,7 @@ def _distinct(connection: Connection, column: Column[str], *tests: ColumnElement
     found = select(func.min(column).label("value")).where(*tests).cte("found", recursive=True)
     following = select(func.min(column)).where(*tests, column > found.c.value).scalar_subquery()
     found = found.union_all(select(following).where(found.c.value.is_not(None)))
-    some = select(found.c.value).where(found.c.value.is_not(None)).limit(_MOST_DISTINCT)
+    some = select(found.c.value).where(found.c.value.is_not(None)).order_by(found.c.value).limit(_MOST_DISTINCT)
     return list(connection.scalars(some))
 
 
@@ -255,5 +255,6 @@ _FIELDS_WITH = (
         fields.c.value.in_(json_texts("values")),
     )
     .distinct()
+    .order_by(fields.c.name, fields.c.value)
     .limit(bindparam("most"))
 )

@@ -108,7 +108,7 @@ def list_all(connection: Connection, collection_id: int | None = None) -> list[S
 def documents_of(connection: Connection, source_id: int, limit: int) -> dict[int, int]:
     """Return the ids of up to ``limit`` documents that were read from a source, each with its number of chunks."""
     query = select(documents.c.id, documents.c.chunk_count).where(documents.c.source_id == source_id)
-    return {row.id: row.chunk_count for row in connection.execute(query.limit(limit))}
+    return {row.id: row.chunk_count for row in connection.execute(query.order_by(documents.c.id).limit(limit))}
 
 
 def drop(connection: Connection, source_id: int) -> None:
@@ -202,6 +202,7 @@ def manifest(connection: Connection, source_id: int) -> dict[str, FileRecord]:
         )
         .outerjoin(documents)
         .where(files.c.source_id == source_id)
+        .order_by(files.c.path)
     )
     return {row.path: FileRecord(**row._asdict()) for row in rows}
 
@@ -212,7 +213,8 @@ def made_otherwise(
     """Return path, reader, chunker, kind and language of documents of a source's files that others than these made."""
     columns = (files.c.path, documents.c.reader, documents.c.chunker, documents.c.kind, documents.c.language)
     others = or_(documents.c.reader.not_in(readers), documents.c.chunker.not_in(chunkers))
-    return connection.execute(select(*columns).join(documents).where(files.c.source_id == source_id, others)).all()
+    query = select(*columns).join(documents).where(files.c.source_id == source_id, others)
+    return connection.execute(query.order_by(files.c.path)).all()
 
 
 def read_by(connection: Connection, source_id: int, versions: Mapping[str, Mapping[str, int | str]]) -> None:
@@ -269,7 +271,10 @@ def problems(
 def counts(connection: Connection, source_id: int) -> dict[str, int]:
     """Return how many files of a source have each status."""
     rows = connection.execute(
-        select(files.c.status, func.count()).where(files.c.source_id == source_id).group_by(files.c.status)
+        select(files.c.status, func.count())
+        .where(files.c.source_id == source_id)
+        .group_by(files.c.status)
+        .order_by(files.c.status)
     )
     return {row[0]: row[1] for row in rows}
 

@@ -115,6 +115,12 @@ def restore(
     screen.report(printable(f"{done.home}: {held}, restored in {done.seconds:.1f} s"))
     if not done.with_index and done.documents:
         screen.say("the indexes are built at the first search")
+    from pinakes.settings.layers import read_file
+
+    kept = session.settings.home / "config.toml"
+    if kept.is_file() and read_file(kept).get("catalog", {}).get("url"):
+        to = f"pinakes migrate --home {done.home} --to ADDRESS"
+        screen.warn(f"its settings name a catalogue elsewhere; what was restored is catalog.db. Put it there: {to}")
 
 
 def migrate(

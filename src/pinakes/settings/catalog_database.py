@@ -29,5 +29,5 @@ class CatalogSettings(Section):
         "", description="The same database for what a pooler of transactions cannot do; empty = `url`."
     )
     max_connections: int = Field(10, ge=1, le=1000, description="So many connections to PostgreSQL a process may open.")
-    statement_timeout_s: float = Field(120, gt=0, description="A statement in PostgreSQL that takes longer is ended.")
+    statement_timeout_s: float = Field(600, gt=0, description="A statement in PostgreSQL that takes longer is ended.")
     lock_timeout_s: float = Field(60, gt=0, description="How long a statement waits for what another one holds.")

@@ -38,6 +38,7 @@ _MIGRATING: Final = 0x70696E616B6574
 
 _CONNECT_S: Final = 10
 _AGAIN_S: Final = 1.0
+_SHORT_S: Final = 2.0
 _LOCK_STEP_S: Final = 0.1
 _TRY_LOCK: Final = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
 _READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -88,37 +89,42 @@ class PostgresDatabase:
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[Connection]:
         connection = self._begun(f"{_WRITE if write else _READ}; {self._limits}")
-        with closing(connection), connection.begin():
+        with closing(connection):
             driver = _driver(connection)
             with interrupt.stopping(driver.cancel_safe):
                 yield connection
             if write:
                 driver.execute(_BEFORE_COMMIT)
+            connection.commit()
         if write:
             self._news.count()
 
     def _begun(self, begin: str) -> Connection:
         """Return a connection in a transaction; one that broke while nobody used it is replaced."""
-        connection = self.engine.connect()
         try:
-            _begin(connection, begin)
+            return self._connected(begin)
         except psycopg.OperationalError:
-            connection.invalidate()
-            connection.close()
             self.engine.dispose()  # the others have broken, too
-            connection = self.engine.connect()
-            _begin(connection, begin)
-            self._check_epoch(connection)
-        return connection
-
-    def _check_epoch(self, connection: Connection) -> None:
-        """Raise Busy where the server that answers now has another state than the one before it broke."""
-        if self.epoch(connection) != self._epoch:
+        connection = self._connected(begin)
+        if self.epoch(connection) != self._epoch:  # of the server that answers now
             connection.close()
             raise Busy(
                 "The catalogue was put back to another state, or another server took over.",
                 hint="Start this program again: its indexes are then built anew where they have to be.",
             )
+        return connection
+
+    def _connected(self, begin: str) -> Connection:
+        connection = self.engine.connect()
+        try:
+            connection.begin()
+            _driver(connection).execute(begin)  # several statements at once, which takes one round trip
+        except BaseException as error:
+            if isinstance(error, psycopg.OperationalError):
+                connection.invalidate()
+            connection.close()
+            raise
+        return connection
 
     def version(self) -> int:
         return self._news.version()
@@ -195,6 +201,7 @@ class _News:
         self._commits = 0
         self._listens = False
         self.skew_s = 0.0
+        self._listens_from = time.monotonic() + _SHORT_S
         self._thread: threading.Thread | None = None
         self._closed = threading.Event()
 
@@ -204,7 +211,7 @@ class _News:
 
     def version(self) -> int:
         with self._lock:
-            if self._thread is None:
+            if self._thread is None and time.monotonic() > self._listens_from:  # not in a command that ends at once
                 self._thread = threading.Thread(target=self._listen, name="pinakes-news", daemon=True)
                 self._thread.start()
             return self._commits if self._listens else self._commits + int(time.monotonic())
@@ -295,10 +302,6 @@ def _driver(connection: Connection) -> psycopg.Connection[Any]:
     return driver
 
 
-def _begin(connection: Connection, statement: str) -> None:
-    _driver(connection).execute(statement)  # several at once, which takes one round trip
-
-
 def _prepare(engine: Engine) -> None:
     """Make the tables, or bring them to ``HEAD``; of several servers one does it.
 
@@ -308,19 +311,20 @@ def _prepare(engine: Engine) -> None:
     with engine.connect() as connection:
         if inspect(connection).has_table(VERSION.name) and schema_of(connection) == HEAD:
             return
-    with engine.connect() as connection:
-        _begin(connection, f"BEGIN; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock({_MIGRATING})")
-        with connection.begin():
-            if not inspect(connection).has_table(VERSION.name):
-                _check(connection)
-                metadata.create_all(connection)
-                VERSION.create(connection)
-                connection.execute(VERSION.insert().values(version_num=HEAD))
-                begin(connection)
-                for statement in numbers.sequences():
-                    connection.execute(text(statement))
-            elif schema_of(connection) != HEAD:
-                upgrade(connection)
+    with engine.connect() as connection, connection.begin():
+        _driver(connection).execute(
+            f"BEGIN; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock({_MIGRATING})"
+        )
+        if not inspect(connection).has_table(VERSION.name):
+            _check(connection)
+            metadata.create_all(connection)
+            VERSION.create(connection)
+            connection.execute(VERSION.insert().values(version_num=HEAD))
+            begin(connection)
+            for statement in numbers.sequences():
+                connection.execute(text(statement))
+        elif schema_of(connection) != HEAD:
+            upgrade(connection)
 
 
 def _check(connection: Connection) -> None:
