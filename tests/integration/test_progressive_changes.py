@@ -284,7 +284,7 @@ class TestVerify:
         vector = index.vectors(np.array([key])).own[0]
         part: Any = index
         given = VectorEntry(key, entry.document_id, -vector if other else vector, told)
-        part._meaning.apply([], [], index.position() + 1, [given])
+        part._meaning.apply([], [], index.position(), [given])
         found = [(one.part, one.problem, one.count) for one in library.verify()["default"]]
         library.reindex()
         assert library.verify() == {"default": []}

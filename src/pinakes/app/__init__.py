@@ -70,7 +70,7 @@ class App:
         if self.catalog.unwritable:
             _log.warning(_ONLY_READ, self.catalog.unwritable)
         else:
-            self.home.belongs_to(self.catalog.epoch(), is_shared=self.catalog.is_shared)
+            self.home.belongs_to(self.catalog.epoch, is_shared=self.catalog.is_shared)
         self.workers = WorkerProcesses(settings.ingest)
         self._vocabulary = vocabulary_of(self.embedder, settings)
         self._own = OwnModels(settings, self.catalog, self.index)

@@ -26,7 +26,7 @@ _OF_COLLECTION = re.compile(r"(?:map-)?(\d+)[.-].+")
 SharedLock: TypeAlias = Callable[[str, float], Lock]
 
 _DROPPED = ".dropped"
-_EPOCH = "epoch"
+_EPOCH = "home.epoch"
 
 _FETCHED = re.compile(r"[0-9a-f]{16}")
 """The names of the folders in ``sources`` in which sources keep what they fetched."""
@@ -52,6 +52,7 @@ class Home:
         ``shared_lock`` makes locks that also keep out other homes of the same catalogue.
         """
         self.path, self._on_drop, self._shared_lock = path, on_drop, shared_lock
+        self._epoch = path / _EPOCH
         self._linked: LinkedFolders | None = None if writable else LinkedFolders()
 
     def index(self, record: CollectionRecord) -> Path:
@@ -59,30 +60,25 @@ class Home:
         folder = self.path / "index" / f"{record.id}-{record.generation}"
         return folder if self._linked is None else self._linked.links_to(folder)
 
-    def belongs_to(self, epoch: str, *, is_shared: bool) -> None:
-        """Note that the home is of the catalogue with this ``epoch``; indexes that were made of another are removed.
+    def belongs_to(self, epoch: Callable[[], str], *, is_shared: bool) -> None:
+        """Remove the indexes where they were made of another catalogue than that with this ``epoch``.
 
         Indexes of which nothing is noted are those of the file in the home, which ``is_shared`` says it is not.
         """
-        if self._linked is not None:
+        if self._linked is not None or not (is_shared or self._epoch.exists()):
             return
-        file = self.path / "index" / _EPOCH
-        noted = file.read_text("utf-8") if file.exists() else ""
-        if noted == epoch:
-            return
-        if noted or is_shared:
+        noted = self._epoch.read_text("utf-8") if self._epoch.exists() else ""
+        if noted != (now := epoch()):
             self.keep_only(tuple)
-        with suppress(StorageFull):  # searches need no room on the disk
-            self.note_epoch(epoch)
+            with suppress(StorageFull):  # searches need no room on the disk
+                self.note_epoch(now)
 
     def note_epoch(self, epoch: str) -> None:
         """Note that the indexes of the home are of the catalogue with this ``epoch``."""
-        file = self.path / "index" / _EPOCH
-        with storing(f"The file {str(file)!r}"):
-            make_private(file.parent)
-            fresh = file.with_suffix(f".{os.getpid()}")
+        with storing(f"The file {str(self._epoch)!r}"):
+            fresh = self._epoch.with_suffix(f".{os.getpid()}")
             fresh.write_text(epoch, "utf-8")
-            fresh.replace(file)
+            fresh.replace(self._epoch)
 
     def empty(self, record: CollectionRecord) -> bool:
         """Begin anew with an index that is used through links; say whether it is."""

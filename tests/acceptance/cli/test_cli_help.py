@@ -12,11 +12,11 @@ from pinakes.cli.commands import app
 
 COMMANDS = {
     "add", "ask", "audit export", "backup", "call", "collections configure", "collections copy",
-    "collections create", "collections delete", "collections describe", "collections remove-source",
+    "collections create", "collections delete", "collections describe", "collections move", "collections remove-source",
     "collections rename", "collections stats", "compare", "config", "document delete", "document deleted",
     "document history", "document put", "document restore", "document show", "document update", "evaluate",
     "events", "explain", "export", "import", "init", "keys create", "keys list", "keys revoke", "mcp",
-    "metadata", "model install", "model status", "outline", "plugins", "read", "reindex", "restore", "search",
+    "metadata", "migrate", "model install", "model status", "outline", "plugins", "read", "reindex", "restore", "search",
     "secrets purge", "secrets scan", "serve",
     "sources import", "sources remove", "sources show", "status", "summarize", "sync", "tools", "tune",
     "verify", "watch", "webhooks list", "webhooks retry", "webhooks test",

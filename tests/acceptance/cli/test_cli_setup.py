@@ -63,7 +63,7 @@ def test_config_says_where_each_value_comes_from(pinakes, home, tmp_path, monkey
 
 def test_config_shows_one_setting_or_a_group(pinakes):
     assert pinakes("config", "search.top_k").out == (
-        "search.top_k = 10\n    Results when the caller does not say.\n    Environment: PINAKES_SEARCH__TOP_K\n"
+        "search.top_k = 10\n    Number of results if the caller gives none.\n    Environment: PINAKES_SEARCH__TOP_K\n"
     )
     group = pinakes("config", "search").out
     assert "search.rrf_k = 60\n" in group

@@ -271,7 +271,7 @@ def test_a_search_that_takes_too_long_is_answered_with_503(library: Library, sta
 def test_an_unexpected_failure_shows_no_internals(home: Path) -> None:
     library = Library(settings_for(home, server__port=0))
     running = Running(create_app(library), library.settings)
-    library.app.catalog.engine = None  # type: ignore[assignment]
+    library.app.catalog._database = None  # type: ignore[assignment]
     try:
         answer = running.client.post("/search", json=QUESTION)
     finally:

@@ -17,7 +17,7 @@ FILES, FOLDERS = (CATALOG, *OWN_FILES), ("evaluations", "knowledge_base", "sourc
 
 STAGING, UNDER_WAY = ".restoring-", ".pinakes-backup-"
 _OF_MACHINE = re.compile(
-    r"sources|cache|home\.id(\..*)?|server\.json(\..*)?|(startup|migrate|(webhook|worker)-[0-9a-f]+)\.lock|catalog\.db-(wal|shm|journal)"
+    r"sources|cache|home\.(id|epoch|\d+)(\..*)?|server\.json(\..*)?|(startup|migrate|(webhook|worker)-[0-9a-f]+)\.lock|catalog\.db-(wal|shm|journal)"
     rf"|({re.escape(STAGING)}|{re.escape(UNDER_WAY)}).*"
 )
 """What Pinakes has at the top of a home besides."""
