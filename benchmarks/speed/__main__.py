@@ -51,9 +51,9 @@ class Effort:
 
 
 QUICK = Effort(unchanged=1, changed=2, queries=1, http=1, starts=1, load_s=1.0, settled_s=1.0, handshakes=1, reranks=2)
-_QUICK_FILES = 10
+_QUICK_FILES = 25
 QUICK_SETTINGS = {"embedding__sample_chunks": 20, "embedding__progressive_chunks": 30}
-"""Ten of the project's own documents, whichever they are by now, are so few that they would be embedded at once."""
+"""Some of the project's own documents, whichever they are by now, are so few that they would be embedded at once."""
 
 
 def main() -> None:

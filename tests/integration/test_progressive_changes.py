@@ -278,13 +278,16 @@ class TestVerify:
         of, ids = places(library)
         known = exact_places(library)
         key = next(key for place, key in zip(of, ids.tolist(), strict=True) if (place in known) is exact)
-        _, index = library.app.index("default")
-        with library.app.catalog.read() as connection:
+        record, index = library.app.index("default")
+        with library.app.catalog.write() as connection:
             [entry] = changes.entries_of(connection, [key])
+            changes.record(connection, record.id, entry.document_id, "put")  # which the vectors have seen, as it seems
+        with library.app.catalog.read() as connection:
+            head = changes.head(connection, record.id)
         vector = index.vectors(np.array([key])).own[0]
         part: Any = index
         given = VectorEntry(key, entry.document_id, -vector if other else vector, told)
-        part._meaning.apply([], [], index.position(), [given])
+        part._meaning.apply([], [], head, [given])
         found = [(one.part, one.problem, one.count) for one in library.verify()["default"]]
         library.reindex()
         assert library.verify() == {"default": []}
