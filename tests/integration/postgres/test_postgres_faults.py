@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +21,7 @@ from sqlalchemy.engine import make_url
 
 from pinakes.catalog import Catalog, collections, documents
 from pinakes.core.errors import Busy, InvalidSetting, PinakesError
+from pinakes.core.interrupt import Interrupt
 from pinakes.settings import CatalogSettings, Settings
 
 
@@ -144,6 +147,23 @@ def test_a_statement_that_takes_too_long_is_ended(new_database: Callable[[], str
     with closing(_catalog(tmp_path, new_database(), statement_timeout_s=0.2)) as catalog:
         with pytest.raises(Busy, match="in time"), catalog.read() as connection:
             connection.execute(text("SELECT pg_sleep(30)"))
+        with catalog.read() as connection:
+            assert collections.list_all(connection) == []
+
+
+def test_a_call_that_is_to_end_does_not_wait_for_its_statement(new_database: Callable[[], str], tmp_path: Path) -> None:
+    with closing(_catalog(tmp_path, new_database())) as catalog:
+        call, begin = Interrupt(), time.monotonic()
+
+        def sleep() -> None:
+            with catalog.read() as connection:
+                connection.execute(text("SELECT pg_sleep(30)"))
+
+        ending = threading.Timer(0.5, call.end, [Busy("Its time is up.")])
+        ending.start()
+        with pytest.raises(Busy, match="time is up"):
+            call.run(sleep)
+        assert time.monotonic() < begin + 10
         with catalog.read() as connection:
             assert collections.list_all(connection) == []
 

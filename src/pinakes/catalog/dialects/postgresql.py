@@ -7,8 +7,9 @@ import math
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -79,7 +80,12 @@ class PostgresDatabase:
         try:
             with translated():
                 if not (moving and is_moving(self.engine)):
-                    _prepare(self.engine if direct == url else _engine(direct, settings))
+                    migrating = self.engine if direct == url else _engine(direct, settings)
+                    try:
+                        _prepare(migrating)
+                    finally:
+                        if migrating is not self.engine:
+                            migrating.dispose()
                 with self.engine.connect() as connection:
                     self._epoch = self.epoch(connection)
         except BaseException:
@@ -91,7 +97,7 @@ class PostgresDatabase:
         connection = self._begun(f"{_WRITE if write else _READ}; {self._limits}")
         with closing(connection):
             driver = _driver(connection)
-            with interrupt.stopping(driver.cancel_safe):
+            with interrupt.stopping(partial(_cancel, driver)):
                 yield connection
             if write:
                 driver.execute(_BEFORE_COMMIT)
@@ -191,8 +197,8 @@ class _AdvisoryLock:
 class _News:
     """Counts commits: those of this process at once, those of others as the database tells them. Thread-safe.
 
-    ``skew_s``: so much the clock of the database is ahead of that of this machine, in
-    seconds. While nothing listens, every second counts as one, so that whoever looks for news looks in the database.
+    ``skew_s``: so much the clock of the database is ahead of that of this machine, in seconds. While nothing listens,
+    every second counts as one, so that whoever looks for news looks in the database.
     """
 
     def __init__(self, url: URL) -> None:
@@ -300,6 +306,16 @@ def _driver(connection: Connection) -> psycopg.Connection[Any]:
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)
     return driver
+
+
+def _cancel(driver: psycopg.Connection[Any]) -> None:
+    """Have the server end the statement under way, without waiting for it: who asks for that may be an event loop."""
+
+    def cancel() -> None:
+        with suppress(psycopg.Error):  # it has ended, or the connection has
+            driver.cancel_safe(timeout=_CONNECT_S)
+
+    threading.Thread(target=cancel, name="pinakes-cancel", daemon=True).start()
 
 
 def _prepare(engine: Engine) -> None:
