@@ -16,6 +16,8 @@ import pytest
 from real_server import RealServer, real_server
 
 HEAD = b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n"
+CLOSED = 0
+"""In place of a status: the connection was closed without an answer."""
 HALF = {"nothing": b"", "half a head": HEAD[:40], "no body": HEAD, "half a body": HEAD + b'{"query": "'}
 
 
@@ -138,7 +140,7 @@ def test_running_out_of_descriptors_is_survived_and_told(home: Path) -> None:
             assert told["descriptors"]["most"] == 56
         with ThreadPoolExecutor(40) as threads:  # these have requests, so that there is no room for all
             seen = list(threads.map(lambda number: _written(server, number), range(60)))
-        assert {status for status, _ in seen} <= {200, 503}
+        assert {status for status, _ in seen} <= {200, 503, CLOSED}
         assert any(status == 200 for status, _ in seen)
         with httpx.Client(base_url=server.url, timeout=30) as client:
             for number, (status, text) in enumerate(seen):
@@ -152,7 +154,10 @@ def test_running_out_of_descriptors_is_survived_and_told(home: Path) -> None:
 
 
 def _written(server: RealServer, number: int) -> tuple[int, str]:
-    answer = server.call("ingest_document", title=f"t{number}", text=f"This is unlike{number}x.")
+    try:
+        answer = server.call("ingest_document", title=f"t{number}", text=f"This is unlike{number}x.")
+    except httpx.TransportError:  # closed to make room before its request was read
+        return CLOSED, ""
     return answer.status_code, answer.text
 
 

@@ -7,7 +7,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -40,7 +40,11 @@ def command_of(process: int) -> str:
 
 def sockets_of(process: int) -> int:
     """Return how many sockets a process has open."""
-    return sum(one.readlink().name.startswith("socket:") for one in Path(f"/proc/{process}/fd").iterdir())
+    found = 0
+    for one in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            found += one.readlink().name.startswith("socket:")
+    return found
 
 
 def is_gone(process: int) -> bool:
