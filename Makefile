@@ -33,7 +33,7 @@ test-torch: $(INSTALLED_TORCH)  ## the tests that need the extra torch, which ta
 	$(VENV_TORCH)/bin/pytest tests/integration/test_torch.py
 
 test-postgres: $(INSTALLED_DEV)  ## the tests of the catalogue on another PostgreSQL: make test-postgres PGURL=postgresql://USER@HOST/postgres
-	PINAKES_TEST_PGURL=$(PGURL) $(BIN)/pytest tests/unit/catalog tests/integration/postgres
+	PGURL=$(PGURL) $(BIN)/pytest tests/unit/catalog tests/integration/postgres
 
 test-qdrant: $(INSTALLED_DEV)  ## the tests that need a Qdrant server: make test-qdrant QDRANT_URL=http://127.0.0.1:6333
 	QDRANT_URL=$(QDRANT_URL) $(BIN)/pytest -m server

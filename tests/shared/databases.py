@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -17,10 +18,10 @@ from sqlalchemy.engine import make_url
 from pinakes.catalog import Catalog
 from pinakes.settings import CatalogSettings, Settings
 
-URL_VARIABLE = "PINAKES_TEST_PGURL"
+URL_VARIABLE = "PGURL"
 """The address of another server to run the tests on; its user may create databases."""
 
-_TEMPLATE = "pinakes_template"
+_TEMPLATE = "template"
 
 
 @contextmanager
@@ -45,7 +46,7 @@ def postgres() -> Iterator[str]:
 @contextmanager
 def databases(server: str) -> Iterator[Callable[[], str]]:
     """Give a maker of databases with empty tables, by their addresses; they are dropped at the end."""
-    prefix, numbers = f"pinakes_{os.getpid()}", count(1)
+    prefix, numbers = f"pinakes_{uuid4().hex[:12]}", count(1)
     template = f"{prefix}_{_TEMPLATE}"
     with psycopg.connect(server, autocommit=True) as admin, ExitStack() as dropped:
 
