@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -44,6 +45,7 @@ _ANSWERED_SHARE, _CLOSED_SHARE, _LAST_SHARE = 0.5, 0.65, 0.85
 
 _LAST_WORDS_S = 0.3
 _ACCEPT_AGAIN_S = 1.0
+_REOPEN_AGAIN_S = 2.0
 _LEFT_TO_OTHERS_S, _MANY = 0.0005, 10
 """For each connection that is open so long a process leaves the next one to others, at most as for so many."""
 
@@ -55,9 +57,27 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
     """See ``pinakes.api.serve``."""
     check_exposure(settings.server, lambda: any_valid(settings))
     descriptors.raise_limit()
-    listener = bind(settings.server)
-    url, leaving = url_of(listener), TimedExit(settings.server.shutdown_s)
-    with leaving, listener, Library(settings) as library:
+    with bind(settings.server) as listener:
+        library = Library(settings)
+        while _serve(library, listener, reindex=reindex, on_ready=on_ready):
+            _log.warning("the catalogue is another one now, or of another server: serving begins anew")
+            reindex, on_ready, library = False, lambda _: None, _reopened(settings)
+
+
+def _reopened(settings: Settings) -> Library:
+    """Open the library as soon as its catalogue can be reached."""
+    while True:
+        try:
+            return Library(settings)
+        except Busy as error:
+            _log.warning("%s", error.message)
+            time.sleep(_REOPEN_AGAIN_S)
+
+
+def _serve(library: Library, listener: socket.socket, *, reindex: bool, on_ready: Callable[[str], None]) -> bool:
+    """Serve until that is to end; say whether it ended since the catalogue is another one now."""
+    settings, url, replaced = library.settings, url_of(listener), threading.Event()
+    with TimedExit(settings.server.shutdown_s) as leaving, library:
         instance_id, local_key = new_id(), new_id()
         startup = Startup(library, reindex=reindex, url=url, on_failure=lambda: server.stop())
         scheduling = Scheduling(library, ready=lambda: not startup.reading)
@@ -68,13 +88,20 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
             role = Role(settings, instance_id, local_key)
             parts.append(Replicas(role, listener, ready=lambda: not startup.running))
         app, server = serving(library, startup, instance_id, local_key, leaving, parts, lambda: on_ready(url))
+
+        def begin_anew() -> None:
+            replaced.set()
+            server.stop()
+
+        library.loading.on_replaced(begin_anew)
         with announced(settings, url, instance_id, local_key):
-            server.run(sockets=[listener])
+            server.run(sockets=[listener.dup()])  # which it closes
         ended = all([*[part.stop() for part in parts], app.state.workers.close(settings.server.shutdown_s)])
         if startup.failure is not None:
             raise startup.failure
         if not ended:
             leaving.now(library)
+    return replaced.is_set() and not server.told_to_end
 
 
 def serving(
@@ -189,6 +216,7 @@ class Server(uvicorn.Server):
         self._listening: dict[socket.socket, asyncio.Handle] = {}
         self._connections = connections = connections or Connections(ServerSettings())
         self._within_s = connections.settings.shutdown_s
+        self.told_to_end = False
         logging.getLogger("uvicorn.error").addFilter(_is_news)
         config.load()
         config.http_protocol_class = http_protocol(connections)
@@ -254,6 +282,7 @@ class Server(uvicorn.Server):
             return
 
         def on_signal(number: int, frame: FrameType | None) -> None:
+            self.told_to_end = True
             self._on_signal()
             self.handle_exit(number, frame)
 

@@ -136,6 +136,10 @@ class Catalog:
         with self.read() as connection:
             return self._database.epoch(connection)
 
+    def on_replaced(self, tell: Callable[[], object]) -> None:
+        """Call ``tell`` once the database has another state, as after a restore; then reopen the catalogue."""
+        self._database.on_replaced(tell)
+
     def erase_deleted(self) -> None:
         """Rewrite the database, so that nothing is left in it of what was overwritten or deleted."""
         with translated():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -49,6 +50,9 @@ class Database(Protocol):
 
     def epoch(self, connection: Connection) -> str:
         """Return what tells this state of the catalogue from any other that its indexes could have been made of."""
+
+    def on_replaced(self, tell: Callable[[], object]) -> None:
+        """Call ``tell`` once the server has another state of the catalogue; from then on transactions are refused."""
 
     def now(self) -> datetime:
         """Return the time, UTC, by the clock of the database."""

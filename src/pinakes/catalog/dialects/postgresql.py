@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import math
+import os
+import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -22,24 +23,29 @@ from sqlalchemy.exc import ArgumentError
 from pinakes.catalog.dialects import numbers, row_copies
 from pinakes.catalog.dialects.database import HEAD, VERSION, begin, is_moving, schema_of, upgrade
 from pinakes.catalog.dialects.expressions import HOME
+from pinakes.catalog.dialects.listening import (
+    ANSWER_S,
+    CONNECT,
+    CONNECT_S,
+    EPOCH,
+    LimitedConnection,
+    News,
+    connected,
+    epoch,
+)
 from pinakes.catalog.dialects.sqlite import create_sqlite
 from pinakes.catalog.dialects.translation import translated
-from pinakes.catalog.schema import installation, metadata
+from pinakes.catalog.schema import metadata
 from pinakes.catalog.schema.types import shown_json, stored_json
 from pinakes.core import interrupt
 from pinakes.core.errors import Busy, InvalidSetting
 from pinakes.platform.locks import Lock
 from pinakes.settings import CatalogSettings
 
-_log = logging.getLogger(__name__)
-
 _OLDEST: Final = 150_000
 _MIGRATING: Final = 0x70696E616B6574
 """The key of the advisory lock of whoever makes or migrates the tables."""
 
-_CONNECT_S: Final = 10
-_AGAIN_S: Final = 1.0
-_SHORT_S: Final = 2.0
 _LOCK_STEP_S: Final = 0.1
 _TRY_LOCK: Final = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
 _READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -76,16 +82,13 @@ class PostgresDatabase:
             f"SET LOCAL idle_in_transaction_session_timeout = 0; "
             f"SET LOCAL {HOME} = '{home}'"
         )
-        self._direct, self._news = direct, _News(direct)
+        self._direct, self._news = direct, News(direct, self._notice)
+        self._epoch, self._replaced = "", False
+        self._on_replaced: list[Callable[[], object]] = []
         try:
             with translated():
                 if not (moving and is_moving(self.engine)):
-                    migrating = self.engine if direct == url else _engine(direct, settings)
-                    try:
-                        _prepare(migrating)
-                    finally:
-                        if migrating is not self.engine:
-                            migrating.dispose()
+                    _prepare(self.engine, partial(_engine, direct, settings.model_copy(update=_NO_LIMIT)))
                 with self.engine.connect() as connection:
                     self._epoch = self.epoch(connection)
         except BaseException:
@@ -107,18 +110,36 @@ class PostgresDatabase:
 
     def _begun(self, begin: str) -> Connection:
         """Return a connection in a transaction; one that broke while nobody used it is replaced."""
+        self._check_epoch()
         try:
             return self._connected(begin)
         except psycopg.OperationalError:
             self.engine.dispose()  # the others have broken, too
         connection = self._connected(begin)
-        if self.epoch(connection) != self._epoch:  # of the server that answers now
+        try:
+            self._notice(self.epoch(connection))
+            self._check_epoch()
+        except BaseException:
             connection.close()
+            raise
+        return connection
+
+    def on_replaced(self, tell: Callable[[], object]) -> None:
+        self._on_replaced.append(tell)
+
+    def _notice(self, epoch: str) -> None:
+        """Note which state of the catalogue the server has that answers."""
+        if self._epoch and epoch != self._epoch and not self._replaced:
+            self._replaced = True
+            for tell in self._on_replaced:
+                tell()
+
+    def _check_epoch(self) -> None:
+        if self._replaced:
             raise Busy(
                 "The catalogue was put back to another state, or another server took over.",
-                hint="Start this program again: its indexes are then built anew where they have to be.",
+                hint="A server starts anew by itself; start any other program again. Indexes follow.",
             )
-        return connection
 
     def _connected(self, begin: str) -> Connection:
         connection = self.engine.connect()
@@ -144,9 +165,7 @@ class PostgresDatabase:
             connection.execute(select(func.count()).select_from(table))
 
     def epoch(self, connection: Connection) -> str:
-        timeline = func.left(func.pg_walfile_name(func.pg_current_wal_lsn()), 8)
-        made, of = connection.execute(select(installation.c.epoch, timeline)).one()
-        return f"{made}.{int(of, 16)}"
+        return epoch(*connection.execute(text(f"SELECT {EPOCH}")).one())
 
     def now(self) -> datetime:
         return datetime.now(UTC) + timedelta(seconds=self._news.skew_s)
@@ -155,8 +174,8 @@ class PostgresDatabase:
         return _AdvisoryLock(self._direct, name, timeout_s)
 
     def erase_deleted(self) -> None:
-        with self.engine.connect() as connection:
-            _driver(connection).execute("VACUUM FULL")
+        with connected(self._direct, answer_within_s=None) as connection:
+            connection.execute("VACUUM FULL")
 
     def close(self) -> None:
         self._news.close()
@@ -179,7 +198,7 @@ class _AdvisoryLock:
         timeout = self.timeout if timeout is None else timeout
         until = math.inf if timeout < 0 else time.monotonic() + timeout
         with translated(), ExitStack() as opened:
-            connection = opened.enter_context(_connected(self._url))
+            connection = opened.enter_context(connected(self._url))
             while connection.execute(_TRY_LOCK, [self._name]).fetchone() != (True,):
                 if time.monotonic() >= until:
                     raise Timeout(self._name)
@@ -192,76 +211,6 @@ class _AdvisoryLock:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-
-class _News:
-    """Counts commits: those of this process at once, those of others as the database tells them. Thread-safe.
-
-    ``skew_s``: so much the clock of the database is ahead of that of this machine, in seconds. While nothing listens,
-    every second counts as one, so that whoever looks for news looks in the database.
-    """
-
-    def __init__(self, url: URL) -> None:
-        self._url = url
-        self._lock = threading.Lock()
-        self._commits = 0
-        self._listens = False
-        self.skew_s = 0.0
-        self._listens_from = time.monotonic() + _SHORT_S
-        self._thread: threading.Thread | None = None
-        self._closed = threading.Event()
-
-    def count(self) -> None:
-        with self._lock:
-            self._commits += 1
-
-    def version(self) -> int:
-        with self._lock:
-            if self._thread is None and time.monotonic() > self._listens_from:  # not in a command that ends at once
-                self._thread = threading.Thread(target=self._listen, name="pinakes-news", daemon=True)
-                self._thread.start()
-            return self._commits if self._listens else self._commits + int(time.monotonic())
-
-    def close(self) -> None:
-        self._closed.set()
-        if self._thread is not None:
-            self._thread.join(timeout=_AGAIN_S)
-
-    def _listen(self) -> None:
-        told = ""
-        while not self._closed.is_set():
-            try:
-                with _connected(self._url) as connection:
-                    self._look_at_clock(connection)
-                    connection.execute(f"LISTEN {numbers.CHANNEL}")
-                    self._heard(listens=True)
-                    told = ""
-                    self._follow(connection)
-            except psycopg.Error as error:
-                if told != (told := str(error)):
-                    _log.warning("PostgreSQL tells no news of other servers and is asked every second: %s", told)
-            self._heard(listens=False)
-            self._closed.wait(_AGAIN_S)
-
-    def _follow(self, connection: psycopg.Connection[Any]) -> None:
-        while not self._closed.is_set():
-            quiet = True
-            for _ in connection.notifies(timeout=_AGAIN_S, stop_after=1):
-                self._heard(listens=True)
-                quiet = False
-            if quiet:
-                self._look_at_clock(connection)
-
-    def _look_at_clock(self, connection: psycopg.Connection[Any]) -> None:
-        begin = datetime.now(UTC)
-        row = connection.execute("SELECT clock_timestamp()").fetchone()
-        assert row is not None
-        self.skew_s = (row[0] - begin - (datetime.now(UTC) - begin) / 2).total_seconds()
-
-    def _heard(self, *, listens: bool) -> None:
-        with self._lock:
-            self._listens = listens
-            self._commits += 1
 
 
 def _address(url: str) -> URL:
@@ -279,23 +228,35 @@ def _address(url: str) -> URL:
     return made.set(drivername="postgresql+psycopg")
 
 
-def _connected(url: URL) -> psycopg.Connection[Any]:
-    conninfo = url.set(drivername="postgresql").render_as_string(hide_password=False)
-    return psycopg.connect(conninfo, autocommit=True, connect_timeout=_CONNECT_S, application_name="pinakes")
-
-
 def _engine(url: URL, settings: CatalogSettings) -> Engine:
     engine = create_engine(
         url,
         pool_size=settings.max_connections,
         max_overflow=0,
-        connect_args={"connect_timeout": _CONNECT_S, "prepare_threshold": None, "application_name": "pinakes"},
+        connect_args=CONNECT,
         json_serializer=stored_json,
         json_deserializer=shown_json,
         use_native_hstore=False,
     )
+    within_s = settings.statement_timeout_s + ANSWER_S if settings.statement_timeout_s else None
+
+    def connect(_dialect: object, _record: object, given: Any, named: Any) -> LimitedConnection:
+        made = LimitedConnection.connect(*given, **named)
+        made.answer_within_s = within_s
+        return made
+
+    event.listen(engine, "do_connect", connect)
     event.listen(engine, "connect", _configure)
     return engine
+
+
+@contextmanager
+def _disposed(engine: Engine) -> Iterator[Engine]:
+    """Give an engine that is closed at the end."""
+    try:
+        yield engine
+    finally:
+        engine.dispose()
 
 
 def _configure(connection: psycopg.Connection[Any], _record: object) -> None:
@@ -312,13 +273,16 @@ def _cancel(driver: psycopg.Connection[Any]) -> None:
     """Have the server end the statement under way, without waiting for it: who asks for that may be an event loop."""
 
     def cancel() -> None:
-        with suppress(psycopg.Error):  # it has ended, or the connection has
-            driver.cancel_safe(timeout=_CONNECT_S)
+        try:
+            driver.cancel_safe(timeout=CONNECT_S)
+        except psycopg.Error:  # it has ended, or the server cannot be reached
+            with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(driver.fileno())) as broken:
+                broken.shutdown(socket.SHUT_RDWR)
 
     threading.Thread(target=cancel, name="pinakes-cancel", daemon=True).start()
 
 
-def _prepare(engine: Engine) -> None:
+def _prepare(engine: Engine, migrating: Callable[[], Engine]) -> None:
     """Make the tables, or bring them to ``HEAD``; of several servers one does it.
 
     Raises:
@@ -327,7 +291,7 @@ def _prepare(engine: Engine) -> None:
     with engine.connect() as connection:
         if inspect(connection).has_table(VERSION.name) and schema_of(connection) == HEAD:
             return
-    with engine.connect() as connection, connection.begin():
+    with _disposed(migrating()) as engine, engine.connect() as connection, connection.begin():
         _driver(connection).execute(
             f"BEGIN; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock({_MIGRATING})"
         )
@@ -357,5 +321,6 @@ def _check(connection: Connection) -> None:
         )
 
 
+_NO_LIMIT: Final = {"statement_timeout_s": 0}
 _EXAMPLE: Final = "Write, for example, postgresql://pinakes@db.example.com/pinakes."
 _BEFORE_COMMIT: Final = numbers.before_commit()

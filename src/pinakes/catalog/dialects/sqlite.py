@@ -7,7 +7,7 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -99,6 +99,9 @@ class SqliteDatabase:
 
     def epoch(self, connection: Connection) -> str:
         return connection.execute(select(installation.c.epoch)).scalar() or ""
+
+    def on_replaced(self, tell: Callable[[], object]) -> None:
+        """Do nothing: a file that is replaced belongs to a home that nobody uses then."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)

@@ -76,7 +76,8 @@ def _ours(error: Exception, what: str) -> PinakesError:
     state = getattr(driver, "sqlstate", None)
     if state is None and any(words in said for words in _REFUSALS):
         return _refused(said.partition("FATAL: ")[2].strip().rstrip(".") or said, what)
-    unanswered = state is None and type(driver).__name__ in ("OperationalError", "InterfaceError")
+    kinds = {kind.__name__ for kind in type(driver).__mro__}
+    unanswered = state is None and not kinds.isdisjoint(("OperationalError", "InterfaceError"))
     return _of_postgresql("08000" if unanswered else state or "", said, what)
 
 

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from typing import cast
@@ -79,6 +79,10 @@ class Loading:
         """
         with self._app.catalog.write():
             pass
+
+    def on_replaced(self, tell: Callable[[], object]) -> None:
+        """Call ``tell`` once the catalogue is another one, as after a restore; then open the library anew."""
+        self._app.catalog.on_replaced(tell)
 
 
 class Background(Task):
