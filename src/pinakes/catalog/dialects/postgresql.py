@@ -6,7 +6,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -22,6 +22,7 @@ from sqlalchemy.exc import ArgumentError
 from pinakes.catalog.dialects import numbers, row_copies
 from pinakes.catalog.dialects.database import HEAD, VERSION, begin, is_moving, schema_of, upgrade
 from pinakes.catalog.dialects.expressions import HOME
+from pinakes.catalog.dialects.pipelining import PipeliningConnection
 from pinakes.catalog.dialects.sqlite import create_sqlite
 from pinakes.catalog.dialects.translation import translated
 from pinakes.catalog.schema import installation, metadata
@@ -70,12 +71,12 @@ class PostgresDatabase:
         url = _address(settings.url)
         direct = _address(settings.direct_url) if settings.direct_url else url
         self.engine = _engine(url, settings)
-        self._limits = (
-            f"SET LOCAL statement_timeout = {round(settings.statement_timeout_s * 1000)}; "
-            f"SET LOCAL lock_timeout = {round(settings.lock_timeout_s * 1000)}; "
-            f"SET LOCAL idle_in_transaction_session_timeout = 0; "
-            f"SET LOCAL {HOME} = '{home}'"
-        )
+        self._limits = {
+            "statement_timeout": str(round(settings.statement_timeout_s * 1000)),
+            "lock_timeout": str(round(settings.lock_timeout_s * 1000)),
+            "idle_in_transaction_session_timeout": "0",
+            HOME: home,
+        }
         self._direct, self._news = direct, _News(direct)
         try:
             with translated():
@@ -94,43 +95,56 @@ class PostgresDatabase:
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[Connection]:
-        connection = self._begun(f"{_WRITE if write else _READ}; {self._limits}")
-        with closing(connection):
-            driver = _driver(connection)
-            with interrupt.stopping(partial(_cancel, driver)):
-                yield connection
+        with self._connected(_WRITE if write else _READ, _local(self._limits)) as connection:
+            yield connection
             if write:
-                driver.execute(_BEFORE_COMMIT)
+                driver = _driver(connection)
+                if driver.has_begun:
+                    driver.execute(_COMMIT_NUMBERED)
             connection.commit()
         if write:
             self._news.count()
 
-    def _begun(self, begin: str) -> Connection:
-        """Return a connection in a transaction; one that broke while nobody used it is replaced."""
+    @contextmanager
+    def statements(self) -> Iterator[Connection]:
+        only_read = _local({"transaction_read_only": "on", **self._limits})
+        with self._connected(only_read, each=True) as connection:
+            yield connection
+
+    @contextmanager
+    def _connected(self, *before: str, each: bool = False) -> Iterator[Connection]:
+        """Give a connection that sends ``before`` with its first statement, or with ``each`` of them."""
+        with closing(self._checked()) as connection:
+            driver = _driver(connection)
+            driver.send_before(before, each=each)
+            try:
+                with interrupt.stopping(partial(_cancel, driver)):
+                    yield connection
+            finally:
+                driver.send_before((), each=False)
+
+    def _checked(self) -> Connection:
+        """Return a connection; one that broke while nobody used it is replaced."""
+        connection = self.engine.connect()
+        if _driver(connection).is_quiet:
+            return connection
+        connection.invalidate()
+        connection.close()
+        self.engine.dispose()  # the others have broken, too
+        connection = self.engine.connect()
         try:
-            return self._connected(begin)
-        except psycopg.OperationalError:
-            self.engine.dispose()  # the others have broken, too
-        connection = self._connected(begin)
-        if self.epoch(connection) != self._epoch:  # of the server that answers now
+            self._check_epoch(connection)
+        except BaseException:
             connection.close()
+            raise
+        return connection
+
+    def _check_epoch(self, connection: Connection) -> None:
+        if self.epoch(connection) != self._epoch:  # of the server that answers now
             raise Busy(
                 "The catalogue was put back to another state, or another server took over.",
                 hint="Start this program again: its indexes are then built anew where they have to be.",
             )
-        return connection
-
-    def _connected(self, begin: str) -> Connection:
-        connection = self.engine.connect()
-        try:
-            connection.begin()
-            _driver(connection).execute(begin)  # several statements at once, which takes one round trip
-        except BaseException as error:
-            if isinstance(error, psycopg.OperationalError):
-                connection.invalidate()
-            connection.close()
-            raise
-        return connection
 
     def version(self) -> int:
         return self._news.version()
@@ -294,18 +308,29 @@ def _engine(url: URL, settings: CatalogSettings) -> Engine:
         json_deserializer=shown_json,
         use_native_hstore=False,
     )
+    event.listen(engine, "do_connect", _connect)
     event.listen(engine, "connect", _configure)
     return engine
+
+
+def _connect(_dialect: object, _record: object, words: Sequence[Any], named: Mapping[str, Any]) -> PipeliningConnection:
+    return PipeliningConnection.connect(*words, **named)
 
 
 def _configure(connection: psycopg.Connection[Any], _record: object) -> None:
     connection.autocommit = True  # transactions begin with a statement of ours, which says what they may do
 
 
-def _driver(connection: Connection) -> psycopg.Connection[Any]:
+def _driver(connection: Connection) -> PipeliningConnection:
     driver = connection.connection.driver_connection
-    assert isinstance(driver, psycopg.Connection)
+    assert isinstance(driver, PipeliningConnection)
     return driver
+
+
+def _local(settings: Mapping[str, str]) -> str:
+    """Return what sets these until the transaction ends; one statement, since each costs time."""
+    each = (f"set_config('{name}', '{value}', true)" for name, value in settings.items())
+    return f"SELECT {', '.join(each)}"
 
 
 def _cancel(driver: psycopg.Connection[Any]) -> None:
@@ -337,7 +362,7 @@ def _prepare(engine: Engine) -> None:
             VERSION.create(connection)
             connection.execute(VERSION.insert().values(version_num=HEAD))
             begin(connection)
-            for statement in numbers.sequences():
+            for statement in (*numbers.sequences(), *_UNCOMPRESSED):
                 connection.execute(text(statement))
         elif schema_of(connection) != HEAD:
             upgrade(connection)
@@ -357,5 +382,11 @@ def _check(connection: Connection) -> None:
         )
 
 
+_UNCOMPRESSED: Final = (
+    "ALTER TABLE documents ALTER COLUMN text SET STORAGE EXTERNAL",
+    "ALTER TABLE versions ALTER COLUMN text SET STORAGE EXTERNAL",
+)
+"""A chunk is cut from the text of its document, which would be decompressed for each; old versions are compressed."""
+
 _EXAMPLE: Final = "Write, for example, postgresql://pinakes@db.example.com/pinakes."
-_BEFORE_COMMIT: Final = numbers.before_commit()
+_COMMIT_NUMBERED: Final = f"{numbers.before_commit()}; COMMIT"
