@@ -60,8 +60,8 @@ class App:
         self.settings = settings
         self.catalog = Catalog.of(settings)
         self._known = collections.CollectionCache(self.catalog)
-        self.records = within(self.catalog.read, collections.list_all)
-        self._ids = within(self.catalog.read, collections.ids)
+        self.records = within(self.catalog.read_each, collections.list_all)
+        self._ids = within(self.catalog.read_each, collections.ids)
         self._select = within(self.catalog.read, selection.matching)
         self.embedder = embedder or open_embedder(settings.embedding, settings.cache)
         dropped = partial(drop_elsewhere, settings)

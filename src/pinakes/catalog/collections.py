@@ -98,7 +98,7 @@ class CollectionCache:
             self._known = version, {}
         known = self._known[1]
         if composed not in known or not caller.current().sees(composed):
-            with self._catalog.read() as connection:
+            with self._catalog.read_each() as connection:
                 known[composed] = get(connection, name)
         return known[composed]
 

@@ -84,6 +84,15 @@ class Catalog:
         with translated(), self._database.transaction(write=False) as connection:
             yield connection
 
+    @contextmanager
+    def read_each(self) -> Iterator[Connection]:
+        """Give a connection each of whose statements sees one consistent state, maybe a later one than that before.
+
+        In PostgreSQL each takes one round trip; ``read`` takes one more.
+        """
+        with translated(), self._database.statements() as connection:
+            yield connection
+
     def version(self) -> int:
         """Return a number that every commit changes, whichever process made it; it takes microseconds."""
         with translated():

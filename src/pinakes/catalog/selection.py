@@ -23,7 +23,7 @@ from sqlalchemy import (
     tuple_,
 )
 
-from pinakes.catalog.dialects.expressions import json_ids, json_texts, text_list
+from pinakes.catalog.dialects.expressions import among, json_ids, json_texts, text_list
 from pinakes.catalog.paths import is_below
 from pinakes.catalog.schema import chunks, documents, fields
 from pinakes.core.errors import InvalidFilter
@@ -245,14 +245,14 @@ _CHUNK = select(
 ).select_from(chunks.join(documents))
 
 
-_CHUNKS = _CHUNK.where(chunks.c.id.in_(json_ids("ids")))
+_CHUNKS = _CHUNK.where(among(chunks.c.id, json_ids("ids")))
 _CHUNKS_AT = _CHUNK.where(tuple_(chunks.c.document_id, chunks.c.ordinal).in_(bindparam("places", expanding=True)))
 _FIELDS_WITH = (
     select(fields.c.name, fields.c.value)
     .where(
         fields.c.collection_id == bindparam("collection"),
-        fields.c.name.in_(json_texts("names")),
-        fields.c.value.in_(json_texts("values")),
+        among(fields.c.name, json_texts("names")),
+        among(fields.c.value, json_texts("values")),
     )
     .distinct()
     .order_by(fields.c.name, fields.c.value)

@@ -207,7 +207,7 @@ class IndexUpdater:
         if opened.collection.generation != collection.generation:
             raise Superseded(opened.collection)
         self._follow(opened, wait=False)
-        with self._catalog.read() as connection:
+        with self._catalog.read_each() as connection:
             head = changes.head(connection, collection.id)
         return opened.following.locked() or opened.index.position() >= head
 

@@ -209,7 +209,9 @@ def _search_pool(request: Request, context: SearchContext) -> tuple[Results, boo
     order = ranked_candidates(request, context)
     asked, vector, degraded, found = order.known.asked, order.known.vector, order.known.degraded, order.known.found
     ranked, notes = order.ranked, [*order.notes]
-    with context.catalog.read() as connection:
+    # Neighbours are found by their places, which a later state may have given to others.
+    reading = context.catalog.read if request.neighbours else context.catalog.read_each
+    with reading() as connection:
         with tracer.stage("hydrate"):
             where = asked.request.where
             total = context.statistics.count(connection, collection, where)
@@ -260,7 +262,7 @@ def _has_all_near(request: Request, found: Candidates) -> bool:
 def _parsed(request: Request, context: SearchContext) -> ParsedRequest:
     fields: frozenset[str] = frozenset()
     if ":" in request.query:
-        with context.catalog.read() as connection:
+        with context.catalog.read_each() as connection:
             fields = context.statistics.fields(connection, context.collection)
     return understand(request, fields, context.index, context.settings)
 

@@ -66,12 +66,12 @@ class CollectionChoice:
 
     def visible(self) -> list[str]:
         """Return the names of the collections that the caller may use, sorted."""
-        with self._catalog.read() as connection:
+        with self._catalog.read_each() as connection:
             return collections.names(connection)
 
     def has(self, name: str) -> bool:
         """Return whether there is a collection called ``name`` that the caller may use."""
-        with self._catalog.read() as connection:
+        with self._catalog.read_each() as connection:
             return collections.find(connection, name) is not None
 
     def chosen(self, name: str | None = None) -> str:

@@ -17,8 +17,8 @@ class Keys:
 
     def __init__(self, catalog: Catalog) -> None:
         self.create = within(catalog.write, keys.create)
-        self.list_all = within(catalog.read, keys.list_all)
-        self.of_secret = within(catalog.read, keys.of_secret)
+        self.list_all = within(catalog.read_each, keys.list_all)
+        self.of_secret = within(catalog.read_each, keys.of_secret)
         self.revoke = within(catalog.write, keys.revoke)
         self.used = within(catalog.write, keys.used)
 

@@ -39,6 +39,9 @@ class Database(Protocol):
     def transaction(self, *, write: bool) -> AbstractContextManager[Connection]:
         """Give a connection that sees one state; what it writes is committed at the end, or nothing of it."""
 
+    def statements(self) -> AbstractContextManager[Connection]:
+        """Give a connection to read with, each of whose statements sees one state, and may see a later one."""
+
     def version(self) -> int:
         """Return a number that every commit changes, whichever process made it; it takes microseconds."""
 

@@ -97,6 +97,24 @@ def _has_key_in_postgresql(element: _HasKey, compiler: SQLCompiler, **options: A
     return f"(({document}) -> {key}) IS NOT NULL"
 
 
+class _Among(FunctionElement[Any]):
+    """No ``Boolean``, which SQLite would compare with 1, and then use no index."""
+
+    inherit_cache = True
+
+
+@compiles(_Among)
+def _among(element: _Among, compiler: SQLCompiler, **options: Any) -> str:
+    value, listed = (compiler.process(part, **options) for part in element.clauses)
+    return f"{value} IN {listed}"
+
+
+@compiles(_Among, "postgresql")
+def _among_in_postgresql(element: _Among, compiler: SQLCompiler, **options: Any) -> str:
+    value, listed = (compiler.process(part, **options) for part in element.clauses)
+    return f"{value} = ANY (ARRAY{listed})"  # an index is looked up by an array, not by a table of unknown size
+
+
 class _ThisHome(FunctionElement[str]):
     type = Text()
     inherit_cache = True
@@ -130,6 +148,11 @@ def json_texts(name: str) -> Select[tuple[str]]:
 def json_ids(name: str) -> Select[tuple[int]]:
     """Return the numbers of the parameter ``name``, a list in JSON."""
     return select(cast(_Each(bindparam(name, type_=JSON_TEXT)).table_valued("value").c.value, ID))
+
+
+def among(value: ColumnElement[Any], listed: Select[Any]) -> ColumnElement[bool]:
+    """Return the test whether ``value`` is one of ``json_texts`` or ``json_ids``, which are few."""
+    return _Among(value, listed.scalar_subquery())
 
 
 def text_list(values: Sequence[str]) -> Select[tuple[str]]:

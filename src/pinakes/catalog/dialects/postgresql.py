@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -28,11 +28,11 @@ from pinakes.catalog.dialects.listening import (
     CONNECT,
     CONNECT_S,
     EPOCH,
-    LimitedConnection,
     News,
     connected,
     epoch,
 )
+from pinakes.catalog.dialects.pipelining import PipeliningConnection
 from pinakes.catalog.dialects.sqlite import create_sqlite
 from pinakes.catalog.dialects.translation import translated
 from pinakes.catalog.schema import metadata
@@ -76,12 +76,12 @@ class PostgresDatabase:
         url = _address(settings.url)
         direct = _address(settings.direct_url) if settings.direct_url else url
         self.engine = _engine(url, settings)
-        self._limits = (
-            f"SET LOCAL statement_timeout = {round(settings.statement_timeout_s * 1000)}; "
-            f"SET LOCAL lock_timeout = {round(settings.lock_timeout_s * 1000)}; "
-            f"SET LOCAL idle_in_transaction_session_timeout = 0; "
-            f"SET LOCAL {HOME} = '{home}'"
-        )
+        self._limits = {
+            "statement_timeout": str(round(settings.statement_timeout_s * 1000)),
+            "lock_timeout": str(round(settings.lock_timeout_s * 1000)),
+            "idle_in_transaction_session_timeout": "0",
+            HOME: home,
+        }
         self._direct, self._news = direct, News(direct, self._notice)
         self._epoch, self._replaced = "", False
         self._on_replaced: list[Callable[[], object]] = []
@@ -91,67 +91,71 @@ class PostgresDatabase:
                     _prepare(self.engine, partial(_engine, direct, settings.model_copy(update=_NO_LIMIT)))
                 with self.engine.connect() as connection:
                     self._epoch = self.epoch(connection)
+                event.listen(self.engine, "connect", self._look_at_epoch)
         except BaseException:
             self.close()
             raise
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[Connection]:
-        connection = self._begun(f"{_WRITE if write else _READ}; {self._limits}")
-        with closing(connection):
-            driver = _driver(connection)
-            with interrupt.stopping(partial(_cancel, driver)):
-                yield connection
+        with self._connected(_WRITE if write else _READ, _local(self._limits)) as connection:
+            yield connection
             if write:
-                driver.execute(_BEFORE_COMMIT)
+                driver = _driver(connection)
+                if driver.has_begun:
+                    driver.execute(_COMMIT_NUMBERED)
             connection.commit()
         if write:
             self._news.count()
 
-    def _begun(self, begin: str) -> Connection:
-        """Return a connection in a transaction; one that broke while nobody used it is replaced."""
-        self._check_epoch()
-        try:
-            return self._connected(begin)
-        except psycopg.OperationalError:
-            self.engine.dispose()  # the others have broken, too
-        connection = self._connected(begin)
-        try:
-            self._notice(self.epoch(connection))
-            self._check_epoch()
-        except BaseException:
+    @contextmanager
+    def statements(self) -> Iterator[Connection]:
+        only_read = _local({"transaction_read_only": "on", **self._limits})
+        with self._connected(only_read, each=True) as connection:
+            yield connection
+
+    @contextmanager
+    def _connected(self, *before: str, each: bool = False) -> Iterator[Connection]:
+        """Give a connection that sends ``before`` with its first statement, or with ``each`` of them."""
+        with closing(self._checked()) as connection:
+            driver = _driver(connection)
+            driver.send_before(before, each=each)
+            try:
+                with interrupt.stopping(partial(_cancel, driver)):
+                    yield connection
+            finally:
+                driver.send_before((), each=False)
+
+    def _checked(self) -> Connection:
+        """Return a connection; one that broke while nobody used it is replaced."""
+        connection = self.engine.connect()
+        if not _driver(connection).is_quiet:
+            connection.invalidate()
             connection.close()
-            raise
+            self.engine.dispose()  # the others have broken, too
+            connection = self.engine.connect()
+        if self._replaced:
+            connection.close()
+            raise Busy(
+                "The catalogue was put back to another state, or another server took over.",
+                hint="A server starts anew by itself; start any other program again. Indexes follow.",
+            )
         return connection
 
     def on_replaced(self, tell: Callable[[], object]) -> None:
         self._on_replaced.append(tell)
 
+    def _look_at_epoch(self, connection: psycopg.Connection[Any], _record: object) -> None:
+        row = connection.execute(f"SELECT {EPOCH}").fetchone()
+        assert row is not None
+        self._notice(epoch(*row))
+
     def _notice(self, epoch: str) -> None:
         """Note which state of the catalogue the server has that answers."""
-        if self._epoch and epoch != self._epoch and not self._replaced:
+        if epoch != self._epoch and not self._replaced:
             self._replaced = True
             for tell in self._on_replaced:
                 tell()
-
-    def _check_epoch(self) -> None:
-        if self._replaced:
-            raise Busy(
-                "The catalogue was put back to another state, or another server took over.",
-                hint="A server starts anew by itself; start any other program again. Indexes follow.",
-            )
-
-    def _connected(self, begin: str) -> Connection:
-        connection = self.engine.connect()
-        try:
-            connection.begin()
-            _driver(connection).execute(begin)  # several statements at once, which takes one round trip
-        except BaseException as error:
-            if isinstance(error, psycopg.OperationalError):
-                connection.invalidate()
-            connection.close()
-            raise
-        return connection
 
     def version(self) -> int:
         return self._news.version()
@@ -239,13 +243,7 @@ def _engine(url: URL, settings: CatalogSettings) -> Engine:
         use_native_hstore=False,
     )
     within_s = settings.statement_timeout_s + ANSWER_S if settings.statement_timeout_s else None
-
-    def connect(_dialect: object, _record: object, given: Any, named: Any) -> LimitedConnection:
-        made = LimitedConnection.connect(*given, **named)
-        made.answer_within_s = within_s
-        return made
-
-    event.listen(engine, "do_connect", connect)
+    event.listen(engine, "do_connect", partial(_connect, within_s))
     event.listen(engine, "connect", _configure)
     return engine
 
@@ -259,14 +257,28 @@ def _disposed(engine: Engine) -> Iterator[Engine]:
         engine.dispose()
 
 
+def _connect(
+    within_s: float | None, _dialect: object, _record: object, words: Sequence[Any], named: Mapping[str, Any]
+) -> PipeliningConnection:
+    made = PipeliningConnection.connect(*words, **named)
+    made.answer_within_s = within_s
+    return made
+
+
 def _configure(connection: psycopg.Connection[Any], _record: object) -> None:
     connection.autocommit = True  # transactions begin with a statement of ours, which says what they may do
 
 
-def _driver(connection: Connection) -> psycopg.Connection[Any]:
+def _driver(connection: Connection) -> PipeliningConnection:
     driver = connection.connection.driver_connection
-    assert isinstance(driver, psycopg.Connection)
+    assert isinstance(driver, PipeliningConnection)
     return driver
+
+
+def _local(settings: Mapping[str, str]) -> str:
+    """Return what sets these until the transaction ends; one statement, since each costs time."""
+    each = (f"set_config('{name}', '{value}', true)" for name, value in settings.items())
+    return f"SELECT {', '.join(each)}"
 
 
 def _cancel(driver: psycopg.Connection[Any]) -> None:
@@ -301,7 +313,7 @@ def _prepare(engine: Engine, migrating: Callable[[], Engine]) -> None:
             VERSION.create(connection)
             connection.execute(VERSION.insert().values(version_num=HEAD))
             begin(connection)
-            for statement in numbers.sequences():
+            for statement in (*numbers.sequences(), *_UNCOMPRESSED):
                 connection.execute(text(statement))
         elif schema_of(connection) != HEAD:
             upgrade(connection)
@@ -321,6 +333,12 @@ def _check(connection: Connection) -> None:
         )
 
 
+_UNCOMPRESSED: Final = (
+    "ALTER TABLE documents ALTER COLUMN text SET STORAGE EXTERNAL",
+    "ALTER TABLE versions ALTER COLUMN text SET STORAGE EXTERNAL",
+)
+"""A chunk is cut from the text of its document, which would be decompressed for each; old versions are compressed."""
+
 _NO_LIMIT: Final = {"statement_timeout_s": 0}
 _EXAMPLE: Final = "Write, for example, postgresql://pinakes@db.example.com/pinakes."
-_BEFORE_COMMIT: Final = numbers.before_commit()
+_COMMIT_NUMBERED: Final = f"{numbers.before_commit()}; COMMIT"

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -77,6 +77,9 @@ class SqliteDatabase:
                 connection = connection.execution_options(pinakes_write=True)
             with connection.begin():
                 yield connection
+
+    def statements(self) -> AbstractContextManager[Connection]:
+        return self.transaction(write=False)  # which costs nothing
 
     def version(self) -> int:
         with self._watching:

@@ -70,7 +70,7 @@ def _by_document(
     """Return signal → share for each candidate, float32 (n,); chunks of one document have equal shares."""
     owners, owner_of = np.unique(documents, return_inverse=True)
     facts = context.statistics.facts.features_of(
-        context.catalog.read, context.collection, owners.tolist(), fields_of(rules)
+        context.catalog.read_each, context.collection, owners.tolist(), fields_of(rules)
     )
     shares = {name: np.fromiter(signal(facts), np.float32, len(facts)) for name, signal in signals.items()}
     by_rule = _capped(list(_by_rules(query, rules, facts)), context.settings.boosts.metadata_most)

@@ -70,7 +70,7 @@ class Freshness:
         return self._fetched(uids)
 
     def _fetched(self, uids: Iterable[str]) -> dict[str, Stamp | None]:
-        with self._catalog.read() as connection:
+        with self._catalog.read_each() as connection:
             found = manifest.stamps(connection, uids)
         return {uid: stamp and replace(stamp, location=_place(stamp)) for uid, stamp in found.items()}
 

@@ -41,7 +41,7 @@ class LinkMaker:
         return link_of(metadata, path, lines, self._by_location(collection_id)) if "repository" in metadata else ""
 
     def _by_location(self, collection_id: int) -> dict[str, str]:
-        with self._catalog.read() as connection:
+        with self._catalog.read_each() as connection:
             known = sources.list_all(connection, collection_id)
         return {one.location: str(one.options.get("link_template") or "") for one in known}
 

@@ -1,0 +1,1 @@
+"""The catalogue in PostgreSQL beside that in SQLite."""
