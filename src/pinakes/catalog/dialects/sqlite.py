@@ -180,7 +180,7 @@ def _create(file: Path) -> None:
         StorageFull: it cannot be written.
     """
     left = [*file.parent.glob(f"{file.name}-wal"), *file.parent.glob("index/[0-9]*-[0-9]*/versions.json")]
-    if left:
+    if left and not file.exists():  # else another process has made it since
         raise CatalogueCorrupt(
             f"The catalogue is gone: there is no {str(file)!r}, but {str(left[0])!r}.",
             hint=f"{_RESTORE} To begin anew, remove that, too.",
