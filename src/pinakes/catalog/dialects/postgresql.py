@@ -20,7 +20,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from pinakes.catalog.dialects import numbers, row_copies
-from pinakes.catalog.dialects.database import HEAD, VERSION, begin, is_moving, schema_of, upgrade
+from pinakes.catalog.dialects.database import HEAD, VERSION, begin, is_moving, schema_of, upgrade, why_unwritable
 from pinakes.catalog.dialects.expressions import HOME
 from pinakes.catalog.dialects.sqlite import create_sqlite
 from pinakes.catalog.dialects.translation import translated
@@ -86,6 +86,7 @@ class PostgresDatabase:
                     finally:
                         if migrating is not self.engine:
                             migrating.dispose()
+                    self.unwritable = self.look_at_schema()
                 with self.engine.connect() as connection:
                     self._epoch = self.epoch(connection)
         except BaseException:
@@ -153,6 +154,10 @@ class PostgresDatabase:
 
     def lock(self, name: str, timeout_s: float) -> Lock:
         return _AdvisoryLock(self._direct, name, timeout_s)
+
+    def look_at_schema(self) -> str:
+        with self.engine.connect() as connection:
+            return why_unwritable(connection)
 
     def erase_deleted(self) -> None:
         with self.engine.connect() as connection:
@@ -319,13 +324,13 @@ def _cancel(driver: psycopg.Connection[Any]) -> None:
 
 
 def _prepare(engine: Engine) -> None:
-    """Make the tables, or bring them to ``HEAD``; of several servers one does it.
+    """Make the tables, or bring older ones to ``HEAD``; of several servers one does it.
 
     Raises:
         InvalidSetting: the server is too old, or the database does not keep Unicode.
     """
     with engine.connect() as connection:
-        if inspect(connection).has_table(VERSION.name) and schema_of(connection) == HEAD:
+        if inspect(connection).has_table(VERSION.name) and schema_of(connection) >= HEAD:
             return
     with engine.connect() as connection, connection.begin():
         _driver(connection).execute(
@@ -339,7 +344,7 @@ def _prepare(engine: Engine) -> None:
             begin(connection)
             for statement in numbers.sequences():
                 connection.execute(text(statement))
-        elif schema_of(connection) != HEAD:
+        elif schema_of(connection) < HEAD:
             upgrade(connection)
 
 
