@@ -27,6 +27,7 @@ from pinakes.search.query.syntax import PhraseUse
 from pinakes.services import model_change
 from pinakes.services.audit import Audit
 from pinakes.services.backup import BackupService
+from pinakes.services.cluster import Cluster
 from pinakes.services.collection_search import answered_by
 from pinakes.services.collections import completeness, upgrading, verifying
 from pinakes.services.collections.background import Background, Loading
@@ -44,6 +45,7 @@ from pinakes.services.documents.editing import Documents
 from pinakes.services.documents.lookup import Lookup
 from pinakes.services.documents.reading import DocumentRecord as DocumentRecord
 from pinakes.services.documents.reading import Text as Text
+from pinakes.services.embedding_worker import EmbeddingWorker
 from pinakes.services.events import Events
 from pinakes.services.keys import Keys
 from pinakes.services.nearness import known_of
@@ -81,11 +83,13 @@ class Library:
     addition = cached_property(lambda self: partial(adding.addition, self.app))
     background = cached_property(lambda self: partial(Background, self.app, self.staged.texts))
     chosen_model = cached_property(lambda self: partial(model_change.chosen_model, self.app))
+    cluster = cached_property(lambda self: Cluster(self.app))
     credentials = cached_property(lambda self: Credentials(self.app))
+    embedding_worker = cached_property(lambda self: partial(EmbeddingWorker, self.app))
     events = cached_property(lambda self: Events(self.app.catalog))
     exchange = cached_property(lambda self: BackupService(self.app))
     forecasts = cached_property(lambda self: partial(Forecasts, self.app))
-    jobs = cached_property(lambda self: open_queue(self.app.catalog, self.settings.home))
+    jobs = cached_property(lambda self: open_queue(self.app.catalog, self.settings.home, self.app.process))
     keys = cached_property(lambda self: Keys(self.app.catalog))
     loading = cached_property(lambda self: Loading(self.app))
     lookup = cached_property(lambda self: Lookup(self.app))

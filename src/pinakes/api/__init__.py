@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from pinakes.settings import Settings
 
-__all__ = ["serve", "serve_mock", "serve_stdio"]
+__all__ = ["serve", "serve_mock", "serve_stdio", "serve_worker"]
 
 
 def serve(settings: Settings, *, reindex: bool = False, on_ready: Callable[[str], None]) -> None:
@@ -44,3 +44,28 @@ def serve_stdio(settings: Settings, url: str | None = None) -> None:
     from pinakes.api.stdio import run
 
     run(settings, url)
+
+
+def serve_worker(
+    settings: Settings,
+    *,
+    queues: Collection[str],
+    batch: int,
+    folders: bool,
+    agreed: bool,
+    say: Callable[[str], object],
+) -> None:
+    """Take work of the servers of a shared catalogue until SIGINT or SIGTERM; ``say`` is told what is done.
+
+    ``queues``: "embed" and "parse". ``batch``: most chunks that are claimed at once. ``folders``: paths mean the same
+    here as at the servers. ``agreed``: to whatever it costs to have a provider embed.
+
+    Raises:
+        Refused: the catalogue belongs to one home.
+        InvalidInput: there is no such queue.
+        ModelMismatch: no collection is embedded by the model of the settings.
+        ModelUnavailable: the model cannot be loaded.
+    """
+    from pinakes.api.worker_process import run
+
+    run(settings, queues=queues, batch=batch, folders=folders, agreed=agreed, say=say)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -68,6 +69,8 @@ def _health(service: Service) -> dict[str, JSON]:
         components["following"] = following
     if jobs := Counter(job.state for job in service.library.jobs.list_all()):
         components["jobs"] = jobs
+    if service.library.cluster.is_shared:
+        components["cluster"] = [asdict(one) for one in service.library.cluster.members()]
     log = service.library.audit.status()
     if log.lost or log.problem:
         components["audit"] = {"waiting": log.waiting, "lost": log.lost, "problem": log.problem}

@@ -33,6 +33,7 @@ from pinakes.api.threads import RequestThreads
 from pinakes.core.errors import Busy, PinakesError, Refused
 from pinakes.jobs.worker import Worker
 from pinakes.library import Library
+from pinakes.services.cluster import Membership
 from pinakes.services.keys import any_valid
 from pinakes.settings import ServerSettings, Settings
 from pinakes.sources import git_process
@@ -49,7 +50,7 @@ _REOPEN_AGAIN_S = 2.0
 _LEFT_TO_OTHERS_S, _MANY = 0.0005, 10
 """For each connection that is open so long a process leaves the next one to others, at most as for so many."""
 
-Part: TypeAlias = Startup | Worker | Replicas
+Part: TypeAlias = Startup | Worker | Replicas | Membership
 """What goes on beside the answers of a server: it begins, is asked to end, and stopped."""
 
 
@@ -82,8 +83,8 @@ def _serve(library: Library, listener: socket.socket, *, reindex: bool, on_ready
         startup = Startup(library, reindex=reindex, url=url, on_failure=lambda: server.stop())
         scheduling = Scheduling(library, ready=lambda: not startup.reading)
         tasks = [startup, scheduling, Watching(library), library.webhooks(), library.background()]
-        worker = Worker(library.jobs, tasks)
-        parts: list[Part] = [startup, worker]
+        worker, member = Worker(library.jobs, tasks), library.cluster.membership("server", url)
+        parts: list[Part] = [startup, worker, member]
         if settings.server.workers > 1:
             role = Role(settings, instance_id, local_key)
             parts.append(Replicas(role, listener, ready=lambda: not startup.running))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from pinakes.core.records import JSON
 from pinakes.core.traffic import Traffic
 from pinakes.indexes import drop_elsewhere, index_key, open_index
 from pinakes.indexes.updater import Fill, IndexUpdater
-from pinakes.ingestion import Approximator, Backlog, Event, Ingest, Tools, Waiting, tell_sources
+from pinakes.ingestion import Approximator, Backlog, Claims, Event, Ingest, Tools, Waiting, tell_sources
 from pinakes.ingestion.head_refinement import HeadRefiner
 from pinakes.ingestion.reindexing import Reindexer
 from pinakes.models.embedders import open_embedder, token_counter
@@ -53,7 +54,7 @@ class App:
 
     ``embedder``, ``query_vectors`` and ``refiner`` are of the model that the settings name; a collection may have one
     of its own (``embedder_of`` …). ``embeds_later``: something else embeds what large runs leave waiting, so that
-    they need not. ``agreed``: to whatever it costs to have a provider embed.
+    they need not. ``agreed``: to whatever it costs to have a provider embed. ``process`` names this process.
     """
 
     def __init__(self, settings: Settings, embedder: Embedder | None = None) -> None:
@@ -95,6 +96,8 @@ class App:
         self.refiner = HeadRefiner(self.catalog, self.embedder, self.index)
         self.traffic = Traffic()
         self.embeds_later = self.agreed = False
+        self.process = secrets.token_hex(4)
+        self.claims = Claims(self.catalog, self.process) if self.catalog.is_shared else None
 
     def index(self, name: str, *, wait: bool = True, beside: bool = False) -> tuple[CollectionRecord, Index]:
         """Return a collection and its index, caught up with the catalogue; one that is damaged is built anew.
@@ -281,15 +284,14 @@ class App:
         while True:
             record = self.record(name)
             with self._embedding(record) as alone:
-                if alone:
-                    yield from self._embed_alone(record, through(self.embedder_of(record)), on_batch, rest, sample)
-            if alone and self.record(name).line == record.line:
+                embedder = through(self.embedder_of(record))
+                left = not alone or (yield from self._embed_alone(record, embedder, on_batch, rest, sample))
+            if not left and self.record(name).line == record.line:
                 return
-            if not (alone or wait):
-                yield Event("elsewhere", 0, 0)
-                return
-            if not alone:
-                yield Event("wait", 0, 0, name)
+            if left:
+                yield Event("wait" if wait else "elsewhere", 0, 0, name)
+                if not wait:
+                    return
                 time.sleep(_LOOK_AGAIN_S)
 
     def _embed_alone(
@@ -299,10 +301,10 @@ class App:
         on_batch: Callable[[int], object] | None,
         rest: bool,
         sample: int | None,
-    ) -> Generator[Event, None, None]:
+    ) -> Generator[Event, None, bool]:
         """Embed what waits; now and then see whether so much has come meanwhile that it is to be searchable first.
 
-        Ends when another generation answers: that has another model.
+        Ends when another generation answers: that has another model. Returns whether others still embed a part.
         """
         name, settings = started.name, self.settings
         few = {} if sample is None else {"progressive_chunks": sample, "sample_chunks": max(sample, 1)}
@@ -319,10 +321,10 @@ class App:
             settle=lambda: self.followers.forget(self.record(name)),
         )
         wanted = partial(self.refiner_of(started).take_met, started)
-        waiting = Waiting(self.catalog, started, embedder, on_batch or (lambda _: follow()), wanted)
+        waiting = Waiting(self.catalog, started, embedder, on_batch or (lambda _: follow()), wanted, claims=self.claims)
         if isinstance(embedder, Remote) and not rest:
-            return
-        again, more = False, backlog.has_pending()
+            return False
+        again, left, more = False, False, backlog.has_pending()
         if more:
             self.check_cost(started)
         while more and (record := self.record(name)).line == started.line:
@@ -336,8 +338,10 @@ class App:
                     break
                 yield from backlog.enlarge_sample()
             more, again = (yield from waiting.embed(settings.ingest.batch_chunks, _BATCHES_IN_A_ROUND)), True
+            left = not more and waiting.left_to_others()
         tell_sources(self.catalog, name)
         waiting.check()
+        return left
 
     def bill(self, record: CollectionRecord) -> Bill | None:
         """Return what embedding what waits in a generation is going to cost; None for a model that runs here.

@@ -267,6 +267,13 @@ def bind_model(connection: Connection, collection_id: int, fingerprint: str, dim
     return int(model_id)
 
 
+def bind_first_model(connection: Connection, collection_id: int, fingerprint: str, dimension: int) -> None:
+    """Do the same as ``bind_model`` where the collection has no model yet; of several that do so the first decides."""
+    unbound = select(collections.c.model_id).where(collections.c.id == collection_id).with_for_update()
+    if connection.execute(unbound).one_or_none() == (None,):
+        bind_model(connection, collection_id, fingerprint, dimension)
+
+
 def model_id(connection: Connection, fingerprint: str) -> int | None:
     """Return the id of the model with ``fingerprint``, None when no collection ever used it."""
     return connection.execute(select(models.c.id).where(models.c.fingerprint == fingerprint)).scalar()

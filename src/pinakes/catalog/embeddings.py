@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Select, delete, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog import changes
@@ -88,10 +88,24 @@ def _rows(model_id: int, vectors: Mapping[bytes, Float32]) -> list[dict[str, Any
 
 
 def pending(
-    connection: Connection, collection_id: int, model_id: int | None, limit: int, after: int = 0
+    connection: Connection,
+    collection_id: int,
+    model_id: int | None,
+    limit: int,
+    after: int = 0,
+    *,
+    where: ColumnElement[bool] | None = None,
+    locked: bool = False,
 ) -> list[tuple[int, bytes, str]]:
-    """Return up to ``limit`` (chunk id, key, embedded text) of chunks above ``after`` that have no vector yet."""
+    """Return up to ``limit`` (chunk id, key, embedded text) of chunks above ``after`` that have no vector yet.
+
+    ``where``: only those for which this holds. ``locked``: only those that no other transaction has locked; they are
+    locked until the end of this one.
+    """
     waiting = _waiting(collection_id, model_id).where(chunks.c.id > after).order_by(chunks.c.id).limit(limit)
+    waiting = waiting if where is None else waiting.where(where)
+    if locked:
+        waiting = waiting.with_for_update(skip_locked=True, of=chunks)
     return _with_texts(connection, connection.execute(waiting).all())
 
 

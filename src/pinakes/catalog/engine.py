@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, Engine
 
-from pinakes.catalog.dialects.database import Database
+from pinakes.catalog.dialects.database import NEWER, Database
 from pinakes.catalog.dialects.sqlite import FILE, make_home, open_sqlite
 from pinakes.catalog.dialects.translation import translated
 from pinakes.core import interrupt
@@ -108,7 +108,8 @@ class Catalog:
         """
         interrupt.check()
         if self.unwritable:
-            raise StorageFull(f"The catalogue can only be read: {self.unwritable}.", hint=_MAKE_WRITABLE)
+            hint = "Update Pinakes." if self.unwritable.startswith(NEWER) else _MAKE_WRITABLE
+            raise StorageFull(f"The catalogue can only be read: {self.unwritable}.", hint=hint)
         with translated():
             with self._database.transaction(write=True) as connection:
                 yield connection
@@ -135,6 +136,15 @@ class Catalog:
             CatalogueCorrupt: it is damaged.
         """
         self._database.check(connection)
+
+    def look_at_schema(self) -> None:
+        """Only read from now on, where another program migrated the tables to ones that this one may not write.
+
+        Raises:
+            PinakesError: it cannot even read them.
+        """
+        with translated():
+            self.unwritable = self.unwritable or self._database.look_at_schema()
 
     def now(self) -> datetime:
         """Return the time, UTC, by a clock that all who share the catalogue have in common."""

@@ -283,6 +283,9 @@ def status(
         bool, typer.Option("--stale", help="Look through the sources and name what is not as it was indexed.")
     ] = False,
     check_model: Annotated[bool, typer.Option("--check-model", help="Read the model's files and check them.")] = False,
+    cluster: Annotated[
+        bool, typer.Option("--cluster", help="Show the servers and workers that share the catalogue, and their lag.")
+    ] = False,
     form: Annotated[
         Literal["text", "json"], typer.Option("--format", hidden=True, help="json is the same as --json.")
     ] = "text",
@@ -291,6 +294,11 @@ def status(
     from pinakes.cli import managing
 
     session.screen.as_json |= form == "json"
+    if cluster:
+        from pinakes.cli import working
+
+        working.show_cluster(session)
+        return
     managing.status(session, collection, problems=problems, check_model=check_model, stale=stale)
 
 
@@ -331,6 +339,26 @@ def serve(
         server__host=host, server__port=port, server__no_auth=no_auth or None, server__workers=workers
     )
     serving.serve(serving.offering(chosen, toolsets, read_only=read_only), reindex=reindex, mock=mock)
+
+
+@command("worker", panel=_SERVE)
+def worker(
+    session: Session,
+    queues: Annotated[
+        str, typer.Option("--queues", metavar="NAMES", help="What to take: embed, parse, or both with a comma between.")
+    ] = "embed",
+    batch: Annotated[
+        int, typer.Option("--batch", metavar="N", min=1, help="Chunks that are taken at once; a crash loses as many.")
+    ] = 128,
+    folders: Annotated[
+        bool, typer.Option("--folders", help="Read folders too: their paths mean the same here as at the servers.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Embed and read for the servers of a shared catalogue (catalog.url), until stopped."""
+    from pinakes.cli import working
+
+    working.work(session, queues, batch, folders=folders, yes=yes)
 
 
 @command("mcp", panel=_SERVE)

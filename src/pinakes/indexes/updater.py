@@ -230,6 +230,11 @@ class IndexUpdater:
             finally:
                 opened.following.release()
 
+    def positions(self) -> dict[int, int]:
+        """Return id of a collection → number of the last change that its index, if it is open, has."""
+        with self._opening:
+            return {key[0]: opened.index.position() for key, opened in self._open.items()}
+
     def forget(self, collection: CollectionRecord) -> None:
         """Close the index of ``collection``, if it is open."""
         with self._opening:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pinakes.ingestion.claiming import Claims
 from pinakes.ingestion.embedding import Waiting, bind_model, embed, keep, readable, result_of, tell_sources
 from pinakes.ingestion.progressive import Approximator, Backlog
 from pinakes.ingestion.report import Event, Report
@@ -14,6 +15,7 @@ from pinakes.ingestion.version_retention import keeping_of
 __all__ = [
     "Approximator",
     "Backlog",
+    "Claims",
     "Event",
     "Ingest",
     "OtherSource",

@@ -7,13 +7,14 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from pinakes.catalog import Catalog, Connection, collections, embeddings, sources, summaries
+from pinakes.catalog import Catalog, Connection, collections, embedding_claims, embeddings, sources, summaries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core import interrupt
 from pinakes.core.errors import InvalidInput
 from pinakes.core.ports import Embedder, Remote
 from pinakes.core.records import Float32
 from pinakes.core.wording import counted
+from pinakes.ingestion.claiming import Claims
 from pinakes.ingestion.report import Event
 from pinakes.platform.ctrl_c import held_back
 
@@ -95,13 +96,16 @@ def embed_and_keep(
     embedder: Embedder,
     texts: Mapping[bytes, str],
     refused: dict[bytes, str],
+    kept: Callable[[Mapping[bytes, Float32]], object] | None = None,
 ) -> Generator[Event, None, CollectionRecord]:
     """Embed ``texts`` of a collection and store the vectors. Return the collection, now bound to ``embedder``.
+
+    ``kept``: stores the vectors in place of ``keeping``.
 
     Raises:
         ModelUnavailable: see ``embed``.
     """
-    kept = keeping(catalog, collection, embedder)
+    kept = kept or keeping(catalog, collection, embedder)
     with quiet_progress(embedder):
         vectors = yield from embed(embedder, texts, refused, kept)
         if not isinstance(embedder, Remote):
@@ -179,6 +183,7 @@ def keep(connection: Connection, embedder: Embedder, vectors: Mapping[bytes, Flo
     """Store vectors under the model of ``embedder``, even if the collection has changed its model since."""
     if vectors and (model_id := collections.model_id(connection, embedder.fingerprint)) is not None:
         embeddings.store(connection, model_id, vectors)
+        embedding_claims.done(connection, model_id, vectors)
 
 
 def bind_model(catalog: Catalog, collection: CollectionRecord, embedder: Embedder) -> CollectionRecord:
@@ -229,6 +234,9 @@ class Waiting:
 
     Before each batch, ``first`` is asked for up to that many chunks to embed next; after it, ``follow`` receives the
     number of chunks embedded. ``refused``: embedding key → reason why the model refused the text.
+
+    With ``claims``, other processes embed chunks of the same collection: each claims its batches, and ``first`` is not
+    asked, since searches anywhere note what they met in the catalogue. ``only_wanted``: nothing but that is embedded.
     """
 
     catalog: Catalog
@@ -237,6 +245,8 @@ class Waiting:
     follow: Callable[[int], object]
     first: Callable[[int], Sequence[int]]
     refused: dict[bytes, str] = field(default_factory=dict)
+    claims: Claims | None = None
+    only_wanted: bool = False
     _after: int = 0
     _done: int = 0
 
@@ -251,14 +261,17 @@ class Waiting:
         with self.catalog.read() as connection:
             total = self._done + collections.count(connection, self.collection).pending
         for _ in range(batches):
-            with self.catalog.read() as connection:
-                rows = self._next(connection, batch) if self._still_wanted(connection) else []
+            rows = self._rows(batch)
             if not rows:
                 self.embed_summaries()
                 return False
             texts = {key: text for _, key, text in rows}
             given = self.catalog, self.collection, self.embedder
-            self.collection = yield from embed_and_keep(*given, texts, self.refused)
+            if self.claims is None:
+                self.collection = yield from embed_and_keep(*given, texts, self.refused)
+            else:
+                with self.claims.stored(self.collection, texts, self.refused) as kept:
+                    yield from embed_and_keep(*given, texts, self.refused, kept)
             self.follow(len(rows))
             self._done += len(rows)
             yield Event("index", self._done, max(self._done, total))
@@ -299,6 +312,46 @@ class Waiting:
         mine, read = self.collection, collections.beside if self.collection.is_beside else collections.find
         now = read(connection, mine.name)
         return now is not None and now.model_id == mine.model_id
+
+    def embed_batch(self, batch: int) -> Generator[Event, None, None]:
+        """Embed up to ``batch`` claimed chunks; the events tell how many of them are done, all of them at the end.
+
+        Raises:
+            ModelUnavailable, ModelMismatch: see ``embed`` and ``Claims.bound``.
+        """
+        assert self.claims is not None
+        rows = self._rows(batch)
+        if rows:
+            texts = {key: text for _, key, text in rows}
+            with self.claims.stored(self.collection, texts, self.refused) as kept:
+                given = self.catalog, self.collection, self.embedder
+                yield from embed_and_keep(*given, texts, self.refused, kept)
+
+    def left_to_others(self) -> bool:
+        """Return whether chunks are pending that other processes embed; those that they refused are in ``refused``."""
+        if self.claims is None:
+            return False
+        with self.catalog.read() as connection:
+            if not self._still_wanted(connection):
+                return False
+            self.refused |= embedding_claims.refused(connection, self.collection.model_id)
+            return embedding_claims.is_left(connection, self.collection.id, self.collection.model_id)
+
+    def _rows(self, batch: int) -> list[tuple[int, bytes, str]]:
+        """Return (chunk id, key, embedded text) of the next batch; with claims, of one that is claimed."""
+        if self.claims is not None:
+            self.collection = self.claims.bound(self.collection, self.embedder)
+        with self.catalog.read() as connection:
+            if not self._still_wanted(connection):
+                return []
+            if self.claims is None:
+                return self._next(connection, batch)
+        rows = self.claims.take(self.collection, batch, self._after, only_wanted=self.only_wanted)
+        if not rows and self._after:  # others may have given back some
+            self._after = 0
+            rows = self.claims.take(self.collection, batch, only_wanted=self.only_wanted)
+        self._after = max([self._after, *(chunk_id for chunk_id, _, _ in rows)])
+        return rows
 
     def _next(self, connection: Connection, batch: int) -> list[tuple[int, bytes, str]]:
         collection_id, model_id = self.collection.id, self.collection.model_id

@@ -72,9 +72,9 @@ class Queue(Protocol):
         """Release the resources of the queue."""
 
 
-def open_queue(catalog: Catalog, home: Path) -> Queue:
-    """Return the job queue of a home, for one worker."""
-    return _CatalogQueue(catalog, home)
+def open_queue(catalog: Catalog, home: Path, worker: str = "") -> Queue:
+    """Return the job queue of a home, for one worker, whose name begins its leases; "" = one is made up."""
+    return _CatalogQueue(catalog, home, worker or secrets.token_hex(4))
 
 
 class _CatalogQueue:
@@ -86,10 +86,10 @@ class _CatalogQueue:
     copied, or the process runs on another machine).
     """
 
-    def __init__(self, catalog: Catalog, home: Path) -> None:
+    def __init__(self, catalog: Catalog, home: Path, worker: str) -> None:
         self._catalog, self._home = catalog, home
         self.lease_s = SHARED_LEASE_S if catalog.is_shared else LEASE_S
-        self._worker = secrets.token_hex(4)
+        self._worker = worker
         self._numbers = count(1)
         self._leases: set[str] = set()
         self._leaves = False

@@ -61,6 +61,9 @@ class Task:
     resumes = True
     """Whether jobs left by one server wait for the next one, even if that one does not look for them."""
 
+    drops = True
+    """Whether a job that waits for long and is not accepted is removed: settings have changed."""
+
     look_every_s = 1.0
     pauses = (5.0, 60.0)
     """Delays in seconds of retries after failures: first, maximum. They double each time, and vary by a quarter."""
@@ -135,7 +138,7 @@ class Worker:
             task = self._tasks.get(job.kind)
             if task and not job.is_held and _is_due(job, task, clock) and self._has_room(task) and task.accepts(job):
                 self._begin(task, job)
-            elif task and not job.is_held and _is_left(job, clock) and not task.accepts(job):
+            elif task and not job.is_held and _is_left(job, clock) and task.drops and not task.accepts(job):
                 lease = self._queue.claim(job)
                 if lease:  # no other process took it
                     self._queue.finish(lease)

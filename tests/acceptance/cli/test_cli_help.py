@@ -20,7 +20,7 @@ COMMANDS = {
     "search",
     "secrets purge", "secrets scan", "serve",
     "sources import", "sources remove", "sources show", "status", "summarize", "sync", "tools", "tune",
-    "verify", "watch", "webhooks list", "webhooks retry", "webhooks test",
+    "verify", "watch", "webhooks list", "webhooks retry", "webhooks test", "worker",
 }  # fmt: skip
 ALIASES = {"index", "index-directory", "query", "verify-index"}
 EVERYWHERE = {"--home", "--profile", "--set", "--json", "--verbose", "--quiet"}

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from pinakes.catalog import Catalog, collections, documents
-from pinakes.core.errors import Busy, InvalidSetting, PinakesError
+from pinakes.core.errors import Busy, InvalidSetting, PinakesError, StorageFull
 from pinakes.core.interrupt import Interrupt
 from pinakes.settings import CatalogSettings, Settings
 
@@ -109,8 +109,27 @@ def test_a_newer_catalogue_is_left_alone(new_database: Callable[[], str], tmp_pa
     url = new_database()
     with closing(_catalog(tmp_path, url)) as catalog, catalog.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        connection.execute(text("UPDATE installation SET min_reader = '9998', min_writer = '9999'"))
     with pytest.raises(PinakesError, match="newer Pinakes"):
         _catalog(tmp_path, url)
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_a_server_goes_on_while_a_newer_one_has_migrated_as_far_as_it_may(
+    writes: bool, new_database: Callable[[], str], tmp_path: Path
+) -> None:
+    url = new_database()
+    with closing(_catalog(tmp_path, url)) as running:
+        with running.write() as connection:
+            least = "0000" if writes else "9999"
+            connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+            connection.execute(text(f"UPDATE installation SET min_reader = '0000', min_writer = '{least}'"))
+        running.look_at_schema()
+        with closing(_catalog(tmp_path, url)) as started:
+            for catalog in (running, started):
+                assert bool(catalog.unwritable) is not writes
+                with nullcontext() if writes else pytest.raises(StorageFull, match="schema 9999"), catalog.write():
+                    pass
 
 
 def test_a_database_that_does_not_keep_unicode_is_refused(new_database: Callable[[], str], tmp_path: Path) -> None:

@@ -91,10 +91,39 @@ def test_a_catalogue_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     catalog = Catalog.at(tmp_path)
     with catalog.write() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+        connection.exec_driver_sql("UPDATE installation SET min_reader = '9998', min_writer = '9999'")
     catalog.close()
     with pytest.raises(PinakesError, match="newer Pinakes") as caught:
         Catalog.at(tmp_path)
     assert "Update" in caught.value.hint
+
+
+def test_a_catalogue_of_a_newer_version_is_only_read_where_that_is_all_this_one_may(tmp_path: Path) -> None:
+    catalog = Catalog.at(tmp_path)
+    with catalog.write() as connection:
+        collections.create(connection, "kept")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+        connection.exec_driver_sql("UPDATE installation SET min_writer = '9999'")
+    catalog.look_at_schema()
+    for program in (catalog, Catalog.at(tmp_path)):  # one that ran when the tables were migrated, and one that starts
+        with program.read() as connection:
+            assert [record.name for record in collections.list_all(connection)] == ["kept"]
+        with pytest.raises(StorageFull, match="schema 9999") as caught, program.write():
+            pass
+        assert caught.value.hint == "Update Pinakes."
+        program.close()
+
+
+def test_a_newer_catalogue_that_older_programs_may_write_is_written(tmp_path: Path) -> None:
+    catalog = Catalog.at(tmp_path)
+    with catalog.write() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    catalog.look_at_schema()
+    for program in (catalog, Catalog.at(tmp_path)):
+        with program.write() as connection:
+            collections.ensure(connection, "new")
+            assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar() == "9999"
+        program.close()
 
 
 def test_a_migration_that_was_cut_short_is_run_again(tmp_path: Path) -> None:

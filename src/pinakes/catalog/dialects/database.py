@@ -15,8 +15,15 @@ from pinakes.catalog.schema import installation
 from pinakes.core.errors import Busy, CatalogueCorrupt, PinakesError
 from pinakes.platform.locks import Lock
 
-HEAD: Final = "0018"
+HEAD: Final = "0020"
 """The newest migration; a test compares it with the migrations folder."""
+
+MIN_READER: Final = "0020"
+MIN_WRITER: Final = "0020"
+"""The oldest ``HEAD`` of programs that may read, and write, a catalogue with the tables of this one. A migration that
+only adds what older programs need not know leaves them; they are raised a release after nobody needs the old form."""
+
+NEWER: Final = "its tables are of a newer Pinakes"
 
 MOVING: Final = "moving:"
 """Stands in place of the version, with the epoch of the other one, while another catalogue is copied into this."""
@@ -63,6 +70,13 @@ class Database(Protocol):
     def lock(self, name: str, timeout_s: float) -> Lock:
         """Return a lock of all who use the database; it is free once its holder ends or loses its connection."""
 
+    def look_at_schema(self) -> str:
+        """Return why the tables can only be read since another program migrated them, "" where they can be written.
+
+        Raises:
+            PinakesError: they cannot even be read.
+        """
+
     def erase_deleted(self) -> None:
         """Rewrite the database, so that nothing is left in it of what was overwritten or deleted."""
 
@@ -76,7 +90,7 @@ def schema_of(connection: Connection) -> str:
     Raises:
         CatalogueCorrupt: it has no table of versions, which is in every catalogue.
         Busy: another catalogue is being moved into it.
-        PinakesError: it is newer than ``HEAD``.
+        PinakesError: it is newer than ``HEAD``, and cannot be read by this program.
     """
     if not inspect(connection).has_table(VERSION.name):
         raise damaged("it has no tables")
@@ -86,12 +100,28 @@ def schema_of(connection: Connection) -> str:
             "Another catalogue is being moved into this one, or was until that was stopped.",
             hint="Wait for it, or go on with it: pinakes migrate --to ADDRESS",
         )
-    if found > HEAD:
+    if found > HEAD and _least(connection)[0] > HEAD:
         raise PinakesError(
             f"The catalogue was written by a newer Pinakes (schema {found}, this one knows {HEAD}).",
             hint="Update Pinakes.",
         )
     return found
+
+
+def why_unwritable(connection: Connection) -> str:
+    """Return why this program may only read a catalogue whose schema is newer than ``HEAD``; "" where it may write."""
+    found = schema_of(connection)
+    if found <= HEAD or _least(connection)[1] <= HEAD:
+        return ""
+    return f"{NEWER} (schema {found}), which this one ({HEAD}) can read, not write"
+
+
+def _least(connection: Connection) -> tuple[str, str]:
+    """Return the oldest ``HEAD`` of programs that may read, and write, the tables."""
+    if "min_reader" not in {column["name"] for column in inspect(connection).get_columns(installation.name)}:
+        return "9", "9"
+    reader, writer = connection.execute(select(installation.c.min_reader, installation.c.min_writer)).one()
+    return reader, writer
 
 
 def is_moving(engine: Engine) -> bool:
@@ -111,7 +141,8 @@ def mark(connection: Connection, version: str) -> str:
 
 def begin(connection: Connection) -> None:
     """Write into new tables what tells this catalogue from any other."""
-    connection.execute(insert(installation).values(id=1, epoch=str(uuid4())))
+    least = {"min_reader": MIN_READER, "min_writer": MIN_WRITER}
+    connection.execute(insert(installation).values(id=1, epoch=str(uuid4()), **least))
 
 
 def upgrade(connection: Connection) -> None:
@@ -123,6 +154,7 @@ def upgrade(connection: Connection) -> None:
     config.set_main_option("script_location", str(Path(__file__).parents[1] / "migrations"))
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+    connection.execute(update(installation).values(min_reader=MIN_READER, min_writer=MIN_WRITER))
 
 
 def damaged(what: str, backup: str = "Restore catalog.db from a backup.") -> CatalogueCorrupt:

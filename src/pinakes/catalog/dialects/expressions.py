@@ -11,6 +11,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     CursorResult,
+    Float,
     Select,
     TableValuedAlias,
     Text,
@@ -128,6 +129,26 @@ def _only_home(*_: Any, **__: Any) -> str:
 @compiles(_ThisHome, "postgresql")
 def _home_of_transaction(*_: Any, **__: Any) -> str:
     return f"current_setting('{HOME}')"
+
+
+class _Clock(FunctionElement[float]):
+    type = Float()
+    inherit_cache = True
+
+
+@compiles(_Clock)
+def _clock(*_: Any, **__: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+@compiles(_Clock, "postgresql")
+def _clock_in_postgresql(*_: Any, **__: Any) -> str:
+    return "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
+
+
+def clock() -> ColumnElement[float]:
+    """Return the time by the clock of the database, in seconds since 1970."""
+    return _Clock()
 
 
 def is_shared(connection: Connection) -> bool:

@@ -21,7 +21,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from pinakes.catalog.dialects import numbers, row_copies
-from pinakes.catalog.dialects.database import HEAD, VERSION, begin, is_moving, schema_of, upgrade
+from pinakes.catalog.dialects.database import HEAD, VERSION, begin, is_moving, schema_of, upgrade, why_unwritable
 from pinakes.catalog.dialects.expressions import HOME
 from pinakes.catalog.dialects.listening import (
     ANSWER_S,
@@ -89,6 +89,7 @@ class PostgresDatabase:
             with translated():
                 if not (moving and is_moving(self.engine)):
                     _prepare(self.engine, partial(_engine, direct, settings.model_copy(update=_NO_LIMIT)))
+                    self.unwritable = self.look_at_schema()
                 with self.engine.connect() as connection:
                     self._epoch = self.epoch(connection)
                 event.listen(self.engine, "connect", self._look_at_epoch)
@@ -176,6 +177,10 @@ class PostgresDatabase:
 
     def lock(self, name: str, timeout_s: float) -> Lock:
         return _AdvisoryLock(self._direct, name, timeout_s)
+
+    def look_at_schema(self) -> str:
+        with self.engine.connect() as connection:
+            return why_unwritable(connection)
 
     def erase_deleted(self) -> None:
         with connected(self._direct, answer_within_s=None) as connection:
@@ -295,13 +300,13 @@ def _cancel(driver: psycopg.Connection[Any]) -> None:
 
 
 def _prepare(engine: Engine, migrating: Callable[[], Engine]) -> None:
-    """Make the tables, or bring them to ``HEAD``; of several servers one does it.
+    """Make the tables, or bring older ones to ``HEAD``; of several servers one does it.
 
     Raises:
         InvalidSetting: the server is too old, or the database does not keep Unicode.
     """
     with engine.connect() as connection:
-        if inspect(connection).has_table(VERSION.name) and schema_of(connection) == HEAD:
+        if inspect(connection).has_table(VERSION.name) and schema_of(connection) >= HEAD:
             return
     with _disposed(migrating()) as engine, engine.connect() as connection, connection.begin():
         _driver(connection).execute(
@@ -315,7 +320,7 @@ def _prepare(engine: Engine, migrating: Callable[[], Engine]) -> None:
             begin(connection)
             for statement in (*numbers.sequences(), *_UNCOMPRESSED):
                 connection.execute(text(statement))
-        elif schema_of(connection) != HEAD:
+        elif schema_of(connection) < HEAD:
             upgrade(connection)
 
 

@@ -12,14 +12,14 @@ from sqlalchemy import Connection, Table, delete, func, insert, select, tuple_
 
 from pinakes.catalog.dialects import numbers
 from pinakes.catalog.dialects.database import Database
-from pinakes.catalog.schema import installation, metadata
+from pinakes.catalog.schema import EPHEMERAL, installation, metadata
 
 OnStep: TypeAlias = Callable[[str, int, int], object]
 """Is told the name of a table, how many of its rows are done, and how many it has."""
 
 _BATCH: Final = 500
 _MOST_BYTES: Final = 8_000_000
-_TABLES: Final = [table for table in metadata.sorted_tables if table is not installation]
+_TABLES: Final = [table for table in metadata.sorted_tables if table not in (installation, *EPHEMERAL)]
 
 
 def _quiet(_table: str, _done: int, _total: int) -> None:

@@ -16,7 +16,16 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, create_engine, event, select
 
-from pinakes.catalog.dialects.database import HEAD, VERSION, begin, damaged, is_moving, schema_of, upgrade
+from pinakes.catalog.dialects.database import (
+    HEAD,
+    VERSION,
+    begin,
+    damaged,
+    is_moving,
+    schema_of,
+    upgrade,
+    why_unwritable,
+)
 from pinakes.catalog.dialects.translation import driver_message, translated
 from pinakes.catalog.schema import installation, metadata
 from pinakes.core import interrupt
@@ -26,10 +35,10 @@ from pinakes.platform.permissions import PRIVATE_FILE, make_private
 
 BUSY_TIMEOUT_S = 60
 
-_READABLE: Final = frozenset({"0016", "0017"})
+_READABLE: Final = frozenset({"0016", "0017", "0018"})
 """Schemas that can be read without a migration: they only lack tables that count as empty in a home that is read."""
 
-_LATER: Final = ("jobs", "installation", "index_numbers")
+_LATER: Final = ("jobs", "installation", "index_numbers", "servers", "embedding_claims")
 
 _SWITCH_STEP_S = 0.02
 _STEPS_BETWEEN_LOOKS = 500_000
@@ -66,6 +75,7 @@ class SqliteDatabase:
             with translated():
                 if not (moving and is_moving(self.engine)):
                     _migrate(self.engine, readable=_READABLE if unwritable else frozenset())
+                    self.unwritable = self.unwritable or self.look_at_schema()
         except BaseException:
             self.close()
             raise
@@ -111,6 +121,10 @@ class SqliteDatabase:
 
     def lock(self, name: str, timeout_s: float) -> Lock:
         raise NotImplementedError  # the folders of its only home have files for that
+
+    def look_at_schema(self) -> str:
+        with self.engine.connect() as connection:
+            return why_unwritable(connection)
 
     def erase_deleted(self) -> None:
         with closing(self.engine.raw_connection()) as connection:
@@ -295,12 +309,13 @@ def _begin(connection: Connection) -> None:
 
 
 def _migrate(engine: Engine, readable: Collection[str] = frozenset()) -> None:
-    """Bring the database to ``HEAD``; Alembic is only loaded where there are tables of an older schema."""
+    """Bring an older database to ``HEAD``; Alembic is only loaded where there are tables of an older schema."""
     with engine.connect() as connection:
-        if schema_of(connection) in {HEAD, *readable}:
+        found = schema_of(connection)
+        if found >= HEAD or found in readable:
             return
     with _unchecked(engine) as connection, connection.begin():
-        if schema_of(connection) != HEAD:
+        if schema_of(connection) < HEAD:
             upgrade(connection)
 
 

@@ -344,8 +344,11 @@ installation = Table(
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("epoch", TEXT, nullable=False),
+    Column("min_reader", TEXT, nullable=False, server_default="0020"),
+    Column("min_writer", TEXT, nullable=False, server_default="0020"),
 )
-"""One row. ``epoch`` tells this catalogue from any other, also from an older state of it; see ``installation``."""
+"""One row. ``epoch`` tells this catalogue from any other, also from an older state of it; see ``installation``.
+Programs that know no schema as new as ``min_reader`` cannot read it, nor those below ``min_writer`` write."""
 
 index_numbers = Table(
     "index_numbers",
@@ -375,3 +378,34 @@ jobs = Table(
     Column("progress", JSON, nullable=False),
 )
 """Work that waits or runs; see ``catalog.jobs``."""
+
+servers = Table(
+    "servers",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    Column("home", TEXT, nullable=False),
+    Column("host", TEXT, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("role", TEXT, nullable=False),
+    Column("version", TEXT, nullable=False),
+    Column("url", TEXT, nullable=False),
+    Column("started_at", Float, nullable=False),
+    Column("beat_at", Float, nullable=False),
+    Column("positions", JSON, nullable=False),
+)
+"""Servers and workers of a shared catalogue, and when each last said that it runs; see ``catalog.heartbeats``."""
+
+embedding_claims = Table(
+    "embedding_claims",
+    metadata,
+    Column("model_id", ID, ForeignKey("models.id"), primary_key=True, autoincrement=False),
+    Column("key", LargeBinary, primary_key=True),
+    Column("owner", TEXT, nullable=False),
+    Column("expires_at", Float, nullable=False),
+    Column("wanted", Integer, nullable=False),
+    Column("refused", TEXT, nullable=False),
+)
+"""Texts without a vector that somebody embeds now, or that searches met; see ``catalog.embedding_claims``."""
+
+EPHEMERAL = (servers, embedding_claims)
+"""Tables about processes that run now, which no copy of a catalogue has."""

@@ -37,6 +37,7 @@ _LONGEST_PAUSE_S = 0.5
 _LEFT_ALONE_S = 10.0
 """So long a collection that another process embeds is left to it."""
 
+_MOST_MET = 256
 _NICENESS = 10
 _WARMING_TEXT = "warm up"
 
@@ -105,12 +106,22 @@ class Background(Task):
         self._app.embeds_later = True
         records = self._app.records()
         self._forget_gone(records)
+        self._note_met(records)
         changed = [record for record in records if self._done.get(record.id) != (record.line, record.written)]
         for record in changed:  # another process may hold the job for hours; this one answers by an index of its own
             with suppress(PinakesError):
                 self._app.index(record.name, wait=False)
         mine = [record for record in changed if self._elsewhere.get(record.id, 0.0) <= time.monotonic()]
         return [Job(job_key(self.kind, record.name), self.kind, {"collection": record.name}) for record in mine]
+
+    def _note_met(self, records: Sequence[CollectionRecord]) -> None:
+        """Tell the others that share the catalogue which chunks searches met here that wait for their vectors."""
+        claims = self._app.claims
+        for record in records:
+            if claims is None:
+                return
+            with suppress(PinakesError):  # what is met next is told
+                claims.want(record, self._app.refiner_of(record).take_met(record, _MOST_MET))
 
     def _forget_gone(self, records: Sequence[CollectionRecord]) -> None:
         """Drop what is in memory of collections that were there before and are not any more."""

@@ -1,0 +1,224 @@
+"""Workers embed what waits in a shared catalogue: each chunk once, faster the more there are, whatever happens."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from slow_embedder import SlowEmbedder
+from worker_processes import WorkerProcess, worker
+
+from pinakes.catalog import embedding_claims, embeddings
+from pinakes.catalog.schema import embedding_claims as claim_rows
+from pinakes.catalog.schema import embeddings as vectors_kept
+from pinakes.core.errors import ModelMismatch, PinakesError
+from pinakes.ingestion import claiming
+from pinakes.library import Library
+from pinakes.models.embedders.deterministic import DeterministicEmbedder
+from pinakes.settings import Settings
+
+_MOST_S = 60.0
+
+
+@pytest.fixture
+def url(new_database: Callable[[], str]) -> str:
+    return new_database()
+
+
+def _settings(home: Path, url: str, **more: object) -> Settings:
+    named = {"home": home, "catalog": {"url": url}, "embedding": {"provider": "deterministic"}, **more}
+    return Settings.model_validate(named)
+
+
+@pytest.fixture
+def library(url: str, tmp_path: Path) -> Iterator[Library]:
+    with Library(_settings(tmp_path / "server", url)) as library:
+        yield library
+
+
+def fill(library: Library, count: int) -> None:
+    """Put documents of a chunk each, and drop their vectors, as a large run leaves them."""
+    library.documents.put("The first one.", title="First")
+    folder = library.settings.home / "notes"
+    folder.mkdir()
+    for number in range(count):
+        (folder / f"n{number}.md").write_text(f"# Note {number}\n\nThe word w{number} stands here.\n")
+    library.add(str(folder))
+    drop_vectors(library)
+
+
+def drop_vectors(library: Library) -> None:
+    with library.app.catalog.write() as connection:
+        connection.execute(vectors_kept.delete())
+
+
+def pending(library: Library) -> int:
+    return library.status()[0].pending
+
+
+def until(done: Callable[[], bool], most_s: float = _MOST_S) -> float:
+    """Wait; return how long that took, in seconds."""
+    begin = time.monotonic()
+    while not done():
+        assert time.monotonic() < begin + most_s
+        time.sleep(0.02)
+    return time.monotonic() - begin
+
+
+def started(worker: WorkerProcess) -> WorkerProcess:
+    until(lambda: "takes" in worker.said() or worker.process.poll() is not None)
+    assert worker.process.poll() is None, worker.said()
+    return worker
+
+
+def test_a_worker_embeds_what_waits_and_a_server_searches_it(library: Library, url: str, tmp_path: Path) -> None:
+    fill(library, 300)
+    assert pending(library) == 301
+    with worker(tmp_path / "worker", url) as one:
+        until(lambda: pending(library) == 0)
+        one.process.send_signal(signal.SIGTERM)
+        assert one.process.wait(10) == 0, one.said()
+    assert library.search("The word w7 stands here.", mode="vector").hits
+    assert not any(library.verify().values())
+    with library.app.catalog.read() as connection:
+        assert connection.execute(claim_rows.select()).all() == []
+
+
+def test_each_chunk_is_embedded_by_one_of_several(library: Library) -> None:
+    fill(library, 400)
+    record = library.collection()
+    taken: list[bytes] = []
+
+    def take(name: str) -> None:
+        claims = claiming.Claims(library.app.catalog, name)
+        while rows := claims.take(record, 16):
+            taken.extend(key for _, key, _ in rows)
+
+    threads = [threading.Thread(target=take, args=(f"w{number}",)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(taken) == len(set(taken)) == 401
+
+
+def test_what_a_search_met_comes_first(library: Library) -> None:
+    fill(library, 100)
+    record, claims = library.collection(), claiming.Claims(library.app.catalog, "w")
+    with library.app.catalog.read() as connection:
+        last = embeddings.pending(connection, record.id, record.model_id, 1000)[-1]
+    claims.want(record, [last[0]])
+    assert claims.take(record, 2)[0] == last
+    assert last not in claims.take(record, 1000)
+
+
+def test_a_batch_of_who_is_gone_is_taken_over_and_the_late_one_stores_nothing(library: Library) -> None:
+    fill(library, 20)
+    record, catalog = library.collection(), library.app.catalog
+    dead, other = claiming.Claims(catalog, "dead"), claiming.Claims(catalog, "other")
+    rows = dead.take(record, 100)
+    assert len(rows) == 21
+    assert other.take(record, 100) == []
+    with catalog.write() as connection:
+        connection.execute(claim_rows.update().values(expires_at=0.0))
+    assert sorted(other.take(record, 100)) == sorted(rows)
+    texts = {key: text for _, key, text in rows}
+    vectors = dict(zip(texts, SlowEmbedder().embed(list(texts.values())), strict=True))
+    with dead.stored(record, texts, {}) as store:
+        store(vectors)
+    assert pending(library) == 21
+    with other.stored(record, texts, {}) as store:
+        store(vectors)
+    assert pending(library) == 0
+
+
+def test_a_text_that_the_model_refuses_is_not_tried_again_and_again(library: Library) -> None:
+    fill(library, 5)
+    record, claims = library.collection(), claiming.Claims(library.app.catalog, "w")
+    rows = claims.take(record, 100)
+    texts = {key: text for _, key, text in rows}
+    with claims.stored(record, texts, {rows[0][1]: "too long"}):
+        pass
+    assert len(claims.take(record, 100)) == len(rows) - 1
+    with library.app.catalog.read() as connection:
+        assert embedding_claims.refused(connection, record.model_id) == {rows[0][1]: "too long"}
+
+
+@pytest.mark.long
+def test_a_killed_worker_loses_at_most_its_batch_to_the_lease(library: Library, url: str, tmp_path: Path) -> None:
+    fill(library, 600)
+    with worker(tmp_path / "dead", url, "--batch", "100") as dead:
+        until(lambda: pending(library) < 601)
+        dead.process.kill()
+        dead.process.wait()
+    left = pending(library)
+    with worker(tmp_path / "other", url, "--batch", "100"):
+        until(lambda: pending(library) <= 100)
+        assert left > 100
+        took_s = until(lambda: pending(library) == 0)
+        assert took_s < 1.5 * claiming.LEASE_S
+    assert not any(library.verify().values())
+
+
+def test_a_worker_that_is_told_to_end_stores_what_is_under_way(library: Library, url: str, tmp_path: Path) -> None:
+    fill(library, 600)
+    with worker(tmp_path / "worker", url, "--batch", "1000") as one:
+        until(lambda: _claimed(library) > 0)
+        begin = time.monotonic()
+        one.process.send_signal(signal.SIGTERM)
+        assert one.process.wait(10) == 0, one.said()
+        assert time.monotonic() - begin < 5
+    assert 0 < pending(library) < 601
+    assert _claimed(library) == 0
+
+
+def _claimed(library: Library) -> int:
+    with library.app.catalog.read() as connection:
+        return sum(embedding_claims.held(connection).values())
+
+
+def test_a_worker_with_another_model_is_refused(library: Library, url: str, tmp_path: Path) -> None:
+    fill(library, 3)
+    with worker(tmp_path / "worker", url, embedding__provider="named", embedding__model="other/16") as one:
+        assert one.process.wait(30) != 0
+        assert "was embedded by" in one.said()
+        assert "named/other/16" in one.said()
+    assert pending(library) == 4
+
+
+def test_of_two_models_the_first_becomes_that_of_a_new_collection(library: Library) -> None:
+    made = library.collecting.create("new")
+    claims = claiming.Claims(library.app.catalog, "w")
+    bound = claims.bound(made, DeterministicEmbedder())
+    assert bound.model_id is not None
+    with pytest.raises(ModelMismatch, match="is embedded by"):
+        claims.bound(made, DeterministicEmbedder(16))
+
+
+def test_a_worker_of_a_home_with_a_catalogue_of_its_own_is_refused(tmp_path: Path) -> None:
+    with Library(Settings.model_validate({"home": tmp_path})) as library, pytest.raises(PinakesError, match="share"):
+        library.embedding_worker(batch=1, on_batch=lambda _: None, say=lambda _: None)
+
+
+@pytest.mark.long
+def test_two_workers_are_nearly_twice_as_fast_as_one(library: Library, url: str, tmp_path: Path) -> None:
+    fill(library, 800)
+    took: list[float] = []
+    for count in (1, 2):
+        drop_vectors(library)
+        with ExitStack() as stack:
+            held, record = claiming.Claims(library.app.catalog, "held"), library.collection()
+            rows = held.take(record, 10_000)
+            homes = [tmp_path / f"w{count}{number}" for number in range(count)]
+            workers = [started(stack.enter_context(worker(home, url, "--batch", "32"))) for home in homes]
+            with held.stored(record, {key: text for _, key, text in rows}, {}):
+                pass  # all is given back at once
+            took.append(until(lambda: pending(library) == 0))
+            assert all("embedded" in one.said() for one in workers)
+    print(f"one worker {took[0]:.2f} s, two {took[1]:.2f} s")
+    assert took[0] / took[1] >= 1.8, took
