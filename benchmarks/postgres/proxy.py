@@ -18,13 +18,18 @@ from sqlalchemy.engine import URL, make_url
 
 _AT_ONCE = 1 << 16
 _PORT = 5432
+_LENGTH = 4
+_ANSWERED = frozenset([b"Q", b"S", b"c", b"f", b"p"])
+"""Query, Sync, the end of a copy, and what logs in."""
+
+_MAY_WE_ENCRYPT = ((80877103).to_bytes(4), (80877104).to_bytes(4))
 
 
 class Proxy:
     """Forwards connections to the server of ``url``, ``delay_s`` later each way; closed at the end of its block.
 
-    ``url`` is then its own address for the same database. ``round_trips``: how often a client sent something after the
-    server had answered, over all connections, beginning with the first thing that each sends.
+    ``url`` is then its own address for the same database. ``round_trips``: how often clients asked for an answer, over
+    all connections. Statements of a pipeline are answered together, at its end.
     """
 
     def __init__(self, url: str, delay_s: float = 0.0) -> None:
@@ -55,15 +60,16 @@ class Proxy:
                 server = _connected(self._target)
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._open += [client, server]
-                _Connection(self, client, server)
+                for words in ((client, server, _Messages()), (server, client)):
+                    threading.Thread(target=self.forward, args=words, daemon=True).start()
 
-    def count(self) -> None:
-        """Note that a round trip begins."""
+    def count(self, asked: int) -> None:
+        """Note that a client asked for so many answers."""
         with self._lock:
-            self.round_trips += 1
+            self.round_trips += asked
 
-    def later(self, source: socket.socket, target: socket.socket, on_data: threading.Event, *, asks: bool) -> None:
-        """Forward what comes from ``source`` until it ends; ``on_data`` is set while the server spoke last."""
+    def forward(self, source: socket.socket, target: socket.socket, messages: _Messages | None = None) -> None:
+        """Forward what comes from ``source`` until it ends; ``messages`` are those of a client."""
         waiting: SimpleQueue[tuple[float, bytes]] = SimpleQueue()
         if self._delay_s:
             threading.Thread(target=_send_when_due, args=(waiting, target), daemon=True).start()
@@ -73,26 +79,37 @@ class Proxy:
                 data = source.recv(_AT_ONCE)
             except OSError:
                 data = b""
-            if data and asks and on_data.is_set():
-                on_data.clear()
-                self.count()
-            elif data and not asks:
-                on_data.set()
+            if messages is not None:
+                self.count(messages.asked(data))
             if self._delay_s:
                 waiting.put((time.monotonic() + self._delay_s, data))
             else:
                 _send(target, data)
 
 
-class _Connection:
-    """Two threads that forward, one for each way."""
+class _Messages:
+    """What a client sends: a type, a length, the rest; the first ones have no type.
 
-    def __init__(self, proxy: Proxy, client: socket.socket, server: socket.socket) -> None:
-        answered = threading.Event()
-        answered.set()
-        for source, target, asks in ((client, server, True), (server, client, False)):
-            ways = {"target": proxy.later, "args": (source, target, answered), "kwargs": {"asks": asks}}
-            threading.Thread(**ways, daemon=True).start()
+    https://www.postgresql.org/docs/current/protocol-message-formats.html
+    """
+
+    def __init__(self) -> None:
+        self._data = b""
+        self._starts = True
+
+    def asked(self, data: bytes) -> int:
+        """Return how many messages end with ``data`` that the server answers."""
+        self._data += data
+        asked = 0
+        while len(self._data) > _LENGTH:
+            head = 0 if self._starts else 1
+            length = head + int.from_bytes(self._data[head : head + _LENGTH])
+            if len(self._data) < length:
+                break
+            message, self._data = self._data[:length], self._data[length:]
+            asked += self._starts or message[:1] in _ANSWERED
+            self._starts = self._starts and message[_LENGTH : 2 * _LENGTH] in _MAY_WE_ENCRYPT
+        return asked
 
 
 def _send_when_due(waiting: SimpleQueue[tuple[float, bytes]], target: socket.socket) -> None:

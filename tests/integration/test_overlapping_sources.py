@@ -13,7 +13,7 @@ import counting_embedder
 import pytest
 from sqlalchemy import update
 
-from pinakes.catalog import documents, sources
+from pinakes.catalog import document_fields, documents, sources
 from pinakes.catalog.schema import documents as rows
 from pinakes.core.errors import InvalidInput, NotFound, WouldRemove
 from pinakes.library import Library
@@ -254,7 +254,7 @@ def take_over(library: Library, tree: Path) -> None:
             assert file.document_id is not None
             taken = {"source_id": inner.id, "path": path.removeprefix("sub/")}
             connection.execute(update(rows).where(rows.c.id == file.document_id).values(taken))
-            documents.refresh_fields(connection, file.document_id)
+            document_fields.refresh(connection, file.document_id)
             mine = replace(file, path=path.removeprefix("sub/"), uri=None)
             sources.note(connection, inner.id, [mine])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -22,6 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
+from pinakes.catalog.dialects.expressions import among, json_ids
 from pinakes.catalog.schema import beside, changes, chunks, collections, documents, embeddings
 from pinakes.core.filters import flatten
 from pinakes.core.records import JSON, Float32, IndexEntry, VectorEntry
@@ -48,6 +50,11 @@ def record(connection: Connection, collection_id: int, document_id: int, op: Lit
     """Note that a document was written or removed; older notes on the same document are superseded."""
     connection.execute(_SUPERSEDE, {"collection": collection_id, "document": document_id})
     connection.execute(_INSERT, {"collection_id": collection_id, "document_id": document_id, "op": op})
+
+
+def record_new(connection: Connection, document_ids: Sequence[int]) -> None:
+    """Note that documents were written which are new, so that there are no older notes on them."""
+    connection.execute(_INSERT_NEW, {"documents": json.dumps(list(document_ids))})
 
 
 def record_everything(connection: Connection, collection_id: int) -> None:
@@ -247,6 +254,12 @@ _SINCE_WITH_LENGTH = _SINCE.add_columns(
 _INSERT = insert(changes)
 _INSERT = _INSERT.on_conflict_do_update(  # where another server notes the same at this moment
     index_elements=["collection_id", "document_id", "op"], set_={"seq": _INSERT.excluded.seq}
+)
+_INSERT_NEW = changes.insert().from_select(
+    ["collection_id", "document_id", "op"],
+    select(documents.c.collection_id, documents.c.id, literal("put"))
+    .where(among(documents.c.id, json_ids("documents")))
+    .order_by(documents.c.id),
 )
 _SUPERSEDE = delete(changes).where(
     changes.c.collection_id == bindparam("collection"), changes.c.document_id == bindparam("document")

@@ -101,8 +101,8 @@ def _copy_parts(connection: Connection, old: int, new: int, source_ids: Mapping[
 
     at = now()
     begun = select(documents.c.uid, documents.c.content_hash).where(documents.c.collection_id == new)
-    for row in connection.execute(begun.order_by(documents.c.id)).all():
-        history.began(connection, new, row.uid, at, keeping, row.content_hash)
+    of_new = {row.uid: row.content_hash for row in connection.execute(begun.order_by(documents.c.id))}
+    history.began(connection, new, of_new, at, keeping)
     events.copied(connection, new, caller.current().label)
 
 

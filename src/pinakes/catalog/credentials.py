@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection, Table, and_, delete, exists, select, update
 
-from pinakes.catalog import changes
-from pinakes.catalog.documents import KEY_BYTES, OWN_SUMMARIES, refresh_fields, summary_key
+from pinakes.catalog import changes, document_fields
+from pinakes.catalog.documents import KEY_BYTES, OWN_SUMMARIES, summary_key
 from pinakes.catalog.schema import (
     audit,
     chunks,
@@ -95,7 +95,7 @@ def mask_document(
     for chunk_id, columns in cut:
         connection.execute(update(chunks).where(chunks.c.id == chunk_id).values(columns))
     drop_vectors(connection, [key for key in keys if key])
-    refresh_fields(connection, document_id)
+    document_fields.refresh(connection, document_id)
     changes.record(connection, old.collection_id, document_id, "put")
     return True
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import uuid
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import compress
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, or_, select, union_all, update
 
-from pinakes.catalog import changes, events, history
-from pinakes.catalog.dialects.expressions import inserted_id
+from pinakes.catalog import changes, document_fields, events, history
+from pinakes.catalog.dialects.expressions import among, inserted_id, json_texts
+from pinakes.catalog.document_fields import DocumentFields, place_of
 from pinakes.catalog.document_records import RECORD, UNNAMED, DocumentRecord, of_row
 from pinakes.catalog.engine import now
 from pinakes.catalog.history import Op, Retention
 from pinakes.catalog.paths import ends_with
-from pinakes.catalog.schema import chunks, documents, fields, files
-from pinakes.core.content_types import FIELD as CONTENT_TYPE
-from pinakes.core.content_types import content_type
-from pinakes.core.filters import flatten, normal_text, number
+from pinakes.catalog.schema import chunks, documents, files
 from pinakes.core.records import JSON, Chunk, Document, Metadata
 
 KEY_BYTES = 16
@@ -85,22 +85,56 @@ def put(connection: Connection, collection_id: int, new: NewDocument, keeping: R
     return int(found[0].id)
 
 
+def put_all(
+    connection: Connection, collection_id: int, news: Sequence[NewDocument], keeping: Retention = _USUAL
+) -> list[int]:
+    """Put documents as ``put`` does, in fewer statements; return their ids in order."""
+    places, uris = {(new.source_id, new.path) for new in news}, {new.uri for new in news}
+    if min(len(places), len(uris)) < len(news):  # one replaces another
+        return [put(connection, collection_id, new, keeping) for new in news]
+    wanted = {"paths": json.dumps([new.path for new in news]), "uris": json.dumps([new.uri for new in news])}
+    there = connection.execute(_AT_PLACES, {"collection": collection_id, **wanted}).all()
+    taken, named = {(row.source_id, row.path) for row in there if row.source_id}, {row.uri for row in there}
+    is_new = [(new.source_id, new.path) not in taken and new.uri not in named for new in news]
+    added = iter(add_all(connection, collection_id, list(compress(news, is_new)), keeping))
+    return [
+        next(added) if fresh else put(connection, collection_id, new, keeping)
+        for new, fresh in zip(news, is_new, strict=True)
+    ]
+
+
 def add(connection: Connection, collection_id: int, new: NewDocument, keeping: Retention = _USUAL) -> int:
     """Insert a document, which may be one that was deleted (see ``NewDocument.uid``); return its id."""
-    at, uid, version = now(), new.uid or str(uuid.uuid4()), 1
-    if new.uid and history.last_number(connection, collection_id, uid):
-        version = history.revived(connection, collection_id, uid, at, keeping, new.content_hash)
-    else:
-        history.began(connection, collection_id, uid, at, keeping, new.content_hash)
-    new = new if new.uri else replace(new, uri=UNNAMED + uid)
-    row = {"uid": uid, "collection_id": collection_id, "version": version, "created_at": new.created_at or at}
-    values = {**_values(new, at), **_summary(new.summary or "", new.summary_by), "given": new.given, "inherited": {}}
-    document_id = inserted_id(connection.execute(documents.insert(), row | values))
-    _add_chunks(connection, document_id, new.chunks)
-    _add_fields(connection, collection_id, document_id, _place_of(new), new.metadata, {})
-    changes.record(connection, collection_id, document_id, "put")
-    events.changed(connection, document_id)
-    return document_id
+    return add_all(connection, collection_id, [new], keeping)[0]
+
+
+def add_all(
+    connection: Connection, collection_id: int, news: Sequence[NewDocument], keeping: Retention = _USUAL
+) -> list[int]:
+    """Insert documents as ``add`` does; return their ids in order."""
+    at, rows, begun = now(), [], dict[str, str]()
+    for new in news:
+        uid, version = new.uid or str(uuid.uuid4()), 1
+        if new.uid and history.last_number(connection, collection_id, uid):
+            version = history.revived(connection, collection_id, uid, at, keeping, new.content_hash)
+        else:
+            begun[uid] = new.content_hash
+        row = {"uid": uid, "collection_id": collection_id, "version": version, "created_at": new.created_at or at}
+        values = {**_values(new, at), **_summary(new.summary or "", new.summary_by), "given": new.given}
+        rows.append({**row, **values, "uri": new.uri or UNNAMED + uid, "inherited": {}})
+    if not rows:
+        return []
+    history.began(connection, collection_id, begun, at, keeping)
+    ids = list(connection.scalars(_INSERT, rows))
+    _add_chunks(connection, [(one, chunk) for one, new in zip(ids, news, strict=True) for chunk in new.chunks])
+    named = (replace(new, uri=row["uri"]) for new, row in zip(news, rows, strict=True))
+    document_fields.add(
+        connection,
+        [_fields_of(collection_id, one, new, new.metadata, {}) for one, new in zip(ids, named, strict=True)],
+    )
+    changes.record_new(connection, ids)
+    events.changed(connection, ids)
+    return ids
 
 
 def take_over(
@@ -113,8 +147,8 @@ def take_over(
     row = {"uid": new.uid, "collection_id": collection_id, "version": version, "created_at": new.created_at}
     own = {**_summary(new.summary or "", new.summary_by), "given": new.given, "inherited": dict(inherited)}
     document_id = inserted_id(connection.execute(documents.insert(), row | _values(new, updated_at) | own))
-    _add_chunks(connection, document_id, new.chunks)
-    _add_fields(connection, collection_id, document_id, _place_of(new), new.metadata, inherited)
+    _add_chunks(connection, [(document_id, chunk) for chunk in new.chunks])
+    document_fields.add(connection, [_fields_of(collection_id, document_id, new, new.metadata, inherited)])
     return document_id
 
 
@@ -148,11 +182,11 @@ def rewrite(
     connection.execute(_UPDATE.values(**values), {"document": document_id})
     if recut:
         connection.execute(_DROP_CHUNKS, {"document": document_id})
-        _add_chunks(connection, document_id, new.chunks)
-    _set_fields(connection, old.collection_id, document_id, _place_of(new), metadata, of_group)
+        _add_chunks(connection, [(document_id, chunk) for chunk in new.chunks])
+    document_fields.replace(connection, [_fields_of(old.collection_id, document_id, new, metadata, of_group)])
     changes.record(connection, old.collection_id, document_id, "put")
     if is_another:
-        events.changed(connection, document_id)
+        events.changed(connection, [document_id])
 
 
 def is_cut(connection: Connection, document_id: int, cut: Sequence[Chunk]) -> bool:
@@ -175,7 +209,7 @@ def recut(
     counts = {"token_count": tokens, "chunk_count": len(cut), "chunker": chunker}
     connection.execute(_UPDATE.values(**counts), {"document": document_id})
     connection.execute(_DROP_CHUNKS, {"document": document_id})
-    _add_chunks(connection, document_id, cut)
+    _add_chunks(connection, [(document_id, chunk) for chunk in cut])
     changes.record(connection, collection_id, document_id, "put")
 
 
@@ -222,9 +256,9 @@ def move(
     version = history.followed(connection, old, None, at, keeping, "moved", changed, new.content_hash)
     moved = update(documents).where(documents.c.id == document_id)
     connection.execute(moved.values(inherited={}, version=version, **kept))
-    _set_fields(connection, collection_id, document_id, _place_of(new), metadata, {})
+    document_fields.replace(connection, [_fields_of(collection_id, document_id, new, metadata, {})])
     changes.record(connection, collection_id, document_id, "put")
-    events.changed(connection, document_id)
+    events.changed(connection, [document_id])
     return str(old.group_key)
 
 
@@ -264,29 +298,6 @@ def stands_at(connection: Connection, document_id: int, source_id: int, path: st
     of = select(documents.c.source_id, documents.c.path).where(documents.c.id == document_id)
     row = connection.execute(of).first()
     return row is not None and row.source_id in (None, source_id) and bool(row.path == path)
-
-
-def inherit(connection: Connection, collection_id: int, group_key: str, file_name: str) -> None:
-    """Give every document of a group the metadata of the group's file called ``file_name``."""
-    rows = connection.execute(
-        _SELECT.where(documents.c.collection_id == collection_id, documents.c.group_key == group_key)
-    ).all()
-    giver = next((row for row in rows if row.path.rpartition("/")[2] == file_name), None)
-    given: Mapping[str, JSON] = giver.metadata if giver else {}
-    for row in rows:
-        inherited = {} if row is giver else dict(given)
-        if inherited != row.inherited:
-            connection.execute(update(documents).where(documents.c.id == row.id).values(inherited=inherited))
-            place = _place(row.uri, row.path, row.title, row.kind, row.language)
-            _set_fields(connection, collection_id, row.id, place, row.metadata, inherited)
-
-
-def refresh_fields(connection: Connection, document_id: int) -> None:
-    """Write anew what filters see of a document whose row was changed."""
-    row = connection.execute(_SELECT.add_columns(documents.c.inherited).where(documents.c.id == document_id)).one()
-    place = _place(row.uri, row.path, row.title, row.kind, row.language)
-    own = connection.execute(select(documents.c.metadata).where(documents.c.id == document_id)).scalar_one()
-    _set_fields(connection, row.collection_id, document_id, place, own, row.inherited)
 
 
 def find(connection: Connection, collection_id: int, reference: str) -> list[DocumentRecord]:
@@ -350,53 +361,11 @@ def paths(connection: Connection, collection_id: int) -> list[str]:
     return list(connection.scalars(query.order_by(documents.c.id)))
 
 
-def _set_fields(
-    connection: Connection, collection_id: int, document_id: int, place: Metadata, own: Metadata, inherited: Metadata
-) -> None:
-    """Write anew what filters see of a document."""
-    connection.execute(_DROP_FIELDS, {"document": document_id})
-    _add_fields(connection, collection_id, document_id, place, own, inherited)
-
-
-def _add_fields(
-    connection: Connection, collection_id: int, document_id: int, place: Metadata, own: Metadata, inherited: Metadata
-) -> None:
-    """Write what filters see of a document: its place, and its own metadata, which wins over what it inherits."""
-    given = {**inherited, **own}
-    purpose = content_type(str(place["kind"]), str(place["path"]), given.get(CONTENT_TYPE))
-    said = (*flatten({**place, CONTENT_TYPE: purpose}), *flatten(given))
-    values = {(name, normal_text(value)): number(value) for name, value in said}
-    connection.execute(
-        fields.insert(),
-        [
-            {
-                "document_id": document_id,
-                "collection_id": collection_id,
-                "name": name,
-                "value": value,
-                "number": as_number,
-            }
-            for (name, value), as_number in values.items()
-        ],
-    )
-
-
-def _place_of(new: NewDocument) -> dict[str, JSON]:
-    return _place(new.uri, new.path, new.title, new.document.kind, new.document.language)
-
-
-def _place(uri: str, path: str, title: str, kind: str, language: str | None) -> dict[str, JSON]:
-    name = path.rpartition("/")[2]
-    extension = name.rpartition(".")[2].lower() if "." in name else ""
-    return {
-        "uri": uri,
-        "path": path,
-        "title": title,
-        "kind": kind,
-        "language": language,
-        "file_name": name,
-        "file_type": extension,
-    }
+def _fields_of(
+    collection_id: int, document_id: int, new: NewDocument, own: Metadata, inherited: Metadata
+) -> DocumentFields:
+    place = place_of(new.uri, new.path, new.title, new.document.kind, new.document.language)
+    return DocumentFields(document_id, collection_id, place, own, inherited)
 
 
 def _kept_over(old: Any, new: NewDocument) -> tuple[dict[str, JSON], dict[str, Any]]:
@@ -413,9 +382,10 @@ def _summary(summary: str, by: str) -> dict[str, Any]:
     return {"summary": summary, "summary_by": by if summary else "", "summary_key": key}
 
 
-def _add_chunks(connection: Connection, document_id: int, cut: Sequence[Chunk]) -> None:
+def _add_chunks(connection: Connection, cut: Sequence[tuple[int, Chunk]]) -> None:
+    """Insert chunks, each with the id of its document."""
     if cut:
-        connection.execute(chunks.insert(), [_chunk_values(document_id, chunk) for chunk in cut])
+        connection.execute(chunks.insert(), [_chunk_values(*one) for one in cut])
 
 
 def _values(new: NewDocument, at: str) -> dict[str, Any]:
@@ -474,6 +444,12 @@ _AT_PLACE = (
     .where(or_(and_(_IN_COLLECTION, _SAME_FILE), and_(_IN_COLLECTION, documents.c.uri == bindparam("uri"))))
     .order_by(func.coalesce(_SAME_FILE, False).desc())
 )
+_PLACES = select(documents.c.source_id, documents.c.path, documents.c.uri).where(_IN_COLLECTION)
+_AT_PLACES = union_all(
+    _PLACES.where(among(documents.c.path, json_texts("paths"))),
+    _PLACES.where(among(documents.c.uri, json_texts("uris"))),
+)
+_INSERT = documents.insert().returning(documents.c.id, sort_by_parameter_order=True)
 _OF_CHUNKS = ("token_count", "chunk_count", "notes", "lines", "reader", "chunker")
 """Columns that stay as they are where a document keeps its chunks."""
 
@@ -491,4 +467,3 @@ _OLD = (
 _OLD_WITH_TEXT = _OLD.add_columns(documents.c.text)
 _UPDATE = update(documents).where(documents.c.id == bindparam("document"))
 _DROP_CHUNKS = delete(chunks).where(chunks.c.document_id == bindparam("document"))
-_DROP_FIELDS = delete(fields).where(fields.c.document_id == bindparam("document"))

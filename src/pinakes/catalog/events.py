@@ -6,7 +6,8 @@ done. Its number grows with the order in which transactions end, since one write
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
@@ -27,6 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.dml import ReturningInsert
 
 from pinakes.catalog.dialects import numbers
+from pinakes.catalog.dialects.expressions import among, json_ids
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import collections, documents, events, files, leaps, sources, versions
 from pinakes.core.errors import InvalidInput
@@ -85,9 +87,9 @@ def kinds_of(words: Iterable[str]) -> tuple[EventKind, ...]:
     return tuple(kind for kind in KINDS if kind in wanted)
 
 
-def changed(connection: Connection, document_id: int) -> None:
-    """Note the newest version of a document that is there."""
-    _note(connection, _CHANGED, {"document": document_id})
+def changed(connection: Connection, document_ids: Sequence[int]) -> None:
+    """Note the newest versions of documents that are there."""
+    _note(connection, _CHANGED, {"documents": json.dumps(list(document_ids))})
 
 
 def deleted(connection: Connection, document_id: int, by: str) -> None:
@@ -137,9 +139,8 @@ def sync_finished(connection: Connection, source_id: int, report: Mapping[str, J
 
 
 def _note(connection: Connection, statement: ReturningInsert[Any], values: Mapping[str, JSON]) -> None:
-    """Write an event; every so often drop the oldest ones, where there are too many."""
-    number: int | None = connection.execute(statement, values).scalar()
-    if number and number % _PRUNED_EVERY == 0:
+    """Write events; every so often drop the oldest ones, where there are too many."""
+    if any(number % _PRUNED_EVERY == 0 for number in connection.scalars(statement, values).all()):
         prune(connection)
 
 
@@ -277,7 +278,7 @@ _VERSIONED = _of_documents(
 ).select_from(_PLACED.join(versions, _NOW))
 _CHANGED = (
     insert(events)
-    .from_select(_COLUMNS, _VERSIONED.where(documents.c.id == bindparam("document")))
+    .from_select(_COLUMNS, _VERSIONED.where(among(documents.c.id, json_ids("documents"))).order_by(documents.c.id))
     .returning(events.c.id)
 )
 _COPIED = insert(events).from_select(

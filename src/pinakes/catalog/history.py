@@ -90,9 +90,13 @@ class State:
     created_at: str
 
 
-def began(connection: Connection, collection_id: int, uid: str, at: str, keeping: Retention, content_hash: str) -> None:
-    """Note that a document is new."""
-    connection.execute(_INSERT, _row(collection_id, uid, 1, "created", at, keeping, (), content_hash))
+def began(
+    connection: Connection, collection_id: int, documents: Mapping[str, str], at: str, keeping: Retention
+) -> None:
+    """Note that documents are new: uid → hash of the content."""
+    rows = [_row(collection_id, uid, 1, "created", at, keeping, (), digest) for uid, digest in documents.items()]
+    if rows:
+        connection.execute(_INSERT, rows)
 
 
 def followed(

@@ -9,8 +9,7 @@ from urllib.parse import unquote
 
 from sqlalchemy import Connection, and_, func, or_, select, update
 
-from pinakes.catalog import changes
-from pinakes.catalog.documents import refresh_fields
+from pinakes.catalog import changes, document_fields
 from pinakes.catalog.paths import is_below
 from pinakes.catalog.schema import documents, files, sources
 from pinakes.catalog.sources import SourceRecord
@@ -99,7 +98,7 @@ def hand_over(connection: Connection, collection_id: int, heirs_of: Mapping[int,
         unread = {"fingerprint": "", "content_hash": None, "status": "indexed", "reason": None, "code": None}
         of_heir = update(files).where(files.c.source_id == heir, files.c.document_id == document_id)
         connection.execute(of_heir.values(unread))
-        refresh_fields(connection, document_id)
+        document_fields.refresh(connection, document_id)
         changes.record(connection, collection_id, document_id, "put")
     again = {heir for heir, _ in heirs_of.values()}
     connection.execute(update(sources).where(sources.c.id.in_(again)).values(state=None))

@@ -14,16 +14,27 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import groupby
 from pathlib import PurePosixPath
-from typing import Protocol
 
-from pinakes.catalog import Catalog, Connection, collections, documents, embeddings, history, shared_files, sources
+from pinakes.catalog import (
+    Catalog,
+    Connection,
+    collections,
+    document_fields,
+    documents,
+    embeddings,
+    history,
+    shared_files,
+    sources,
+)
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.core.errors import InvalidInput, ModelUnavailable, PinakesError, PluginBroken, TooLarge, Unreadable
 from pinakes.core.ports import Embedder, Source
-from pinakes.core.records import Chunk, Document, Float32, Item, ParsedDocument, Scan, Skipped
+from pinakes.core.records import Chunk, Float32, Item, ParsedDocument, Scan, Skipped
+from pinakes.ingestion.cutter import Cutter
 from pinakes.ingestion.embedding import bind_model, embed, has_pending, keep, keeping, quiet_progress, refusal
 from pinakes.ingestion.file_changes import Entry, Move, Note, Put, chunks_in, vanished_files, weight
 from pinakes.ingestion.report import Event, Report
@@ -50,26 +61,6 @@ _BYTES_PER_CHUNK = 700
 
 _AHEAD_BYTES = 8_000_000
 """Total bytes of the files that are parsed concurrently."""
-
-
-class Cutter(Protocol):
-    """Parses and chunks files, several at once if it has several processes."""
-
-    files_ahead: int
-    """How many files can be submitted before the first result is requested."""
-
-    def begin(self, data: bytes, path: str) -> Callable[[], ParsedDocument]:
-        """Submit a file, and return a function that waits for the result.
-
-        Raises (that function):
-            Unreadable: the file cannot be read.
-            ChildProcessError, TimeoutError: reading was aborted; it may be tried again.
-        """
-        ...
-
-    def chunks(self, document: Document) -> Sequence[Chunk]:
-        """Chunk a parsed document in this process."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,31 +357,44 @@ class Ingest:
             vectors = yield from self._embed(chunks)
             with self.report.timed("catalog"), self._tools.catalog.write() as connection:
                 keep(connection, self._tools.embedder, vectors)
-                sources.note(connection, self._record.id, [self._apply(connection, entry) for entry in batch])
+                sources.note(connection, self._record.id, list(self._applied(connection, batch)))
                 self._inherit(connection)
             yield Event("commit", len(batch), len(batch))
         self.report.chunks += len(chunks)
         if not self._deferring:
             self._update_index_sometimes(len(chunks))
 
-    def _apply(self, connection: Connection, entry: Entry) -> FileRecord:
+    def _applied(self, connection: Connection, batch: Sequence[Entry]) -> Iterator[FileRecord]:
+        """Do what the entries say, in order, documents that follow one another at once."""
+        for kind, entries in groupby(batch, type):
+            if kind is Put:
+                yield from self._put(connection, [entry for entry in entries if isinstance(entry, Put)])
+            else:
+                yield from (self._apply(connection, entry) for entry in entries if not isinstance(entry, Put))
+
+    def _put(self, connection: Connection, puts: Sequence[Put]) -> Iterator[FileRecord]:
+        ids = documents.put_all(connection, self._collection.id, [entry.new for entry in puts], self._keeping)
+        for entry, document_id in zip(puts, ids, strict=True):
+            self.report.added += entry.is_new
+            self.report.changed += not entry.is_new
+            self.report.reread += entry.new.path in self._rereading.documents
+            yield self._placed_at(entry, document_id)
+
+    def _apply(self, connection: Connection, entry: Move | Note) -> FileRecord:
         if isinstance(entry, Note):
             self._remove(connection, entry.record.path, entry.remove)
             return entry.record
+        document_id = entry.old.document_id
+        assert document_id is not None
+        self._groups.add(documents.move(connection, self._collection.id, document_id, entry.new, self._keeping))
+        if entry.recut:
+            documents.rewrite(connection, document_id, entry.new, self._keeping)
+        sources.forget(connection, self._record.id, [entry.old.path])
+        self.report.moved += 1
+        return self._placed_at(entry, document_id)
+
+    def _placed_at(self, entry: Put | Move, document_id: int) -> FileRecord:
         new = entry.new
-        if isinstance(entry, Move):
-            document_id = entry.old.document_id
-            assert document_id is not None
-            self._groups.add(documents.move(connection, self._collection.id, document_id, new, self._keeping))
-            if entry.recut:
-                documents.rewrite(connection, document_id, new, self._keeping)
-            sources.forget(connection, self._record.id, [entry.old.path])
-            self.report.moved += 1
-        else:
-            document_id = documents.put(connection, self._collection.id, new, self._keeping)
-            self.report.added += entry.is_new
-            self.report.changed += not entry.is_new
-            self.report.reread += new.path in self._rereading.documents
         self._groups.add(new.group_key)
         self._placed.add(document_id)
         return FileRecord(new.path, entry.item.fingerprint, new.content_hash, "indexed", None, document_id)
@@ -405,9 +409,7 @@ class Ingest:
 
     def _inherit(self, connection: Connection) -> None:
         """Give the groups touched by this transaction their metadata, in the same transaction in case of a crash."""
-        if self._tools.rules.group_metadata:
-            for key in self._groups - {""}:
-                documents.inherit(connection, self._collection.id, key, self._tools.rules.group_metadata)
+        document_fields.inherit(connection, self._collection.id, self._groups, self._tools.rules.group_metadata)
         self._groups.clear()
 
     def _embed(self, chunks: Sequence[Chunk]) -> Generator[Event, None, dict[bytes, Float32]]:

@@ -7,7 +7,17 @@ from catalog_making import bind, new, put, vector
 from sqlalchemy import func, select
 from sqlalchemy.dialects import sqlite
 
-from pinakes.catalog import Catalog, changes, collections, documents, embeddings, schema, selection, sources
+from pinakes.catalog import (
+    Catalog,
+    changes,
+    collections,
+    document_fields,
+    documents,
+    embeddings,
+    schema,
+    selection,
+    sources,
+)
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.document_records import DocumentRecord
 from pinakes.catalog.documents import embedding_key
@@ -209,7 +219,7 @@ class TestGroups:
 
     def _inherit(self, catalog: Catalog, collection: CollectionRecord) -> None:
         with catalog.write() as connection:
-            documents.inherit(connection, collection.id, "g", "kep.yaml")
+            document_fields.inherit(connection, collection.id, ["g"], "kep.yaml")
 
 
 class TestFinding:

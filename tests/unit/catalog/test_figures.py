@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from catalog_making import new, put
 
-from pinakes.catalog import Catalog, collections, documents, sources, statistics
+from pinakes.catalog import Catalog, collections, document_fields, sources, statistics
 from pinakes.catalog.collections import CollectionRecord
 
 
@@ -57,7 +57,7 @@ def test_what_a_group_gives_counts_unless_the_document_says_otherwise(
         new("g/b.md", "b", metadata={"tags": ["own"]}, group="g"),
     )
     with catalog.write() as connection:
-        documents.inherit(connection, collection.id, "g", "group.yaml")
+        document_fields.inherit(connection, collection.id, ["g"], "group.yaml")
         assert statistics.values(connection, collection.id, "tags") == {"group": 2, "own": 1}
         assert statistics.origins(connection, collection.id) == {"given": 3}
 

@@ -12,7 +12,17 @@ from typing import Any
 
 from pinakes.app import App
 from pinakes.app.source_settings import settings_of
-from pinakes.catalog import changes, collections, copying, documents, embeddings, shared_files, sources, statistics
+from pinakes.catalog import (
+    changes,
+    collections,
+    copying,
+    document_fields,
+    documents,
+    embeddings,
+    shared_files,
+    sources,
+    statistics,
+)
 from pinakes.catalog.collections import CollectionRecord as CollectionRecord
 from pinakes.catalog.sources import SourceRecord
 from pinakes.catalog.statistics import CollectionTotals as CollectionTotals
@@ -333,8 +343,7 @@ class Collections:
                 shared_files.hand_over(connection, record.id, handed)
                 removed = {document_id: size for document_id, size in found.items() if document_id not in handed}
                 groups = {documents.remove(connection, document_id, keeping) for document_id in removed}
-                for key in groups - {""} if file_name else ():
-                    documents.inherit(connection, record.id, key, file_name)
+                document_fields.inherit(connection, record.id, groups, file_name)
                 if not found:
                     sources.drop(connection, kept.id)
                     return total, chunks, left

@@ -13,7 +13,16 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pinakes.app import App
-from pinakes.catalog import Connection, collections, contents, documents, embeddings, full_documents, history
+from pinakes.catalog import (
+    Connection,
+    collections,
+    contents,
+    document_fields,
+    documents,
+    embeddings,
+    full_documents,
+    history,
+)
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import OWN_SUMMARIES, NewDocument, embedding_key, summary_key
 from pinakes.catalog.full_documents import StoredDocument
@@ -119,9 +128,7 @@ class DocumentWriter:
 
     def inherit(self, connection: Connection, record: CollectionRecord, groups: Collection[str]) -> None:
         """Give the documents of these groups the metadata of their group, where the collection has such."""
-        file_name = self._app.rules(record).group_metadata
-        for key in set(groups) - {""} if file_name else ():
-            documents.inherit(connection, record.id, key, file_name)
+        document_fields.inherit(connection, record.id, groups, self._app.rules(record).group_metadata)
 
     def _carry_out(self, name: str, batch: _Batch, create: bool) -> None:
         for _ in range(_ATTEMPTS):

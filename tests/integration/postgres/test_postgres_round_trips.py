@@ -1,0 +1,182 @@
+"""How often a catalogue in PostgreSQL is asked and waited for, counted by a proxy before it."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from benchmarks.postgres.proxy import Proxy
+from sqlalchemy import func, insert, select
+from sqlalchemy.engine import make_url
+
+from pinakes.catalog import Catalog
+from pinakes.catalog.schema import collections, leaps
+from pinakes.core.errors import StorageFull
+from pinakes.library import Library
+from pinakes.settings import CatalogSettings, Settings
+
+_QUESTIONS = ("how are pods restarted?", "storage of volumes", "secrets and keys", "what is a node?", "pods of a node")
+_COUNT = select(func.count()).select_from(collections)
+
+
+@pytest.fixture
+def proxy(new_database: Callable[[], str]) -> Iterator[Proxy]:
+    with Proxy(new_database()) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def catalog(proxy: Proxy, tmp_path: Path) -> Iterator[Catalog]:
+    opened = Catalog.of(Settings(home=tmp_path / "home", catalog=CatalogSettings(url=proxy.url)))
+    with opened.read() as connection:  # the pool connects, and asks for the version
+        connection.execute(_COUNT)
+    yield opened
+    opened.close()
+
+
+@contextmanager
+def library_at(home: Path, url: str, direct_url: str) -> Iterator[Library]:
+    """Give a library that remembers no answers."""
+    catalog = {"url": url, "direct_url": direct_url}
+    remembering = {"search__remembered_queries": 0, "search__remembered_answers": 0}
+    with Library.open(home, catalog=catalog, embedding__provider="deterministic", **remembering) as library:
+        yield library
+
+
+def write(folder: Path, files: int) -> Path:
+    folder.mkdir()
+    for number in range(files):
+        text = f"# Pods {number}\n\nPods of node {number} keep volumes, storage and {number * 31} secrets or keys.\n"
+        (folder / f"{number}.md").write_text(text, "utf-8")
+    return folder
+
+
+class TestTransactions:
+    def test_one_that_reads_begins_with_its_first_statement(self, catalog: Catalog, proxy: Proxy) -> None:
+        before = proxy.round_trips
+        with catalog.read() as connection:
+            connection.execute(_COUNT)
+        assert proxy.round_trips == before + 2
+
+    def test_statements_that_each_see_a_state_take_one_each(self, catalog: Catalog, proxy: Proxy) -> None:
+        before = proxy.round_trips
+        with catalog.read_each() as connection:
+            for _ in range(3):
+                connection.execute(_COUNT)
+        assert proxy.round_trips == before + 3
+
+    def test_one_that_writes_takes_one_more_than_statements(self, catalog: Catalog, proxy: Proxy) -> None:
+        before = proxy.round_trips
+        with catalog.write() as connection:
+            connection.execute(insert(leaps).values(upto=2, after=1))
+        assert proxy.round_trips == before + 2
+        with catalog.read() as connection:
+            assert connection.execute(select(leaps.c.upto)).scalar() == 2
+
+    def test_one_without_a_statement_takes_none(self, catalog: Catalog, proxy: Proxy) -> None:
+        before = proxy.round_trips
+        for beginning in (catalog.read, catalog.write, catalog.read_each):
+            with beginning():
+                pass
+        assert proxy.round_trips == before
+
+    def test_what_only_reads_cannot_write(self, catalog: Catalog) -> None:
+        for reading in (catalog.read, catalog.read_each):
+            with pytest.raises(StorageFull, match="read-only transaction"), reading() as connection:
+                connection.execute(insert(leaps).values(upto=2, after=1))
+        with catalog.write() as connection:  # on the same connection
+            connection.execute(insert(leaps).values(upto=2, after=1))
+
+    def test_each_has_the_limits_of_the_settings(self, catalog: Catalog) -> None:
+        for reading in (catalog.read, catalog.write, catalog.read_each):
+            with reading() as connection:
+                for _ in range(2):
+                    assert connection.scalar(select(func.current_setting("statement_timeout"))) == "10min"
+
+    def test_one_that_reads_sees_one_state(self, catalog: Catalog) -> None:
+        with catalog.read() as reading, catalog.read_each() as latest:
+            assert reading.scalar(select(func.count()).select_from(leaps)) == 0
+            with catalog.write() as connection:
+                connection.execute(insert(leaps).values(upto=2, after=1))
+            assert reading.scalar(select(func.count()).select_from(leaps)) == 0
+            assert latest.scalar(select(func.count()).select_from(leaps)) == 1
+
+
+def test_a_hybrid_question_takes_at_most_four(proxy: Proxy, new_database: Callable[[], str], tmp_path: Path) -> None:
+    direct = new_database()
+    with Proxy(direct) as counted, library_at(tmp_path / "home", counted.url, direct) as library:
+        library.add(str(write(tmp_path / "files", 40)))
+        library.search("what is there?")
+        for question in _QUESTIONS:
+            before = counted.round_trips
+            assert library.search(question, mode="hybrid", top_k=5).hits
+            assert counted.round_trips - before <= 4
+
+
+def test_a_batch_takes_as_many_however_many_documents_it_has(new_database: Callable[[], str], tmp_path: Path) -> None:
+    taken = []
+    for files in (5, 50):
+        direct = new_database()
+        with Proxy(direct) as counted, library_at(tmp_path / f"home{files}", counted.url, direct) as library:
+            folder, before = write(tmp_path / f"files{files}", files), counted.round_trips
+            assert library.add(str(folder)).added == files
+            taken.append(counted.round_trips - before)
+    assert taken[1] <= taken[0] + 2
+
+
+@pytest.fixture
+def pooler(new_database: Callable[[], str], tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """Gives the address of a database behind pgbouncer, which pools transactions, and its own."""
+    program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+    if program is None:
+        pytest.skip("pgbouncer is not installed")
+    direct = new_database()
+    with Proxy(direct) as behind, socket.create_server(("127.0.0.1", 0)) as listener:
+        port, url = listener.getsockname()[1], make_url(behind.url)
+    users, file = tmp_path / "users.txt", tmp_path / "pgbouncer.ini"
+    users.write_text(f'"{url.username}" ""\n')
+    with Proxy(direct) as behind:
+        url = make_url(behind.url)
+        file.write_text(
+            f"[databases]\n{url.database} = host=127.0.0.1 port={url.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
+            f"listen_port = {port}\nunix_socket_dir =\nauth_type = trust\nauth_file = {users}\n"
+            "pool_mode = transaction\ndefault_pool_size = 2\n"
+        )
+        for path in (tmp_path, *list(tmp_path.parents)[:2]):
+            path.chmod(0o755)
+        with subprocess.Popen([program, "-u", "nobody", str(file)], stderr=subprocess.DEVNULL) as process:
+            pooled = url.set(port=port).render_as_string(hide_password=False)
+            try:
+                _wait_for(pooled)
+                yield pooled, direct
+            finally:
+                process.terminate()
+
+
+def _wait_for(url: str) -> None:
+    until = time.monotonic() + 20
+    while True:
+        try:
+            psycopg.connect(url).close()
+        except psycopg.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+def test_documents_are_written_and_found_through_a_pooler_of_transactions(
+    pooler: tuple[str, str], tmp_path: Path
+) -> None:
+    with library_at(tmp_path / "home", *pooler) as library:
+        assert library.add(str(write(tmp_path / "files", 20))).added == 20
+        for question in _QUESTIONS:
+            assert library.search(question).hits
