@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, update
 
 from pinakes.catalog.dialects.expressions import among, json_ids, json_texts
+from pinakes.catalog.dialects.many_rows import insert_rows
 from pinakes.catalog.document_records import RECORD
 from pinakes.catalog.schema import documents, fields
 from pinakes.core.content_types import FIELD as CONTENT_TYPE
@@ -47,8 +48,7 @@ def place_of(uri: str, path: str, title: str, kind: str, language: str | None) -
 
 def add(connection: Connection, many: Sequence[DocumentFields]) -> None:
     """Write what filters see of new documents."""
-    if rows := [row for one in many for row in _rows(one)]:
-        connection.execute(fields.insert(), rows)
+    insert_rows(connection, fields, [row for one in many for row in _rows(one)])
 
 
 def replace(connection: Connection, many: Sequence[DocumentFields]) -> None:

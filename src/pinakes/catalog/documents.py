@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func,
 
 from pinakes.catalog import changes, document_fields, events, history
 from pinakes.catalog.dialects.expressions import among, inserted_id, json_texts
+from pinakes.catalog.dialects.many_rows import insert_rows
 from pinakes.catalog.document_fields import DocumentFields, place_of
 from pinakes.catalog.document_records import RECORD, UNNAMED, DocumentRecord, of_row
 from pinakes.catalog.engine import now
@@ -384,8 +385,7 @@ def _summary(summary: str, by: str) -> dict[str, Any]:
 
 def _add_chunks(connection: Connection, cut: Sequence[tuple[int, Chunk]]) -> None:
     """Insert chunks, each with the id of its document."""
-    if cut:
-        connection.execute(chunks.insert(), [_chunk_values(*one) for one in cut])
+    insert_rows(connection, chunks, [_chunk_values(*one) for one in cut])
 
 
 def _values(new: NewDocument, at: str) -> dict[str, Any]:

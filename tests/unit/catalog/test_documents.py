@@ -72,6 +72,44 @@ def test_put_again_replaces_chunks_and_counts_versions(catalog: Catalog, collect
     assert numbers == [1, 2]
 
 
+class TestSeveralAtOnce:
+    def test_new_ones_and_those_that_are_there_get_their_own_ids_in_order(
+        self, catalog: Catalog, collection: CollectionRecord
+    ) -> None:
+        [old] = put(catalog, collection, new("b.md", "was"))
+        several = [new(f"{name}.md", name, "and more\0", metadata={"x": name}) for name in ("a", "b", "c")]
+        with catalog.write() as connection:
+            ids = documents.put_all(connection, collection.id, several)
+            assert [documents.text(connection, one) for one in ids] == [f"{one}\nand more\0" for one in "abc"]
+        assert ids[1] == old
+        assert [get(catalog, one).version for one in ids] == [1, 2, 1]
+        assert [found(catalog, collection, x=one) for one in "abc"] == [[one] for one in ids]
+        assert sorted(changed(catalog, collection)) == sorted((one, "put") for one in ids)
+
+    def test_many_chunks_and_fields_are_kept_as_few_are(self, catalog: Catalog, collection: CollectionRecord) -> None:
+        odd = ["tab\t", "back\\slash", "\\N", "line\r\nbreak", "nul\0", "\ufdd0", "é", '"quoted"']
+        many = [new(f"{number}.md", *odd, metadata={"odd": [*odd, number, None, 1.5]}) for number in range(20)]
+        with catalog.write() as connection:
+            ids = documents.put_all(connection, collection.id, many)
+        with catalog.read() as connection:
+            entries = changes.entries(connection, ids, None)
+        assert [one.text for one in entries] == odd * 20
+        for value in ("back\\slash", "\\n", "nul\0", "1.5", '"quoted"'):
+            assert found(catalog, collection, odd=value) == ids
+        assert found(catalog, collection, odd={"gte": 19}) == [ids[-1]]
+
+    def test_one_replaces_another_at_its_uri_or_path(self, catalog: Catalog, collection: CollectionRecord) -> None:
+        same = [new("a.md", "one", uri="file:///x"), new("b.md", "two", uri="file:///x")]
+        with catalog.write() as connection:
+            first, second = documents.put_all(connection, collection.id, same)
+        assert first == second
+        assert (get(catalog, first).path, get(catalog, first).version) == ("b.md", 2)
+
+    def test_none_are_none(self, catalog: Catalog, collection: CollectionRecord) -> None:
+        with catalog.write() as connection:
+            assert documents.put_all(connection, collection.id, []) == []
+
+
 def test_chunk_ids_are_never_used_again(catalog: Catalog, collection: CollectionRecord) -> None:
     seen: set[int] = set()
     for text in ("one", "two", "three"):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import select
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import psycopg
+from psycopg import Copy
 from psycopg.abc import Params
 
 from pinakes.catalog.dialects.listening import LimitedConnection
@@ -68,6 +71,13 @@ class _Cursor(psycopg.Cursor[Any]):
             for statement in due:
                 psycopg.Cursor(self.connection).execute(statement)
             super().executemany(query, params_seq, **options)
+
+    @contextmanager
+    def copy(self, statement: Any, params: Params | None = None, **options: Any) -> Iterator[Copy]:
+        for before in _due(self.connection):
+            psycopg.Cursor(self.connection).execute(before)
+        with super().copy(statement, params, **options) as copy:
+            yield copy
 
 
 class _ServerCursor(psycopg.ServerCursor[Any]):
