@@ -43,6 +43,7 @@ NEEDED: Final[Mapping[str, caller.Scope | None]] = {
     "GET /openapi.json": "read",
     "GET /health": "read",
     "GET /healthz": None,
+    "GET /readyz": None,
     "GET /metrics": "read",
     "GET /stats": "read",
     "POST /search": "read",

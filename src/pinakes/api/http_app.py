@@ -35,7 +35,9 @@ _TAGS = [
     {"name": "monitoring", "description": "Whether it is ready, and how much it holds."},
 ]
 _KNOWLEDGE_TAG = {"name": "knowledge", "description": "The knowledge base of a platform team."}
-_PATHS = frozenset({"/", "/search", "/stats", "/health", "/healthz", "/metrics", "/docs", "/openapi.json", mcp.PATH})
+_PATHS = frozenset(
+    {"/", "/search", "/stats", "/health", "/healthz", "/readyz", "/metrics", "/docs", "/openapi.json", mcp.PATH}
+)
 _API_PATHS = frozenset({asking.PATH, COMMANDS, events.PATH, sources.PATH})
 
 

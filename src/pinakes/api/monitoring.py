@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -29,6 +29,13 @@ class Health(BaseModel):
     components: dict[str, Any]
 
 
+class Readiness(BaseModel):
+    """Whether the server answers everything; ``behind``: so many of its indexes have not caught up yet."""
+
+    status: Literal["ready", "starting", "failed", "ending"]
+    behind: int
+
+
 def routes(service: Service) -> APIRouter:
     """Return the routes over ``service``."""
     router = APIRouter(tags=["monitoring"])
@@ -43,6 +50,13 @@ def routes(service: Service) -> APIRouter:
         """Say that the process answers."""
         return Response(b'{"status":"ok"}', media_type="application/json", headers={HEADER: service.instance_id})
 
+    @router.get("/readyz", responses={503: {"model": Readiness, "description": "It cannot answer everything yet."}})
+    async def readyz() -> Response:
+        """Say whether the server answers from all that was in the catalogue when it started; 503 until it does."""
+        ready = await service.run(lambda: _readiness(service))
+        status = 200 if ready.status == "ready" else 503
+        return Response(ready.model_dump_json(), status, media_type="application/json")
+
     @router.get("/metrics", response_class=Response)
     async def metrics() -> Response:
         """Give the counters in the text format of Prometheus."""
@@ -50,6 +64,15 @@ def routes(service: Service) -> APIRouter:
         return Response(text, media_type=CONTENT_TYPE_LATEST)
 
     return router
+
+
+def _readiness(service: Service) -> Readiness:
+    startup = service.startup
+    if service.ending.is_set():
+        return Readiness(status="ending", behind=0)
+    if startup is None or startup.answers_all:
+        return Readiness(status="ready", behind=0)
+    return Readiness(status="starting" if startup.failure is None else "failed", behind=startup.behind())
 
 
 def _health(service: Service) -> dict[str, JSON]:

@@ -62,7 +62,8 @@ class Startup(Task):
         self._progress = RunProgress()
         self._said = 0.0
         self._by_words: set[str] = set()
-        self._warm = threading.Event()
+        self._warm, self._answers = threading.Event(), threading.Event()
+        self._heads = self._loading.heads()
         self.model_loaded = False
         self.failure: PinakesError | None = None
 
@@ -92,9 +93,23 @@ class Startup(Task):
         return self.failure is None and bool(self._waiting)
 
     def ready(self, collection: str, wait_s: float = 0) -> bool:
-        """Say whether ``collection`` can be searched, at least by words; wait for models, not for documents."""
+        """Say whether ``collection`` can be searched, at least by words; wait for models, not for documents.
+
+        Where other servers have the same documents, also not for the index.
+        """
         there = collection not in self._waiting or collection in self._by_words
-        return there and self._warm.wait(wait_s) and self.failure is None
+        return there and self._answers.wait(wait_s) and self.failure is None
+
+    def behind(self) -> int:
+        """Return how many indexes have not reached the changes that were the newest when this server started."""
+        if self._heads:
+            self._heads = self._heads if self._loading.behind(self._heads) else {}
+        return self._loading.behind(self._heads) if self._heads else 0
+
+    @property
+    def answers_all(self) -> bool:
+        """Whether models are loaded, and indexes are as they should be for a server that others ask."""
+        return self.failure is None and self._warm.is_set() and not self.behind()
 
     def wait(self) -> None:
         """Wait until models and indexes are loaded, or that failed."""
@@ -156,6 +171,7 @@ class Startup(Task):
     def _fail(self, failure: PinakesError) -> None:
         self.failure = failure
         self._warm.set()  # whoever waits is told at once
+        self._answers.set()
         if self._on_failure is not None:
             self._on_failure()
 
@@ -166,11 +182,15 @@ class Startup(Task):
             self.model_loaded = True
         except ModelUnavailable as error:
             self._say(f"Searching by keywords only: {error}")
-        for record in self._library.collections():
-            self._check()
-            if record.name not in self._waiting:
-                self._loading.load_index(record.name)
+        with self._loading.answering():
+            if self._heads:
+                self._answers.set()
+            for record in self._library.collections():
+                self._check()
+                if record.name not in self._waiting:
+                    self._loading.load_index(record.name)
         self._warm.set()
+        self._answers.set()
 
     def _welcome(self) -> None:
         """Say what can be searched at once, and what to do where there is nothing."""

@@ -140,7 +140,8 @@ class _Open:
 class IndexUpdater:
     """Keeps the indexes of all collections open, and updates each before use.
 
-    Both generations of a collection may be open; a generation that is no longer used is closed.
+    Both generations of a collection may be open; a generation that is no longer used is closed. ``starting``: somebody
+    updates the indexes that have never been caught up, so that searches take them as they are.
     """
 
     def __init__(
@@ -154,13 +155,14 @@ class IndexUpdater:
         self._fill_of = fill_of
         self._open: dict[tuple[int, int], _Open] = {}
         self._opening = threading.Lock()
+        self.starting = False
 
     def current(self, collection: CollectionRecord, *, wait: bool = True) -> tuple[CollectionRecord, Index]:
         """Return the current record of ``collection`` and its index, caught up.
 
         ``wait`` False: when others are applying changes right now, or there are more than can be applied in the
-        wink of an eye, take the index as it is, unless it has never been caught up; so, too, when there is no room
-        to write it. One that is away is taken as it is in any case.
+        wink of an eye, take the index as it is, unless it has never been caught up and nobody is ``starting``; so, too,
+        when there is no room to write it. One that is away is taken as it is in any case.
 
         Raises:
             IndexCorrupt: the index cannot be used.
@@ -171,6 +173,8 @@ class IndexUpdater:
             opened: _Open | None = None
             try:
                 opened = self._opened(collection)
+                if not (wait or opened.ready) and self.starting:
+                    return collection, opened.index
                 if not opened.ready or collection.head != opened.index.position():
                     lags = isinstance(opened.index, CombinedIndex) and opened.index.lags
                     self._follow(opened, wait=wait or lags or not opened.ready)
@@ -229,6 +233,11 @@ class IndexUpdater:
                     raise
             finally:
                 opened.following.release()
+
+    def unready(self) -> set[int]:
+        """Return the ids of collections whose index is open and has never been caught up."""
+        with self._opening:
+            return {key[0] for key, opened in self._open.items() if not opened.ready}
 
     def positions(self) -> dict[int, int]:
         """Return id of a collection → number of the last change that its index, if it is open, has."""

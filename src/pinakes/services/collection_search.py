@@ -26,15 +26,24 @@ def answered_by(
     while True:
         with tracer.stage("follow"):
             record, index = app.index(name, wait=False, beside=beside)
+        part = _partly_read(app, record) if app.followers.starting else None
         request = asked(record) if callable(asked) else asked
         try:
-            return _ask(app, request, app.parts(record, index, tracer))
+            answer = _ask(app, request, app.parts(record, index, tracer))
+            return replace(answer, degraded="; ".join(filter(None, (answer.degraded, part)))) if part else answer
         except Superseded:  # the index was built anew while it was asked
             continue
         except IndexCorrupt as error:
             with tracer.stage("mend"):
                 record, index = app.mend(record, error)
             return _ask(app, request, app.parts(record, index, tracer))
+
+
+def _partly_read(app: App, record: CollectionRecord) -> str | None:
+    """Return that the index of a server that has just started lacks documents, None where it does not."""
+    if record.id not in app.followers.unready():
+        return None
+    return "this server has just started, and its index does not have all documents yet"
 
 
 def _ask(app: App, request: search.Request, context: SearchContext) -> Results:

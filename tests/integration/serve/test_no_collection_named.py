@@ -241,7 +241,7 @@ def test_the_greeting_says_what_there_is_and_what_is_asked(home: Home, caller: s
 def test_the_walk_knows_every_route() -> None:
     walked = {"GET /", "GET /health", "GET /stats", "GET /metrics", "POST /search", "WEBSOCKET /ws/search", "POST /mcp"}
     walked |= {"GET /api/v1/sources", "POST /api/v1/tools/{name}"}
-    others = {"GET /docs", "GET /openapi.json", "GET /healthz", "DELETE /mcp", "GET /api/v1/openapi"}
+    others = {"GET /docs", "GET /openapi.json", "GET /healthz", "GET /readyz", "DELETE /mcp", "GET /api/v1/openapi"}
     others |= {
         "GET /api/v1/tools",
         "POST /api/v1/ask",

@@ -11,9 +11,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import cast
 
 import numpy as np
@@ -58,6 +58,27 @@ class Loading:
         wanted = [self._app.embedder_of(record) for record in records]
         for embedder in dict.fromkeys([*wanted, self._app.embedder] if usual else wanted):
             self._queries[embedder] = embedder.embed_query(_WARMING_TEXT)
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Have searches take indexes as they are within the block, which has them all follow the catalogue.
+
+        Only where servers share the catalogue: a home of its own is not left behind by others.
+        """
+        self._app.followers.starting = self._app.catalog.is_shared
+        try:
+            yield
+        finally:
+            self._app.followers.starting = False
+
+    def heads(self) -> dict[int, int]:
+        """Return id of a collection → number of its newest change; empty where no other home changes the catalogue."""
+        return {record.id: record.head for record in self._app.records()} if self._app.catalog.is_shared else {}
+
+    def behind(self, heads: Mapping[int, int]) -> int:
+        """Return how many indexes of these collections have not reached these numbers yet."""
+        there, positions = {record.id for record in self._app.records()}, self._app.followers.positions()
+        return sum(number in there and positions.get(number, 0) < head for number, head in heads.items())
 
     def load_index(self, name: str) -> None:
         """Load the index of a collection, and search it where its model is there: its first search takes longer."""

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from slow_embedder import SlowEmbedder
@@ -222,3 +223,44 @@ def test_two_workers_are_nearly_twice_as_fast_as_one(library: Library, url: str,
             assert all("embedded" in one.said() for one in workers)
     print(f"one worker {took[0]:.2f} s, two {took[1]:.2f} s")
     assert took[0] / took[1] >= 1.8, took
+
+
+_SCHEDULED = """
+[[collections.notes.sources]]
+name = "here"
+location = "{folder}"
+schedule = "@every 1s"
+
+[embedding]
+provider = "deterministic"
+"""
+
+
+def test_a_worker_reads_by_schedule_the_folders_that_it_was_told_are_the_same(url: str, tmp_path: Path) -> None:
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n\nThe cardinal buoy.\n")
+    for name in ("same", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.toml").write_text(_SCHEDULED.format(folder=folder))
+    with Library(_settings(tmp_path / "server", url)) as library:
+        with worker(tmp_path / "other", url, "--queues", "parse") as other:
+            until(lambda: "is left to a server: it is a path" in other.said())
+            assert "here → notes" in other.said()
+            assert [one.name for one in library.collections()] == []
+        with worker(tmp_path / "same", url, "--queues", "embed,parse", "--folders"):
+            until(lambda: [hit.path for hit in _searched(library, "cardinal")] == ["a.md"])
+            (folder / "b.md").write_text("# B\n\nThe lateral mark.\n")
+            until(lambda: [hit.path for hit in _searched(library, "lateral")] == ["b.md"])
+        assert not any(library.verify().values())
+
+
+def _searched(library: Library, words: str) -> list[Any]:
+    return list(library.search(words, "notes", mode="keyword").hits) if library.collections() else []
+
+
+@pytest.mark.parametrize("queues", ["", "embed,mend"])
+def test_a_queue_that_is_none_is_refused(queues: str, url: str, tmp_path: Path) -> None:
+    with worker(tmp_path / "worker", url, "--queues", queues) as one:
+        assert one.process.wait(30) == 2
+        assert "queue" in one.said()
