@@ -80,7 +80,9 @@ class VectorIndex:
         self._retry_at = 0.0
         self._searches = 0
         rows = self._snapshots.newest()
-        self._view = living(rows, self._snapshots.scanner(rows) if self._is_many(len(rows.ids)) else None)
+        scanner = self._snapshots.scanner(rows) if self._is_many(len(rows.ids)) else None
+        self._scanned_from = None if scanner is None else rows.folder
+        self._view = living(rows, scanner)
         self._saved_position = self._view.position
 
     def position(self) -> int:
@@ -121,6 +123,8 @@ class VectorIndex:
                 sums = view.sums.updated(owners, view.ids, view.documents, view.matrix, view.alive, first)
                 view = replace(view, sums=sums)
             self._view = self._compacted(replace(view, position=position))
+            if fresh:
+                self._used.add("write")
             self._unsaved += len(fresh) + len(removed) + written
             if self._unsaved >= max(_SAVE_AFTER_ROWS, len(self._view.ids) // 2):
                 self._save()
@@ -215,6 +219,14 @@ class VectorIndex:
             about["exact_vectors"] = int(np.count_nonzero(view.alive & view.exact))
         return {**about, "vector_search": method, "vector_bytes": view.matrix.nbytes}
 
+    def damaged(self) -> list[tuple[str, str]]:
+        """Return the damaged files of the approximate index in use, as (name, problem); vectors are compared anyway."""
+        folder = self._scanned_from
+        if folder is None or not folder.is_dir():  # a newer one took its place; what is mapped stays
+            return []
+        problem = scanners.problem(folder)
+        return [(scanners.CODES, problem)] if problem else []
+
     def close(self) -> None:
         """Save unsaved rows, unless they are so few that reading the changes again is cheaper."""
         self._closing.set()
@@ -222,7 +234,7 @@ class VectorIndex:
             rebuilder.join()
         view = self._view
         changed = max(self._unsaved, view.position - self._saved_position) > _LEFT_SHARE * len(view.ids)
-        if self._is_many(view.living) and (changed or (view.scanner is None and "search" in self._used)):
+        if self._is_many(view.living) and (changed or (view.scanner is None and self._used)):
             self._rebuild(lambda _: True)
         with self._lock:
             if changed and self._saved_position < view.position:
@@ -317,7 +329,7 @@ class VectorIndex:
         """Use what was built of the view ``before``, of whose ``rows`` ``fresh`` is; ``since``: overwritten rows."""
         now = self._view
         if fresh is None:
-            self._retry_at = time.monotonic() + _RETRY_S
+            self._retry_at, self._scanned_from = time.monotonic() + _RETRY_S, None
             unscanned = np.ones(len(now.ids), np.bool_)
             unscanned[: len(before.ids)] = False
             unscanned[since] = True
@@ -326,7 +338,7 @@ class VectorIndex:
         self._rows_file.close()
         self._view = rebased(now, living(fresh, scanner), rows, len(before.ids), since, self._rows_file)
         self._unsaved = int(np.count_nonzero(self._view.unscanned))
-        self._saved_position = fresh.position
+        self._saved_position, self._scanned_from = fresh.position, fresh.folder if scanner.is_kept else None
 
     def _store_sums(self, view: View, sums: DocumentSums) -> None:
         """Store the sums of a view, unless it is being changed; then the next search computes them again."""

@@ -39,12 +39,13 @@ Check: TypeAlias = Callable[[], object]
 class Scanner:
     """A FAISS index over the rows 0 … n-1 of a matrix, times ``scale``, rounded to -127 … 127.
 
-    ``added``: rows that came after the lists of an inverted file were chosen.
+    ``added``: rows that came after the lists of an inverted file were chosen. ``is_kept``: it is mapped from a file.
     """
 
     index: Any
     scale: float
     added: int = 0
+    is_kept: bool = False
 
     @property
     def is_approximate(self) -> bool:
@@ -182,7 +183,7 @@ def load(folder: Path, rows_crc: int, shape: tuple[int, ...]) -> Scanner:
     if not hasattr(index, "nlist") or (index.ntotal, index.d) != shape:
         raise ValueError("it is no inverted file of as many rows")
     faiss.downcast_InvertedLists(index.invlists).prefetch_nthread = 0  # it starts 32 threads for each search
-    return Scanner(index, float(about["scale"]), int(about["added"]))
+    return Scanner(index, float(about["scale"]), int(about["added"]), is_kept=True)
 
 
 def problem(folder: Path) -> str:
