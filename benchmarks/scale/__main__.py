@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmarks.scale.invented_text import CHUNKS_PER_FILE
 from benchmarks.scale.large_collections import Size, measure
 from benchmarks.speed import machine
+from pinakes.core.records import JSON
 
 _ROWS: tuple[tuple[str, Callable[[Size], str]], ...] = (
     ("files, text", lambda one: f"{one.ingest.files:,}, {one.ingest.text_mb:,.0f} MB"),
@@ -32,6 +33,7 @@ _ROWS: tuple[tuple[str, Callable[[Size], str]], ...] = (
     ("open to first hybrid answer", lambda one: f"{one.served.open_s:.2f} s"),
     ("hybrid query, p50 / p95", lambda one: _times(one.served.hybrid)),
     ("the same without head refinement", lambda one: _times(one.served.unrefined)),
+    ("processor time of such a query, mean", lambda one: f"{one.served.cpu_ms:.1f} ms"),
     ("vector query, p50 / p95", lambda one: _times(one.served.vector)),
     ("recall@10 of the vector index against exact", lambda one: f"{one.served.recall:.3f}"),
     ("vector index", lambda one: one.served.method),
@@ -51,10 +53,14 @@ def main() -> None:
     parser.add_argument("--sizes", default="100000", help="numbers of chunks, separated by commas (default: 100000)")
     parser.add_argument("--questions", type=int, default=200, help="questions asked of each (default: 200)")
     parser.add_argument("--mode", default="lazy", help="embedding.mode (default: lazy)")
+    parser.add_argument("--approximate-above", type=int, help="another index.exact_max_vectors")
     parser.add_argument("--work", type=Path, help="keep corpora and homes here; a corpus that is there is used")
     parser.add_argument("--json", type=Path, help="a file for all figures")
     chosen = parser.parse_args()
     sizes = [int(size) for size in chosen.sizes.split(",")]
+    settings: dict[str, JSON] = {"embedding__mode": chosen.mode}
+    if chosen.approximate_above is not None:
+        settings["index__exact_max_vectors"] = chosen.approximate_above
     about = machine.describe()
     work = chosen.work or Path(tempfile.mkdtemp(prefix="pinakes-scale-"))
     found: list[Size] = []
@@ -63,14 +69,14 @@ def main() -> None:
             files = max(1, size // CHUNKS_PER_FILE)
             print(f"{files:,} files …", file=sys.stderr)
             shutil.rmtree(work / str(size) / "home", ignore_errors=True)
-            found.append(measure(work / str(size), files, chosen.questions, chosen.mode))
+            found.append(measure(work / str(size), files, chosen.questions, settings))
     finally:
         if chosen.work is None:
             shutil.rmtree(work, ignore_errors=True)
     print(table(found))
     print(f"\n{about['cpu']}, {about['cores']} cores, {about['memory_mb']} MB; commit {about['commit']}")
     if chosen.json:
-        figures = {"machine": about, "mode": chosen.mode, "sizes": [dataclasses.asdict(one) for one in found]}
+        figures = {"machine": about, "settings": settings, "sizes": [dataclasses.asdict(one) for one in found]}
         chosen.json.write_text(json.dumps(figures, indent=1), "utf-8")
 
 
