@@ -52,7 +52,9 @@ _log = logging.getLogger(__name__)
 _RETRY_S = 60.0
 _DEAD_SHARE = 0.2
 _RESCORED = 2
-_REST_AFTER_SEARCHES = 256
+_REST_AFTER_ROWS = 20_000
+"""Rows read before their memory is released: the system maps 16 pages around each, which counts as ours."""
+
 _SAVE_AFTER_ROWS = 1000
 _LEFT_SHARE = 0.01
 
@@ -78,7 +80,7 @@ class VectorIndex:
         self._closing = threading.Event()
         self._rebuilder: threading.Thread | None = None
         self._retry_at = 0.0
-        self._searches = 0
+        self._rows_read = 0
         rows = self._snapshots.newest()
         scanner = self._snapshots.scanner(rows) if self._is_many(len(rows.ids)) else None
         self._scanned_from = None if scanner is None else rows.folder
@@ -151,10 +153,8 @@ class VectorIndex:
             return self.search(query, limit, documents, among)
         held = (allowed & ~view.unscanned)[: view.scanned]
         scanned = view.scanner.scan(query, min(limit * _RESCORED, total), held, self._share)
-        self._searches += 1
-        if self._searches % _REST_AFTER_SEARCHES == 0:
-            view.matrix.rest()
         rows = np.concatenate([scanned, np.flatnonzero(allowed & view.unscanned)])
+        self._rest_after(view, len(rows))
         return ranked(view, rows, query, limit)
 
     def with_settings(self, exact_max_vectors: int, approximate_share: float) -> VectorIndex:
@@ -173,6 +173,7 @@ class VectorIndex:
         """Return float32 (n, dim), NaN for chunks without a vector; and bool (n,), true if exact, None if all are."""
         view = self._view
         rows, found = rows_of(view, chunk_ids)
+        self._rest_after(view, len(rows))
         exact = None if view.all_exact else ~found | view.exact[rows]  # read before the vectors, written after
         if found.all() and len(found):
             return float32(view.matrix[rows]), exact
@@ -187,6 +188,7 @@ class VectorIndex:
         view = self._view
         if self._is_many(len(view.ids)):  # those of all would be read from the disk for this, and take long
             rows = view.rows_of_documents(np.unique(document_ids))
+            self._rest_after(view, len(rows))
             return DocumentSums.from_rows(view.ids, view.documents, view.matrix, rows).get(document_ids)
         if view.sums is None and self._is_first("sums"):
             rows = np.flatnonzero(view.alive & np.isin(view.documents, document_ids))
@@ -246,6 +248,13 @@ class VectorIndex:
         first = use not in self._used
         self._used.add(use)
         return first
+
+    def _rest_after(self, view: View, rows: int) -> None:
+        """Release the memory of mapped rows now and then; ``rows``: how many are read now."""
+        self._rows_read += rows
+        if self._rows_read > _REST_AFTER_ROWS:
+            self._rows_read = 0
+            view.matrix.rest()
 
     def _build(self) -> None:
         """Build FAISS once, even if several searches wait for it."""
