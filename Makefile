@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 VENV_TORCH ?= .venv-torch
 PORT ?= 8000
+SIZES ?= 100000
 BIN := $(VENV)/bin
 PINAKES := $(BIN)/pinakes --home .pinakes --set collection=pinakes
 INSTALLED := $(VENV)/.installed
@@ -13,7 +14,7 @@ INSTALLED_TORCH := $(VENV_TORCH)/.installed
 # Tests start this program hundreds of times: its modules are compiled once. Its output is buffered, as it is for users.
 unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED
 
-.PHONY: run test test-postgres test-qdrant test-torch check graph bench eval format clean
+.PHONY: run test test-postgres test-qdrant test-torch check graph bench bench-scale eval format clean
 
 run: $(INSTALLED)  ## index this project's own documents, answer three questions, serve
 	@echo "Reading this project's own documents and source. Stop with Ctrl+C; run again to go on."
@@ -49,6 +50,9 @@ graph: $(INSTALLED_DEV)  ## docs/imports.md, made anew
 
 bench: $(INSTALLED_DEV)  ## speed and memory, as a table and as JSON
 	$(BIN)/python -m benchmarks.speed
+
+bench-scale: $(INSTALLED_DEV)  ## what large collections cost: make bench-scale SIZES=100000,1100000 (chunks, about)
+	$(BIN)/python -m benchmarks.scale --sizes $(SIZES)
 
 eval: $(INSTALLED_DEV)  ## quality on the golden sets
 	$(BIN)/python -m benchmarks.quality --kinds

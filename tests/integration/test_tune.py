@@ -169,9 +169,9 @@ class TestApproximateIndexes:
         built: list[str] = []
         build = VectorIndex._scanner
 
-        def scanner(self: VectorIndex, matrix: Any, exact_max: int) -> Any:
+        def scanner(self: VectorIndex, matrix: Any, exact_max: int, *more: Any) -> Any:
             built.append("exact" if len(matrix) <= exact_max else "approximate")
-            return build(self, matrix, exact_max)
+            return build(self, matrix, exact_max, *more)
 
         library = open_library(embedding__mode="full", index__exact_max_vectors=1300)
         questions = [Question(str(n), f"item{n} tells", {f"{n}.txt": 1}) for n in range(0, 2600, 520)]

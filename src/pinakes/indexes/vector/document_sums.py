@@ -14,6 +14,7 @@ import numpy as np
 from pinakes.core.records import Bool, Float32, Int64
 from pinakes.indexes.vector.float16 import Float16, float32
 from pinakes.indexes.vector.growable import extended
+from pinakes.indexes.vector.vector_rows import VectorRows
 
 _ROWS_AT_ONCE = 1024
 """Rows per step, chosen to fit the processor's cache."""
@@ -32,7 +33,7 @@ class DocumentSums:
         return cls(np.empty(0, np.int64), np.empty((0, dimension), np.float32))
 
     @classmethod
-    def from_rows(cls, ids: Int64, documents: Int64, matrix: Float16, rows: Int64) -> DocumentSums:
+    def from_rows(cls, ids: Int64, documents: Int64, matrix: Float16 | VectorRows, rows: Int64) -> DocumentSums:
         """Return the sums of the documents of these ``rows``, which must contain all rows of each."""
         rows = rows[np.lexsort((ids[rows], documents[rows]))]
         owners, starts = np.unique(documents[rows], return_index=True)
@@ -49,7 +50,7 @@ class DocumentSums:
         return sums
 
     def updated(
-        self, touched: Int64, ids: Int64, documents: Int64, matrix: Float16, alive: Bool, first: int = 0
+        self, touched: Int64, ids: Int64, documents: Int64, matrix: Float16 | VectorRows, alive: Bool, first: int = 0
     ) -> DocumentSums:
         """Return these sums with those of the ``touched`` documents recomputed from their living rows.
 

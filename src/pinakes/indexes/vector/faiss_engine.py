@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pinakes.core.ports import VectorQuery, Vectors
 from pinakes.core.records import IndexEntry, Int64, Ranking, VectorEntry
@@ -46,6 +46,12 @@ class FaissEngine:
 
     def describe(self) -> Mapping[str, str | int]:
         return self._vectors.describe()
+
+    def damaged(self) -> Mapping[str, Sequence[tuple[str, str]]]:
+        return {"vector": self._vectors.damaged()}
+
+    def lacking(self, entries: Iterable[IndexEntry]) -> list[int]:  # noqa: ARG002 - words are not its own
+        return []
 
     def with_settings(self, index: IndexSettings, search: SearchSettings) -> FaissEngine:  # noqa: ARG002 - by words
         other = copy.copy(self)

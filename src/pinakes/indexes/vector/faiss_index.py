@@ -1,31 +1,39 @@
-"""The vector index: an exact 8-bit scan by FAISS in memory, re-scored with float16 vectors in mapped files.
+"""The vector index: an 8-bit scan by FAISS, re-scored with float16 vectors in mapped files.
 
 New rows are appended; a removed row is marked dead until the next rebuild; a row whose chunk gets another vector
-is written over in place. The first search compares all rows directly, since a command asks only once; FAISS is built
-for the second, so that who only writes has no use of memory for it. It holds the first ``scanned`` rows as they were
-when it was built; those behind them and those written over since are compared directly. A reader works on a view that
-nothing but such writing over changes, so searches do not wait for changes, but for the second. What is on disk is a
-snapshot.
+is written over. FAISS holds the first ``scanned`` rows as they were when it was built; those behind them and those
+written over since are compared directly. A reader works on a view that nothing but such writing over changes, so
+searches do not wait for changes. What is on disk is a snapshot.
+
+Up to ``exact_max_vectors`` the scan is exact and in memory: the first search compares all rows directly, since a
+command asks only once; FAISS is built for the second, so that who only writes has no use of memory for it. Above, FAISS
+is an inverted file, kept on disk with the snapshot and mapped. It is rebuilt, with the snapshot, when many rows have
+changed, and when who wrote them closes the index: behind the searches, where that takes long.
 """
 
 from __future__ import annotations
 
 import copy
+import logging
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from pinakes.core.errors import PinakesError
 from pinakes.core.records import Bool, Float32, IndexEntry, Int64, Ranking, VectorEntry
+from pinakes.indexes.vector import scanners
 from pinakes.indexes.vector.document_sums import DocumentSums
-from pinakes.indexes.vector.float16 import Float16, float32, largest
+from pinakes.indexes.vector.float16 import Float16, float32
 from pinakes.indexes.vector.growable import extended
-from pinakes.indexes.vector.mapped_rows import MappedRows, blocks
+from pinakes.indexes.vector.mapped_rows import MappedRows
 from pinakes.indexes.vector.saved_vectors import Snapshot, Snapshots
+from pinakes.indexes.vector.scanners import Scanner
+from pinakes.indexes.vector.vector_rows import VectorRows
+from pinakes.indexes.vector.vector_view import View, living, members, ranked, rebased, rows_of
 
 _DIRECT_ROWS = 2048
 """Rows compared without FAISS: this takes less than a millisecond."""
@@ -36,38 +44,19 @@ _TRAINED_TAIL_SHARE = 0.05
 """Rows, and the share of FAISS's rows, that are compared directly before FAISS is rebuilt. Rebuilding takes seconds for
 an inverted file, milliseconds for a flat scan."""
 
+_WAITED_FOR_ROWS = 50_000
+"""Up to so many rows a search waits until an inverted file is built, which takes less than a second."""
+
+_log = logging.getLogger(__name__)
+
+_RETRY_S = 60.0
 _DEAD_SHARE = 0.2
-_EIGHT_BIT = 127
-_TRAINED_ROWS = 50_000
 _RESCORED = 2
-_NLIST_PER_ROOT = 4
+_REST_AFTER_ROWS = 20_000
+"""Rows read before their memory is released: the system maps 16 pages around each, which counts as ours."""
+
 _SAVE_AFTER_ROWS = 1000
 _LEFT_SHARE = 0.01
-
-
-@dataclass(frozen=True)
-class _View:
-    """The state that a search sees. Arrays have the same length n; ``order`` sorts ``ids``.
-
-    ``unscanned``: rows whose current vector ``scanner`` does not hold. ``sums``: None until a search needs them.
-    """
-
-    ids: Int64
-    documents: Int64
-    matrix: Float16
-    exact: Bool
-    alive: Bool
-    unscanned: Bool
-    order: Int64
-    scanner: Any
-    scanned: int
-    position: int
-    sums: DocumentSums | None = None
-
-    @cached_property
-    def all_exact(self) -> bool:
-        """Whether every living row is exact."""
-        return bool((self.exact | ~self.alive).all())
 
 
 class VectorIndex:
@@ -86,7 +75,16 @@ class VectorIndex:
         self._rows_file = MappedRows(folder, dimension)
         self._unsaved = 0
         self._used: set[str] = set()
-        self._view = _living(self._snapshots.newest())
+        self._rebuilding = threading.Lock()
+        self._overwritten_since: list[Int64] | None = None
+        self._closing = threading.Event()
+        self._rebuilder: threading.Thread | None = None
+        self._retry_at = 0.0
+        self._rows_read = 0
+        rows = self._snapshots.newest()
+        scanner = self._snapshots.scanner(rows) if self._is_many(len(rows.ids)) else None
+        self._scanned_from = None if scanner is None else rows.folder
+        self._view = living(rows, scanner)
         self._saved_position = self._view.position
 
     def position(self) -> int:
@@ -121,40 +119,50 @@ class VectorIndex:
             fresh += missing
             if fresh:
                 view = self._appended(view, fresh)
-            if touched and view.sums is not None:
+            if view.sums is not None and self._is_many(len(view.ids)):
+                view = replace(view, sums=None)
+            elif touched and view.sums is not None:
                 sums = view.sums.updated(owners, view.ids, view.documents, view.matrix, view.alive, first)
                 view = replace(view, sums=sums)
             self._view = self._compacted(replace(view, position=position))
+            if fresh:
+                self._used.add("write")
             self._unsaved += len(fresh) + len(removed) + written
             if self._unsaved >= max(_SAVE_AFTER_ROWS, len(self._view.ids) // 2):
                 self._save()
+        if self._is_worn(self._view):
+            self._renew(self._is_worn)
 
     def search(self, query: Float32, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
         """Return the ``limit`` best chunks by cosine, restricted to ``documents`` or to the chunks ``among``."""
         view = self._view
         if among is not None:
-            rows, found = _rows_of(view, among)
-            return _ranked(view, rows[found], query, limit)
-        allowed = view.alive if documents is None else view.alive & _members(view.documents, documents)
+            rows, found = rows_of(view, among)
+            return ranked(view, rows[found], query, limit)
+        allowed = view.alive if documents is None else view.alive & members(view.documents, documents)
         total = int(np.count_nonzero(allowed))
         if total <= _DIRECT_ROWS:
-            return _ranked(view, np.flatnonzero(allowed), query, limit)
+            return ranked(view, np.flatnonzero(allowed), query, limit)
         if view.scanner is None:
-            if len(view.ids) <= self._exact_max and self._is_first("search"):
-                return _ranked(view, np.flatnonzero(allowed), query, limit)
+            first, many = self._is_first("search"), self._is_many(view.living)
+            if many and view.living > _WAITED_FOR_ROWS:
+                self._renew(_has_no_scanner)
+            if (many and view.living > _WAITED_FOR_ROWS) or (first and not many):
+                return ranked(view, np.flatnonzero(allowed), query, limit)
             self._build()
             return self.search(query, limit, documents, among)
         held = (allowed & ~view.unscanned)[: view.scanned]
-        scanned = _scan(view.scanner, query, min(limit * _RESCORED, total), held, self._share)
+        scanned = view.scanner.scan(query, min(limit * _RESCORED, total), held, self._share)
         rows = np.concatenate([scanned, np.flatnonzero(allowed & view.unscanned)])
-        return _ranked(view, rows, query, limit)
+        self._rest_after(view, len(rows))
+        return ranked(view, rows, query, limit)
 
     def with_settings(self, exact_max_vectors: int, approximate_share: float) -> VectorIndex:
         """Return the same vectors with other scan settings; what these need is built in memory."""
         if len(self._view.ids) > _DIRECT_ROWS:
             self._build()
         view, rows = self._view, len(self._view.ids)
-        if view.scanner is not None and (rows > exact_max_vectors) != hasattr(view.scanner, "nlist"):
+        if view.scanner is not None and (rows > exact_max_vectors) != view.scanner.is_approximate:
             scanner = self._scanner(view.matrix, exact_max_vectors)
             view = replace(view, scanner=scanner, scanned=rows, unscanned=np.zeros(rows, np.bool_))
         other = copy.copy(self)
@@ -164,7 +172,8 @@ class VectorIndex:
     def get(self, chunk_ids: Int64) -> tuple[Float32, Bool | None]:
         """Return float32 (n, dim), NaN for chunks without a vector; and bool (n,), true if exact, None if all are."""
         view = self._view
-        rows, found = _rows_of(view, chunk_ids)
+        rows, found = rows_of(view, chunk_ids)
+        self._rest_after(view, len(rows))
         exact = None if view.all_exact else ~found | view.exact[rows]  # read before the vectors, written after
         if found.all() and len(found):
             return float32(view.matrix[rows]), exact
@@ -177,6 +186,10 @@ class VectorIndex:
         if not len(document_ids):
             return np.empty((0, self._dimension), np.float32)
         view = self._view
+        if self._is_many(len(view.ids)):  # those of all would be read from the disk for this, and take long
+            rows = view.rows_of_documents(np.unique(document_ids))
+            self._rest_after(view, len(rows))
+            return DocumentSums.from_rows(view.ids, view.documents, view.matrix, rows).get(document_ids)
         if view.sums is None and self._is_first("sums"):
             rows = np.flatnonzero(view.alive & np.isin(view.documents, document_ids))
             return DocumentSums.from_rows(view.ids, view.documents, view.matrix, rows).get(document_ids)
@@ -200,20 +213,33 @@ class VectorIndex:
     def describe(self) -> dict[str, str | int]:
         """Return the number of vectors and the search method."""
         view = self._view
-        count = int(np.count_nonzero(view.alive))
-        many = len(view.ids) > max(self._exact_max, _DIRECT_ROWS)
-        is_approximate = many if view.scanner is None else hasattr(view.scanner, "nlist")
+        count = view.living
+        is_approximate = self._is_many(count) if view.scanner is None else view.scanner.is_approximate
         method = "approximate (IVF, 8 bit)" if is_approximate else "exact (8 bit, re-scored)"
         about: dict[str, str | int] = {"vectors": count}
         if not view.all_exact:
             about["exact_vectors"] = int(np.count_nonzero(view.alive & view.exact))
         return {**about, "vector_search": method, "vector_bytes": view.matrix.nbytes}
 
+    def damaged(self) -> list[tuple[str, str]]:
+        """Return the damaged files of the approximate index in use, as (name, problem); vectors are compared anyway."""
+        folder = self._scanned_from
+        if folder is None or not folder.is_dir():  # a newer one took its place; what is mapped stays
+            return []
+        problem = scanners.problem(folder)
+        return [(scanners.CODES, problem)] if problem else []
+
     def close(self) -> None:
         """Save unsaved rows, unless they are so few that reading the changes again is cheaper."""
+        self._closing.set()
+        if (rebuilder := self._rebuilder) is not None:
+            rebuilder.join()
+        view = self._view
+        changed = max(self._unsaved, view.position - self._saved_position) > _LEFT_SHARE * len(view.ids)
+        if self._is_many(view.living) and (changed or (view.scanner is None and self._used)):
+            self._rebuild(lambda _: True)
         with self._lock:
-            unseen = self._view.position - self._saved_position
-            if max(self._unsaved, unseen) > _LEFT_SHARE * len(self._view.ids):
+            if changed and self._saved_position < view.position:
                 self._save()
             self._rows_file.close()
 
@@ -223,13 +249,107 @@ class VectorIndex:
         self._used.add(use)
         return first
 
+    def _rest_after(self, view: View, rows: int) -> None:
+        """Release the memory of mapped rows now and then; ``rows``: how many are read now."""
+        self._rows_read += rows
+        if self._rows_read > _REST_AFTER_ROWS:
+            self._rows_read = 0
+            view.matrix.rest()
+
     def _build(self) -> None:
         """Build FAISS once, even if several searches wait for it."""
+        if self._is_many(self._view.living):
+            self._rebuild(_has_no_scanner)
         with self._lock:
             if self._view.scanner is None and len(self._view.ids) > _DIRECT_ROWS:
                 self._view = self._with_scanner(self._view)
 
-    def _store_sums(self, view: _View, sums: DocumentSums) -> None:
+    def _is_many(self, rows: int) -> bool:
+        """Say whether the index of so many rows is approximate."""
+        return rows > max(self._exact_max, _DIRECT_ROWS)
+
+    def _is_worn(self, view: View) -> bool:
+        """Say whether an approximate index has so many changed or dead rows that it should be rebuilt."""
+        if view.scanner is None or not self._is_many(view.living):
+            return False
+        beside, dead = int(np.count_nonzero(view.unscanned)), len(view.ids) - view.living
+        return beside > max(_TAIL_ROWS, _TRAINED_TAIL_SHARE * view.scanned) or _is_too_many(dead, view)
+
+    def _renew(self, needed: Callable[[View], bool]) -> None:
+        """Rebuild the approximate index where ``needed``, in a thread if that takes long."""
+        if self._view.living <= _WAITED_FOR_ROWS:
+            self._rebuild(needed)
+        elif not self._closing.is_set() and time.monotonic() >= self._retry_at:
+            with self._lock:
+                if self._rebuilder is None or not self._rebuilder.is_alive():
+                    self._rebuilder = threading.Thread(
+                        target=self._rebuild_behind, args=(needed,), name="pinakes-vectors", daemon=True
+                    )
+                    self._rebuilder.start()
+
+    def _rebuild_behind(self, needed: Callable[[View], bool]) -> None:
+        try:
+            self._rebuild(needed, self._check_closing)
+        except _ClosingError:
+            pass
+        except (PinakesError, OSError, MemoryError, RuntimeError):  # searches go on as before
+            self._retry_at = time.monotonic() + _RETRY_S
+            _log.exception("the approximate index of vectors could not be built")
+
+    def _check_closing(self) -> None:
+        if self._closing.is_set():
+            raise _ClosingError
+
+    def _rebuild(self, needed: Callable[[View], bool], check: scanners.Check = lambda: None) -> None:
+        """Save the living rows with an inverted file, and go on with both mapped, where ``needed`` by the view.
+
+        Searches and changes go on meanwhile. Where they cannot be saved, the inverted file is built in memory.
+        """
+        with self._rebuilding:
+            with self._lock:
+                view = self._view
+                if not needed(view) or not self._is_many(view.living):
+                    return
+                self._overwritten_since = []
+            try:
+                rows = np.flatnonzero(view.alive)
+                fresh = self._snapshots.saved(view.snapshot(), rows)
+                matrix, kept = (view.matrix, np.arange(len(view.ids))) if fresh is None else (fresh.matrix, rows)
+                scanner = self._renewed(view, matrix, kept, check)
+                check()
+                scanner = scanner if fresh is None else self._snapshots.keep_scanner(fresh, scanner)
+                with self._lock:
+                    since = np.concatenate([np.empty(0, np.int64), *self._overwritten_since])
+                    self._go_on(view, fresh, scanner, rows, since)
+            finally:
+                self._overwritten_since = None
+
+    def _renewed(self, view: View, matrix: VectorRows, rows: Int64, check: scanners.Check) -> Scanner:
+        """Return a scanner of ``matrix``, whose rows are ``rows`` of ``view``, made from the old one if possible."""
+        old = view.scanner
+        if old is None or not old.is_approximate or old.is_outgrown:
+            return self._scanner(matrix, self._exact_max, check)
+        places = np.full(len(view.ids), -1)
+        places[rows] = np.arange(len(rows))
+        places[view.unscanned] = -1
+        return scanners.followed(old, places[: view.scanned], matrix, check)
+
+    def _go_on(self, before: View, fresh: Snapshot | None, scanner: Scanner, rows: Int64, since: Int64) -> None:
+        """Use what was built of the view ``before``, of whose ``rows`` ``fresh`` is; ``since``: overwritten rows."""
+        now = self._view
+        if fresh is None:
+            self._retry_at, self._scanned_from = time.monotonic() + _RETRY_S, None
+            unscanned = np.ones(len(now.ids), np.bool_)
+            unscanned[: len(before.ids)] = False
+            unscanned[since] = True
+            self._view = replace(now, scanner=scanner, scanned=len(before.ids), unscanned=unscanned)
+            return
+        self._rows_file.close()
+        self._view = rebased(now, living(fresh, scanner), rows, len(before.ids), since, self._rows_file)
+        self._unsaved = int(np.count_nonzero(self._view.unscanned))
+        self._saved_position, self._scanned_from = fresh.position, fresh.folder if scanner.is_kept else None
+
+    def _store_sums(self, view: View, sums: DocumentSums) -> None:
         """Store the sums of a view, unless it is being changed; then the next search computes them again."""
         if self._lock.acquire(blocking=False):
             try:
@@ -241,14 +361,14 @@ class VectorIndex:
     def _rows(self, entries: Sequence[IndexEntry | VectorEntry]) -> Float16:
         return np.array([entry.vector for entry in entries], np.float16).reshape(len(entries), self._dimension)
 
-    def _overwritten(self, view: _View, entries: Sequence[VectorEntry]) -> tuple[_View, list[VectorEntry], int]:
+    def _overwritten(self, view: View, entries: Sequence[VectorEntry]) -> tuple[View, list[VectorEntry], int]:
         """Overwrite the rows of ``entries``, one entry per chunk.
 
         Return the new view, the entries whose chunk has no living row, and the number of rows changed.
         """
         if not entries:
             return view, [], 0
-        rows, found = _rows_of(view, np.array([entry.chunk_id for entry in entries], np.int64))
+        rows, found = rows_of(view, np.array([entry.chunk_id for entry in entries], np.int64))
         vectors, exact = self._rows(entries), np.array([entry.exact for entry in entries])
         missing = [entry for entry, held in zip(entries, found.tolist(), strict=True) if not held]
         rows, vectors, exact = rows[found], vectors[found], exact[found]
@@ -256,12 +376,16 @@ class VectorIndex:
         changed = int(np.count_nonzero(other | (view.exact[rows] != exact)))
         unscanned = view.unscanned.copy()
         unscanned[rows[other]] = True
-        matrix = self._rows_file.overwritten(view.matrix, rows[other], vectors[other]) if other.any() else view.matrix
+        matrix = view.matrix
+        if other.any():
+            matrix = matrix.overwritten(self._rows_file, rows[other], vectors[other])
+        if self._overwritten_since is not None:
+            self._overwritten_since.append(rows[other])
         flags = view.exact.copy()  # readers of the old view may have rows from another file
         flags[rows] = exact
         return replace(view, matrix=matrix, exact=flags, unscanned=unscanned), missing, changed
 
-    def _appended(self, view: _View, entries: Sequence[IndexEntry | VectorEntry]) -> _View:
+    def _appended(self, view: View, entries: Sequence[IndexEntry | VectorEntry]) -> View:
         count, fresh = len(view.ids), np.array([entry.chunk_id for entry in entries], np.int64)
         ids, every = extended(view.ids, fresh), np.ones(len(entries), np.bool_)
         last = view.ids[view.order[-1:]]
@@ -273,134 +397,51 @@ class VectorIndex:
             view,
             ids=ids,
             documents=extended(view.documents, np.array([entry.document_id for entry in entries], np.int64)),
-            matrix=self._rows_file.extended(view.matrix, self._rows(entries)),
+            matrix=view.matrix.appended(self._rows_file, self._rows(entries)),
             exact=extended(view.exact, np.array([entry.exact for entry in entries])),
             alive=extended(view.alive, every),
             unscanned=extended(view.unscanned, every),
             order=order,
         )
 
-    def _compacted(self, view: _View) -> _View:
-        """Return the view without dead rows, and with FAISS rebuilt, if either is worth it."""
-        alive, scanner = view.alive, view.scanner
-        if len(alive) - int(np.count_nonzero(alive)) > max(_DIRECT_ROWS, _DEAD_SHARE * len(alive)):
-            rows = np.flatnonzero(alive)
-            matrix = self._rows_file.copy_rows(view.matrix, rows)
+    def _compacted(self, view: View) -> View:
+        """Return the view without dead rows, and with FAISS rebuilt, if either is worth it and quick."""
+        scanner = view.scanner
+        if scanner is not None and self._is_many(view.living):
+            return view  # ``_renew`` does both
+        if _is_too_many(len(view.ids) - view.living, view):
+            rows = np.flatnonzero(view.alive)
+            matrix = VectorRows(view.matrix.base[:0], self._rows_file.copy_rows(view.matrix, rows))
             kept = Snapshot(view.ids[rows], view.documents[rows], matrix, view.exact[rows], view.position)
-            view = replace(_living(kept), sums=view.sums)
-        share = _TRAINED_TAIL_SHARE if len(view.ids) > self._exact_max else _TAIL_SHARE
+            view = replace(living(kept), sums=view.sums)
+        if scanner is None or len(view.ids) <= _DIRECT_ROWS:
+            return view
         beside = int(np.count_nonzero(view.unscanned))
-        if scanner is not None and len(view.ids) > _DIRECT_ROWS and beside > max(_TAIL_ROWS, share * view.scanned):
-            view = self._with_scanner(view)
-        return view
+        return self._with_scanner(view) if beside > max(_TAIL_ROWS, _TAIL_SHARE * view.scanned) else view
 
-    def _with_scanner(self, view: _View) -> _View:
+    def _with_scanner(self, view: View) -> View:
         scanner, rows = self._scanner(view.matrix, self._exact_max), len(view.ids)
         return replace(view, scanner=scanner, scanned=rows, unscanned=np.zeros(rows, np.bool_))
 
-    def _scanner(self, matrix: Any, exact_max: int) -> Any:
+    def _scanner(self, matrix: VectorRows, exact_max: int, check: scanners.Check = lambda: None) -> Scanner:
         """Return a FAISS index over all rows: a flat 8-bit scan, or an inverted file for many rows."""
-        faiss = _faiss()
-        eight_bit, inner = faiss.ScalarQuantizer.QT_8bit_direct_signed, faiss.METRIC_INNER_PRODUCT
-        scale = _EIGHT_BIT / max(*map(largest, blocks(matrix)), 1e-6)
-        if len(matrix) > exact_max:
-            lists = max(1, int(_NLIST_PER_ROOT * len(matrix) ** 0.5))
-            quantizer = faiss.IndexFlatIP(self._dimension)
-            scanner = faiss.IndexIVFScalarQuantizer(quantizer, self._dimension, lists, eight_bit, inner, False)
-            quantizer.this.disown()
-            scanner.own_fields = True
-            scanner.cp.niter, scanner.cp.min_points_per_centroid = 5, 1
-            scanner.train(_eight_bit(float32(matrix[:: max(1, len(matrix) // _TRAINED_ROWS)]), scale))
-        else:
-            scanner = faiss.IndexScalarQuantizer(self._dimension, eight_bit, inner)
-        for block in blocks(matrix):
-            scanner.add(_eight_bit(float32(block), scale))
-        return scanner
+        return scanners.inverted_file(matrix, check) if len(matrix) > exact_max else scanners.flat(matrix)
 
     def _save(self) -> None:
         view = self._view
-        rows = Snapshot(view.ids, view.documents, view.matrix, view.exact, view.position)
-        if self._snapshots.save(rows, np.flatnonzero(view.alive)):
+        if self._snapshots.save(view.snapshot(), np.flatnonzero(view.alive)):
             self._unsaved, self._saved_position = 0, view.position
         self._rows_file.rest()
 
 
-def _living(rows: Snapshot) -> _View:
-    """Return a view of living rows without a scanner."""
-    every = np.ones(len(rows.ids), np.bool_)
-    order = np.argsort(rows.ids, kind="stable")
-    return _View(
-        rows.ids,
-        rows.documents,
-        rows.matrix,
-        rows.exact,
-        every,
-        every,
-        order,
-        scanner=None,
-        scanned=0,
-        position=rows.position,
-    )
+class _ClosingError(Exception):
+    """The index is closed while it is rebuilt."""
 
 
-def _faiss() -> Any:
-    """Return FAISS, set to scan in the calling thread: starting other threads takes longer than a scan."""
-    import faiss
-
-    faiss.omp_set_num_threads(1)
-    return faiss
+def _has_no_scanner(view: View) -> bool:
+    return view.scanner is None
 
 
-def _eight_bit(rows: Float32, scale: float) -> Float32:
-    scaled: Float32 = rows * scale
-    np.rint(scaled, out=scaled)
-    return np.clip(scaled, -_EIGHT_BIT, _EIGHT_BIT, out=scaled)
-
-
-def _members(values: Int64, sorted_set: Int64) -> Any:
-    """Return bool (n,): which of ``values`` are in ``sorted_set``."""
-    if not len(sorted_set):
-        return np.zeros(len(values), np.bool_)
-    places = np.minimum(np.searchsorted(sorted_set, values), len(sorted_set) - 1)
-    return sorted_set[places] == values
-
-
-def _rows_of(view: _View, chunk_ids: Int64) -> tuple[Int64, Any]:
-    """Return the row of each chunk, the latest if it was applied twice, and whether that row exists and is living."""
-    if not len(view.ids):
-        return np.zeros(len(chunk_ids), np.int64), np.zeros(len(chunk_ids), np.bool_)
-    places = np.searchsorted(view.ids, chunk_ids, side="right", sorter=view.order) - 1
-    rows = view.order[np.maximum(places, 0)]
-    return rows, (places >= 0) & (view.ids[rows] == chunk_ids) & view.alive[rows]
-
-
-def _scan(scanner: Any, query: Float32, limit: int, allowed: Any, share: float) -> Int64:
-    faiss = _faiss()
-    selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
-    if hasattr(scanner, "nlist"):
-        # A stricter filter needs more lists to see the same number of rows.
-        probed = max(1, int(share * scanner.nlist))
-        lists = min(scanner.nlist, probed * len(allowed) // max(1, int(np.count_nonzero(allowed))))
-        parameters = faiss.SearchParametersIVF(sel=selector, nprobe=lists)
-    else:
-        parameters = faiss.SearchParameters(sel=selector)
-    scaled = _eight_bit(query.reshape(1, -1), _EIGHT_BIT / max(float(np.abs(query).max()), 1e-6))
-    _, rows = scanner.search(scaled, limit, params=parameters)
-    found: Int64 = rows[0][rows[0] >= 0]
-    return found
-
-
-def _ranked(view: _View, rows: Int64, query: Float32, limit: int) -> Ranking:
-    """Score ``rows`` with the float16 vectors and keep the best ``limit``; ties go to the older chunk."""
-    exact = None if view.all_exact else view.exact[rows]  # flags are read before the vectors, and written after them
-    if not len(rows):
-        return Ranking(rows, rows, np.empty(0, np.float32), exact)
-    # Row by row: a product of the whole lets the BLAS wake threads, which takes it 8 ms at times, not 0.1.
-    scores = np.concatenate([np.vecdot(float32(block), query) for block in blocks(view.matrix, rows)])
-    kept = np.arange(len(rows))
-    if len(rows) > limit:
-        kept = np.flatnonzero(scores >= np.partition(scores, -limit)[-limit])
-    ids = view.ids[rows]
-    best = kept[np.lexsort((ids[kept], -scores[kept]))[:limit]]
-    exact = None if exact is None else exact[best]
-    return Ranking(ids[best], view.documents[rows][best], scores[best].astype(np.float32), exact)
+def _is_too_many(dead: int, view: View) -> bool:
+    """Say whether so many dead rows are worth a copy of the others."""
+    return dead > max(_DIRECT_ROWS, _DEAD_SHARE * len(view.ids))

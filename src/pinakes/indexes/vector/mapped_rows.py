@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,6 +32,16 @@ _ROWS_AT_ONCE = 1024
 _RETRY_S = 60.0
 
 
+class FloatRows(Protocol):
+    """Rows of float16 (n, dim), of an array or of several."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, key: Any, /) -> Any:
+        """Return the rows of a slice, or with these indices, as an array."""
+        ...
+
+
 class MappedRows:
     """Makes float16 (n, ``width``) arrays that can be extended without copying, one at a time."""
 
@@ -45,7 +55,7 @@ class MappedRows:
         self._pages: mmap.mmap | None = None
         self._retry_at = 0.0
 
-    def copy_rows(self, matrix: Float16, rows: Int64) -> Float16:
+    def copy_rows(self, matrix: FloatRows, rows: Int64) -> Float16:
         """Return a copy of the rows with these indices, in a file of its own."""
         if self._new_file(matrix, rows):
             return self._array[: len(rows)]
@@ -95,7 +105,7 @@ class MappedRows:
         """Return whether ``rows`` are in the file, after copying them into a new one if necessary and possible."""
         return (self._file >= 0 and rows.ctypes.data == self._array.ctypes.data) or self._new_file(rows)
 
-    def _new_file(self, matrix: Float16, rows: Int64 | None = None) -> bool:
+    def _new_file(self, matrix: FloatRows, rows: Int64 | None = None) -> bool:
         """Start a file with the rows at these indices, or with all rows. Return whether that was possible."""
         self.close()
         if time.monotonic() < self._retry_at:
@@ -145,7 +155,7 @@ class MappedRows:
         return rows * self._width * self._array.itemsize
 
 
-def blocks(matrix: Float16, rows: Int64 | None = None) -> Iterator[Float16]:
+def blocks(matrix: FloatRows, rows: Int64 | None = None) -> Iterator[Float16]:
     """Yield all rows, or those at these indices, a thousand at a time."""
     for start in range(0, len(matrix) if rows is None else len(rows), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)

@@ -17,8 +17,10 @@ from filelock import FileLock
 from pinakes.core.errors import NO_DESCRIPTORS, no_descriptors
 from pinakes.core.records import Bool, Int64
 from pinakes.indexes.storage import checksums
-from pinakes.indexes.vector.float16 import Float16
+from pinakes.indexes.vector import scanners
 from pinakes.indexes.vector.mapped_rows import blocks
+from pinakes.indexes.vector.scanners import Scanner
+from pinakes.indexes.vector.vector_rows import VectorRows
 from pinakes.platform.permissions import make_private
 
 _log = logging.getLogger(__name__)
@@ -39,14 +41,17 @@ _UNFINISHED = "unfinished"
 class Snapshot:
     """n rows: chunk ids, document ids, vectors (float16 (n, dim)), and which of these are exact.
 
-    ``position``: the last change included. A matrix that was read is memory-mapped from its file.
+    ``position``: the last change included. A matrix that was read is memory-mapped from its file, in ``folder``, None
+    if it was not read; ``crc`` is the checksum of all rows.
     """
 
     ids: Int64
     documents: Int64
-    matrix: Float16
+    matrix: VectorRows
     exact: Bool
     position: int = 0
+    folder: Path | None = None
+    crc: int = 0
 
 
 class _OutdatedError(ValueError):
@@ -79,7 +84,8 @@ class Snapshots:
         except OSError as error:
             _log.warning("vector snapshots in %s cannot be read: %s", self._folder, error)
         nothing = np.empty(0, np.int64)
-        return Snapshot(nothing, nothing, np.empty((0, self._dimension), np.float16), np.empty(0, np.bool_))
+        empty = VectorRows.of(np.empty((0, self._dimension), np.float16))
+        return Snapshot(nothing, nothing, empty, np.empty(0, np.bool_))
 
     def save(self, rows: Snapshot, alive: Int64) -> bool:
         """Write the rows with indices ``alive`` as a new snapshot, then drop the old ones.
@@ -104,6 +110,40 @@ class Snapshots:
             _log.warning("the vector snapshot could not be saved: %s", error)
             return False
 
+    def saved(self, rows: Snapshot, alive: Int64) -> Snapshot | None:
+        """Save, as ``save``, and return what is on disk then, mapped; None if it is not the rows with these indices."""
+        if not self.save(rows, alive):
+            return None
+        found = self.newest()
+        same = found.position == rows.position and np.array_equal(found.ids, rows.ids[alive])
+        return found if same else None
+
+    def scanner(self, rows: Snapshot) -> Scanner | None:
+        """Return the scanner that was kept for ``rows``, mapped; None if there is none. Remove a damaged one."""
+        if rows.folder is None:
+            return None
+        try:
+            return scanners.load(rows.folder, rows.crc, rows.matrix.shape)
+        except FileNotFoundError:
+            return None
+        except _UNUSABLE as error:
+            if isinstance(error, OSError) and error.errno in NO_DESCRIPTORS:
+                raise no_descriptors() from error
+            _log.warning("the scanner of vectors in %s is unusable, and built again: %s", rows.folder, error)
+            scanners.remove(rows.folder)
+            return None
+
+    def keep_scanner(self, rows: Snapshot, scanner: Scanner) -> Scanner:
+        """Write the scanner of ``rows``, and return it mapped; as it is, if that is not possible."""
+        if rows.folder is not None:
+            try:
+                with self._lock:
+                    scanners.save(rows.folder, scanner, rows.crc)
+                    return scanners.load(rows.folder, rows.crc, rows.matrix.shape)
+            except _UNUSABLE as error:
+                _log.warning("the scanner of vectors could not be saved: %s", error)
+        return scanner
+
     def _kept(self) -> list[Path]:
         """Return the snapshot folders, latest first."""
         folders = [path for path in self._folder.glob("*") if path.name.isdigit()]
@@ -115,11 +155,12 @@ class Snapshots:
             np.save(folder / f"{name}.npy", part)
         checksum = _checksum([ids, documents])
         with (folder / "matrix.npy").open("wb") as file:
-            header = np.lib.format.header_data_from_array_1_0(rows.matrix)
-            np.lib.format.write_array_header_1_0(file, {**header, "shape": (len(alive), self._dimension)})
+            header = {"descr": "<f2", "fortran_order": False, "shape": (len(alive), self._dimension)}
+            np.lib.format.write_array_header_1_0(file, header)
             for block in blocks(rows.matrix, alive):
-                file.write(block.tobytes())
-                checksum = _checksum([block], checksum)
+                written = np.array(block)  # a copy: the tail may be written over meanwhile
+                file.write(written.tobytes())
+                checksum = _checksum([written], checksum)
         checksum = _checksum([exact], checksum)
         about = {"format": _FORMAT, "position": rows.position, "label": self._label, "checksum": checksum}
         (folder / "about.json").write_text(checksums.sealed(about), "utf-8")
@@ -147,7 +188,9 @@ class Snapshots:
             raise ValueError(f"its vectors are of another length than {self._dimension}")
         if _checksum([ids, documents, *blocks(matrix), exact]) != about["checksum"]:
             raise ValueError("the checksum differs")
-        return Snapshot(ids, documents, matrix, exact, int(about["position"]))
+        rows = VectorRows.of(matrix)
+        rows.rest()
+        return Snapshot(ids, documents, rows, exact, int(about["position"]), folder, int(about["checksum"]))
 
 
 def _checksum(parts: Iterable[Any], begun: int = 0) -> int:
