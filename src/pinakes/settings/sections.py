@@ -171,7 +171,8 @@ class IndexSettings(Section):
 
     engine: str = Field(
         "local",
-        description="Engines, `KEYWORD+VECTOR`, also of plug-ins; local = `tantivy+faiss`; or `qdrant` or `postgres`, which are both.",
+        description="Engines, `KEYWORD+VECTOR`, also of plug-ins; local = `tantivy+faiss`; `qdrant` and `postgres` are "
+        "both.",
     )
     exact_max_vectors: int = Field(
         250_000, ge=0, description="Up to this many vectors are scanned exactly; above, the index is approximate."

@@ -98,9 +98,9 @@ class Sessions:
     @contextmanager
     def _connected(self) -> Iterator[Session]:
         connection = self._catalog.engine.connect()
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
         try:
-            driver = connection.connection.driver_connection
-            assert isinstance(driver, psycopg.Connection)
             yield driver
         except BaseException as error:
             if isinstance(error, psycopg.OperationalError):

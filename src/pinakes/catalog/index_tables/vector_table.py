@@ -90,7 +90,7 @@ def nearest_by_graph(
     documents: Int64 | None,
     settings: PostgresSettings,
 ) -> list[Row]:
-    """Do the same by the HNSW index, which is searched on until enough of ``documents`` are found; there may be fewer."""
+    """Do the same by the HNSW index, searched until enough of ``documents`` are found; there may be fewer."""
     given = {"vector": written(vector), "limit": limit}
     options = (
         f"SET LOCAL hnsw.ef_search = {min(_MOST_EF, max(settings.ef_search, limit))}; "
@@ -111,9 +111,7 @@ def _asked(
     return of_index(statement, number).replace("CONDITION", where), given
 
 
-def of_chunks(
-    sessions: Sessions, number: int, chunks: Int64, documents: Int64
-) -> tuple[list[Row], list[Row]]:
+def of_chunks(sessions: Sessions, number: int, chunks: Int64, documents: Int64) -> tuple[list[Row], list[Row]]:
     """Return (chunk id, exact, vector as bytes) of chunks, and (document id, sum as bytes) of documents."""
     given = {"chunks": chunks.tolist(), "documents": documents.tolist()}
     found = sessions.columns(of_index(_OF_CHUNKS, number), given)
@@ -149,9 +147,7 @@ def build_graph(sessions: Sessions, number: int, settings: PostgresSettings) -> 
             session.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
         options = f"m = {settings.hnsw_m}, ef_construction = {settings.hnsw_ef_construction}"
         on = of_index("$vectors", number)
-        session.execute(
-            f"CREATE INDEX CONCURRENTLY {name} ON {on} USING hnsw (vector halfvec_ip_ops) WITH ({options})"
-        )
+        session.execute(f"CREATE INDEX CONCURRENTLY {name} ON {on} USING hnsw (vector halfvec_ip_ops) WITH ({options})")
         session.execute("UPDATE engine_indexes SET graph = true WHERE id = %s", [number])
     return True
 

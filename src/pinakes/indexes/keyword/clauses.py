@@ -181,9 +181,7 @@ def _in_text(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, option: 
     return every[0] if len(every) == 1 else make.disjunction_max_query(every)
 
 
-def _as_written(
-    term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, field: str, option: str, make: Any
-) -> Any:
+def _as_written(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, field: str, option: str, make: Any) -> Any:
     """Return a query for the exact form of a word; None if it occurs everywhere, or the index cannot tell.
 
     For chunks, the index stores inflected words, and base forms only if an inflected form is in the same chunk. So a

@@ -1,4 +1,4 @@
-"""The engine that keeps words and vectors in the catalogue's PostgreSQL; nothing of it is imported unless it is named."""
+"""The engine that keeps words and vectors in the catalogue's PostgreSQL; imported only where a setting names it."""
 
 from __future__ import annotations
 

@@ -110,9 +110,7 @@ class PostgresEngine:
         if alone:
             more -= vector_table.take_out(session, number, list(alone))
         fresh = [(one.chunk_id, one.document_id, one.exact, one.vector) for one in alone.values()]
-        fresh += [
-            (one.chunk_id, one.document_id, one.exact, one.vector) for one in added if one.vector is not None
-        ]
+        fresh += [(one.chunk_id, one.document_id, one.exact, one.vector) for one in added if one.vector is not None]
         if fresh:
             more += vector_table.add(session, number, fresh)
             vector_table.add_up(session, number, sorted({document for _, document, _, _ in fresh}))
@@ -176,7 +174,7 @@ class PostgresEngine:
         return [] if self._words is None else self._words.lacking(self._turn(), entries)
 
     def lexicon(self) -> Lexicon | None:
-        return None if self._words is None else self._words.lexicon(self._turn())
+        return None if self._words is None else self._words.lexicon(self._turn(), self._search)
 
     def with_settings(self, index: IndexSettings, search: SearchSettings) -> PostgresEngine:  # noqa: ARG002
         other = copy.copy(self)

@@ -15,7 +15,7 @@ import numpy as np
 import tantivy
 
 from pinakes.core.records import Float32
-from pinakes.indexes.postgres.segments import MOST_TEXTS, Postings, Segment
+from pinakes.indexes.postgres.segments import MEASURED, MOST_TEXTS, Postings, Segment
 
 _K1, _B = 1.2, 0.75
 
@@ -115,9 +115,8 @@ def _idf(count: int, having: int) -> float:
 
 
 def _saturated(texts: Statistics, segment: Segment, field: str, places: Any, times: Any) -> Any:
-    lengths = segment.rows[field][places] if field in (segment.rows.dtype.names or ()) else 1
+    if field not in MEASURED:  # it only says whether a term is there
+        return np.ones(len(places), np.float32)
     often = times.astype(np.float32)
-    norm = _K1 * (1 - _B + _B * lengths / max(texts.average(field), 1e-9))
-    return often * np.float32(_K1 + 1) / (often + norm.astype(np.float32) if hasattr(norm, "astype") else often + norm)
-
-
+    norm = _K1 * (1 - _B + _B / max(texts.average(field), 1e-9) * segment.rows[field][places])
+    return often * np.float32(_K1 + 1) / (often + norm.astype(np.float32))

@@ -114,7 +114,8 @@ def dead_of(alive: Bool) -> bytes:
 def alive_of(dead: bytes, count: int) -> Bool:
     """Return ``Segment.alive`` of so many texts from what ``dead_of`` made."""
     bits = np.unpackbits(np.frombuffer(dead, np.uint8), count=count)
-    return bits == 0
+    alive: Bool = bits == 0
+    return alive
 
 
 def made(kind: int, texts: Sequence[StoredTerms]) -> tuple[npt.NDArray[np.void], list[Fresh]]:

@@ -26,7 +26,7 @@ Held: TypeAlias = Mapping[int, Postings]
 """Segment → where a term stands in it."""
 
 
-class TermsNow(Exception):  # noqa: N818 - no error
+class TermsNow(Exception):
     """The segments were changed meanwhile by another process; read them again."""
 
 
@@ -124,8 +124,8 @@ class Texts:
     def postings(self, segment: Segment, field: str, term: str, *, positions: bool = False) -> Postings | None:
         return self.snapshot.held(segments.key_of(self.kind, field, term), positions=positions).get(segment.number)
 
-    def prepare(self, terms: Sequence[QueryTerm], *, phrase: bool) -> tuple[list[bytes], list[bytes]]:
-        """Return the keys of all forms of the terms of a query, and of those whose positions are needed."""
+    def prepare(self, terms: Sequence[QueryTerm]) -> list[bytes]:
+        """Return the keys of all forms of the terms of a query."""
         keys: dict[bytes, None] = {}
         written = EXACT if self.kind == CHUNKS else SPELLED
 
@@ -140,8 +140,7 @@ class Texts:
                 add(word, written)
             for language in self.vocabulary.languages if term.word else ():
                 add(f"{language}:{self.vocabulary.stem(language, term.word)}", VARIANTS)
-        in_row = [segments.key_of(self.kind, TEXT, term.text) for term in terms if not term.is_name] if phrase else []
-        return list(keys), in_row
+        return list(keys)
 
     def _count(self, field: str, term: str) -> int:
         held = self.snapshot.held(segments.key_of(self.kind, field, term))
@@ -163,7 +162,7 @@ def read_segments(session: Session | Sessions, number: int, known: Mapping[int, 
     """Return the segments of an index as they are now; ``known`` spares reading what never changes."""
     rows = word_table.segments(session, number)
     fresh = [one for one, _, _ in rows if one not in known]
-    headers = dict(word_table.headers(session, number, fresh)) if fresh else {}
+    headers: dict[int, bytes] = dict(word_table.headers(session, number, fresh)) if fresh else {}
     found = []
     for one, kind, dead in rows:
         if one not in known and one not in headers:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,8 +20,12 @@ from pinakes.indexes.postgres.scoring import Queries, Query
 from pinakes.indexes.postgres.segments import CHUNKS, DOCUMENTS, MOST_TEXTS, Segment
 from pinakes.indexes.postgres.texts import Snapshot, TermsNow, Texts, read_segments
 from pinakes.settings import SearchSettings
+from pinakes.text import identifiers
 from pinakes.text.analysis import NAMES, Analyzer, QueryTerm
 from pinakes.text.identifiers import has_parts
+
+_Kinds: TypeAlias = Mapping[int, Texts]
+"""Kind of segments → its texts."""
 
 _MOST_NAMES = 200
 _MERGED_AT_ONCE = 4
@@ -33,9 +39,9 @@ class WordIndex:
 
     def __init__(self, sessions: Sessions, number: int, analyzer: Analyzer, terms: TermWriter) -> None:
         self._sessions, self._number, self._analyzer, self._terms = sessions, number, analyzer, terms
-        self._texts: dict[int, Texts] | None = None
+        self._texts: _Kinds | None = None
 
-    def texts(self, turn: int) -> dict[int, Texts]:
+    def texts(self, turn: int) -> _Kinds:
         """Return chunks and documents as of a turn or later."""
         now = self._texts
         if now is None or now[CHUNKS].snapshot.turn < turn:
@@ -61,21 +67,21 @@ class WordIndex:
                 self._texts = None
         return self.answers(turn, queries, search)
 
-    def _query(self, texts: dict[int, Texts], query: KeywordQuery, search: SearchSettings) -> _Asked:
+    def _query(self, texts: _Kinds, query: KeywordQuery, search: SearchSettings) -> _Asked:
         if query.evidence in ("phrases", "definitions"):
-            return self._rows(texts, query)
+            return self._rows(query)
         kind = _kind(query)
         terms = self._analyzer.query(query.text)
         stream = [term for term in terms if not term.is_name]
-        phrase = kind == CHUNKS and search.phrase_boost > 0 and 1 < len(stream) <= MOST_PHRASE_TERMS
-        return _Asked(kind, terms, *texts[kind].prepare(terms, phrase=phrase))
+        phrase = search.phrase_boost > 0 and 1 < len(stream) <= MOST_PHRASE_TERMS
+        keys = [key for one in (CHUNKS, DOCUMENTS) for key in texts[one].prepare(terms)]  # both are asked in a search
+        in_row = [segments.key_of(CHUNKS, TEXT, term.text) for term in stream] if phrase else []
+        return _Asked(kind, terms, keys, in_row)
 
-    def _rows(self, texts: dict[int, Texts], query: KeywordQuery) -> _Asked:
+    def _rows(self, query: KeywordQuery) -> _Asked:
         names = query.text.split()[:_MOST_NAMES] if query.evidence == "definitions" else []
         phrases = [query.text] if query.evidence == "phrases" else [name for name in names if has_parts(name)]
-        ones: list[tuple[Query, float]] = [
-            (Queries.term_query(None, "symbols", name), 1.0) for name in names
-        ]
+        ones: list[tuple[Query, float]] = [(Queries.term_query(None, "symbols", name), 1.0) for name in names]
         keys, in_row = [segments.key_of(CHUNKS, "symbols", name) for name in names], list[bytes]()
         for words in phrases:
             readings = [terms for terms in dict.fromkeys(map(tuple, self._analyzer.readings(words))) if terms]
@@ -86,9 +92,7 @@ class WordIndex:
         every = [(_SHOULD, Queries.const_score_query(one, score)) for one, score in ones]
         return _Asked(CHUNKS, (), keys, in_row, Queries.boolean_query(every) if every else None)
 
-    def _made(
-        self, texts: dict[int, Texts], asked: Sequence[_Asked], search: SearchSettings
-    ) -> Iterator[Query | None]:
+    def _made(self, texts: _Kinds, asked: Sequence[_Asked], search: SearchSettings) -> Iterator[Query | None]:
         """Read all that the queries need at once; yield them as they are evaluated, None where nothing is asked."""
         keys = [key for one in asked for key in one.keys]
         texts[CHUNKS].snapshot.load(keys, [key for one in asked for key in one.in_row])
@@ -149,7 +153,7 @@ class WordIndex:
     def lacking(self, turn: int, entries: Iterable[IndexEntry]) -> list[int]:
         """Return the ids of chunks that some of their own words do not lead to."""
         texts = self.texts(turn)[CHUNKS]
-        places = {int(one.ids[at]): (one, at) for one in texts.segments for at in np.flatnonzero(one.alive)}
+        places = {int(one.ids[at]): (one, int(at)) for one in texts.segments for at in np.flatnonzero(one.alive)}
         found = []
         for words in self._terms.chunks(entries):
             there = places.get(words.chunk_id)
@@ -159,9 +163,22 @@ class WordIndex:
                 found.append(words.chunk_id)
         return found
 
-    def lexicon(self, turn: int) -> PostgresLexicon:
+    def lexicon(self, turn: int, search: SearchSettings) -> PostgresLexicon:
         """Return the words of all documents."""
-        return PostgresLexicon(self.texts(turn)[DOCUMENTS], self._analyzer)
+        texts = self.texts(turn)
+        return PostgresLexicon(texts[DOCUMENTS], self._analyzer, partial(self._prepare, texts, search))
+
+    def _prepare(self, texts: _Kinds, search: SearchSettings, text: str) -> None:
+        """Read at once what the words of a query, the names in it, and the words by themselves need."""
+        names = " ".join(identifiers.names(text))
+        asked = [
+            self._query(texts, KeywordQuery(text, 1), search),
+            self._rows(KeywordQuery(names, 1, evidence="definitions")),
+        ]
+        words = [term for word in dict.fromkeys(text.split()) for term in self._analyzer.word_terms(word)]
+        keys = [key for kind in (CHUNKS, DOCUMENTS) for key in texts[kind].prepare(words)]
+        keys += [key for one in asked for key in one.keys]
+        texts[CHUNKS].snapshot.load(keys, [key for one in asked for key in one.in_row])
 
 
 class _Asked:
@@ -183,8 +200,8 @@ class _Asked:
 class PostgresLexicon:
     """Implements ``ports.Lexicon`` for one state of an index."""
 
-    def __init__(self, texts: Texts, analyzer: Analyzer) -> None:
-        self._texts, self._analyzer = texts, analyzer
+    def __init__(self, texts: Texts, analyzer: Analyzer, prepare: Callable[[str], object]) -> None:
+        self._texts, self._analyzer, self._prepare = texts, analyzer, prepare
 
     def holds_any(self) -> bool:
         return bool(self._texts.num_docs)
@@ -199,16 +216,18 @@ class PostgresLexicon:
     def frequency(self, term: str) -> int:
         return self._texts.vocabulary.counts(QueryTerm(term, is_name=term in NAMES))
 
-    def count(self, word: str) -> int:
-        return self._texts.doc_freq(SPELLED, word)
+    def counts(self, words: Sequence[str]) -> list[int]:
+        self._texts.snapshot.load(segments.key_of(DOCUMENTS, SPELLED, word) for word in words)
+        return [self._texts.doc_freq(SPELLED, word) for word in words]
+
+    def prepare(self, text: str) -> None:
+        self._prepare(text)
 
     def beginning(self, prefix: str) -> list[tuple[str, int]]:
         return self._texts.terms_with_prefix(SPELLED, prefix)
 
 
-def ranked(
-    texts: Texts, query: Query | None, limit: int, documents: Int64 | None, among: Int64 | None
-) -> Ranking:
+def ranked(texts: Texts, query: Query | None, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
     """Return the best ``limit`` texts, of those that score alike the lowest ids first."""
     ids, owners, scores = [], [], []
     only = documents if among is None else np.unique(among)
