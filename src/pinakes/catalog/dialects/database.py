@@ -11,10 +11,11 @@ from uuid import uuid4
 from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, insert, inspect, select, update
 
 from pinakes.catalog.schema import installation
+from pinakes.catalog.schema.views import create_views, drop_views
 from pinakes.core.errors import Busy, CatalogueCorrupt, PinakesError
 from pinakes.platform.locks import Lock
 
-HEAD: Final = "0018"
+HEAD: Final = "0019"
 """The newest migration; a test compares it with the migrations folder."""
 
 MOVING: Final = "moving:"
@@ -115,7 +116,9 @@ def upgrade(connection: Connection) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parents[1] / "migrations"))
     config.attributes["connection"] = connection
+    drop_views(connection)
     command.upgrade(config, "head")
+    create_views(connection)
 
 
 def damaged(what: str, backup: str = "Restore catalog.db from a backup.") -> CatalogueCorrupt:

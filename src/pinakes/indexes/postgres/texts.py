@@ -92,7 +92,7 @@ class Snapshot:
 
 
 class Texts:
-    """All chunks, or all documents, of a snapshot; implements ``scoring.Statistics``, and what a vocabulary asks."""
+    """All chunks, or all documents, of a snapshot: the ``Statistics`` of scores, and what a vocabulary asks."""
 
     def __init__(self, snapshot: Snapshot, kind: int, stems: Stems) -> None:
         self.snapshot, self.kind = snapshot, kind

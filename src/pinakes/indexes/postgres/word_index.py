@@ -16,7 +16,7 @@ from pinakes.core.records import HELD, IndexEntry, Int64, Ranking
 from pinakes.indexes.keyword.clauses import MOST_PHRASE_TERMS, SPELLED, TEXT, query_of
 from pinakes.indexes.keyword.stored_terms import StoredTerms, TermWriter
 from pinakes.indexes.postgres import segments
-from pinakes.indexes.postgres.scoring import Queries, Query
+from pinakes.indexes.postgres.bm25_queries import Queries, Query
 from pinakes.indexes.postgres.segments import CHUNKS, DOCUMENTS, MOST_TEXTS, Segment
 from pinakes.indexes.postgres.texts import Snapshot, TermsNow, Texts, read_segments
 from pinakes.settings import SearchSettings
