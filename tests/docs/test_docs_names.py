@@ -188,7 +188,7 @@ def test_the_page_for_platform_teams_says_what_there_is_for_kubernetes_and_qdran
     manifests = [
         name for name in shipped.splitlines() if re.search(r"(?:^|/)(?:charts?|crds?|k8s|manifests)/|Chart\.yaml", name)
     ]
-    assert (list(ENGINES), manifests) == (["tantivy", "faiss", "qdrant"], [])
+    assert (list(ENGINES), manifests) == (["tantivy", "faiss", "qdrant", "postgres"], [])
     assert [row["you have"].split()[0] for row in rows] == ["a", "a", "Qdrant"]
     assert all(word in rows[-1]["here is"] for word in ("Tantivy", "FAISS"))
 

@@ -65,7 +65,7 @@ class App:
         self._ids = within(self.catalog.read_each, collections.ids)
         self._select = within(self.catalog.read, selection.matching)
         self.embedder = embedder or open_embedder(settings.embedding, settings.cache)
-        dropped = partial(drop_elsewhere, settings)
+        dropped = partial(drop_elsewhere, settings, catalog=self.catalog)
         writable, lock = not self.catalog.unwritable, self.catalog.shared_lock
         self.home = Home(settings.home, writable=writable, on_drop=dropped, shared_lock=lock)
         if self.catalog.unwritable:
@@ -409,7 +409,7 @@ class App:
         select, folder = partial(self._select, record.id), self.home.index(record)
         languages = self.rebuilder.languages_of(record)
         try:
-            called = index_key(self.catalog, record), self.rules(record).engine
+            called = index_key(self.catalog, record), self.rules(record).engine, self.catalog
             return open_index(self.settings, folder, record.dimension, select, record.fingerprint, languages, *called)
         except IndexTooNew as error:
             raise IndexTooNew(f"Collection {record.name!r}: {error.message}", hint=error.hint) from error

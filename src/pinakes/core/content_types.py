@@ -14,15 +14,17 @@ CONTENT_TYPES: Final[tuple[ContentType, ...]] = ("source_file", "documentation",
 FIELD: Final = "content_type"
 """The metadata field used in filters; a document's own metadata may set it."""
 
-_CONFIG_EXTENSIONS = (
+CONFIG_EXTENSIONS: Final = (
     "bazel|bzl|cfg|cmake|conf|config|csproj|gradle|hcl|ini|json|kconfig|mak|mk|pom|properties|tf|tfvars|toml|ya?ml"
 )
 _CONFIG_NAMES = (
     r"build|cmakelists\.txt|containerfile|dockerfile|gnumakefile|go\.mod|jenkinsfile|justfile|kbuild|kconfig|makefile"
 )
 _CONFIG = re.compile(
-    rf"(.*/)?((.*\.)({_CONFIG_EXTENSIONS})|({_CONFIG_NAMES})(\..*)?|.*defconfig|\.\w*config)", re.IGNORECASE | re.DOTALL
+    rf"(.*/)?((.*\.)({CONFIG_EXTENSIONS})|({_CONFIG_NAMES})(\..*)?|.*defconfig|\.\w*config)", re.IGNORECASE | re.DOTALL
 )
+CONFIG_PATTERN: Final = _CONFIG.pattern
+"""The paths of configuration, as a regular expression that is to match the whole path, in any case."""
 
 
 def content_type(kind: DocumentKind | str, path: str, stated: JSON = None) -> ContentType:

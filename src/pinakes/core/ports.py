@@ -408,10 +408,14 @@ class Lexicon(Protocol):
         """Return the words that begin with ``prefix``, lower-cased, each with its document frequency.
 
         Compounds and identifiers are included as a whole and by their parts. ``prefix`` must have at least two letters.
-        The frequencies may include replaced documents; those of ``count`` do not.
+        The frequencies may include replaced documents; those of ``counts`` do not.
         """
         ...
 
-    def count(self, word: str) -> int:
-        """Return the number of documents that contain ``word`` as written, lower-cased."""
+    def counts(self, words: Sequence[str]) -> Sequence[int]:
+        """Return for each of ``words`` the number of documents that contain it as written, lower-cased."""
+        ...
+
+    def prepare(self, text: str) -> None:
+        """Expect to be asked for the words of ``text``: an engine in a database reads all of them at once."""
         ...

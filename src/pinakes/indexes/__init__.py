@@ -27,6 +27,7 @@ ENGINES = {
     "tantivy": "pinakes.indexes.keyword.tantivy_engine:TantivyEngine",
     "faiss": "pinakes.indexes.vector.faiss_engine:FaissEngine",
     "qdrant": "pinakes.indexes.qdrant.qdrant_engine:QdrantEngine",
+    "postgres": "pinakes.indexes.postgres.postgres_engine:PostgresEngine",
 }
 """Engine name → callable taking an ``Opening``. One that implements all of ``Index`` can be used for either or both."""
 
@@ -44,6 +45,7 @@ def open_index(
     languages: Sequence[str] = (),
     key: str = "",
     engine: str = "",
+    catalog: Catalog | None = None,
 ) -> Index:
     """Open the configured engines in ``folder``, for vectors of ``dimension``; see ``Opening`` for the arguments.
 
@@ -59,11 +61,14 @@ def open_index(
         make_private(folder)
     if not meaning:
         index: Index = _opened(
-            words, Opening(folder, dimension, select, settings, label, languages, key), "keyword", "vector"
+            words,
+            Opening(folder, dimension, select, settings, label, languages, key, catalog=catalog),
+            "keyword",
+            "vector",
         )
         return index
     selections = Selections(select)
-    opening = Opening(folder, dimension, selections, settings, label, languages, key)
+    opening = Opening(folder, dimension, selections, settings, label, languages, key, catalog=catalog)
     with ThreadPoolExecutor(1, thread_name_prefix="pinakes-open") as beside:  # each reads all its files, to check them
         vectors = beside.submit(_opened, meaning, opening, "vector")
         keywords = _opened(words, opening, "keyword")
@@ -72,7 +77,7 @@ def open_index(
 
 def is_elsewhere(engine: str) -> bool:
     """Say whether an index by this ``engine`` is kept outside its folder, as a whole or in part."""
-    return "qdrant" in _NAMED.get(engine, engine).split("+")
+    return bool({"qdrant", "postgres"} & {*_NAMED.get(engine, engine).split("+")})
 
 
 def index_key(catalog: Catalog, record: CollectionRecord) -> str:
@@ -86,7 +91,7 @@ def index_key(catalog: Catalog, record: CollectionRecord) -> str:
     return f"{record.id}-{record.generation}-{made}"
 
 
-def drop_elsewhere(settings: Settings, folder: Path) -> None:
+def drop_elsewhere(settings: Settings, folder: Path, catalog: Catalog | None = None) -> None:
     """Delete what an index keeps elsewhere, as its ``folder`` is about to be removed; what cannot be is told of."""
     try:
         kept = json.loads((folder / ELSEWHERE).read_text("utf-8"))
@@ -97,6 +102,11 @@ def drop_elsewhere(settings: Settings, folder: Path) -> None:
             import_module("pinakes.indexes.qdrant.qdrant_engine").drop(settings.qdrant, name)
         except PinakesError as error:
             _log.warning("the Qdrant collection %r is not needed any more, and was not deleted: %s", name, error)
+    if catalog is not None and (name := kept.get("postgres")):
+        try:
+            import_module("pinakes.indexes.postgres.postgres_engine").release(catalog, settings.catalog, name)
+        except PinakesError as error:
+            _log.warning("the index %r in PostgreSQL is not needed any more, and was not dropped: %s", name, error)
 
 
 def _opened(name: str, opening: Opening, *methods: str) -> Any:

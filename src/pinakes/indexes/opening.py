@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self, TypeAlias, runtime_checkable
 
+from pinakes.catalog import Catalog
 from pinakes.core.records import Filter, Int64
 from pinakes.settings import IndexSettings, SearchSettings, Settings
 
@@ -26,7 +27,7 @@ class Opening:
     are: what was saved under another is not used. ``select`` returns the sorted ids of the documents that pass a
     filter, for engines that cannot filter by themselves. ``languages``: as ``TextSettings``. ``key`` tells the index
     from all others of this and other installations, for engines that keep it elsewhere. ``parts``: what is asked of the
-    engine, "keyword", "vector" or both.
+    engine, "keyword", "vector" or both. ``catalog``: the catalogue, for an engine that keeps the index in its database.
     """
 
     folder: Path
@@ -37,6 +38,7 @@ class Opening:
     languages: Sequence[str] = ()
     key: str = ""
     parts: frozenset[str] = frozenset(("keyword", "vector"))
+    catalog: Catalog | None = None
 
     def documents(self, where: Filter | None) -> Int64 | None:
         """Return the sorted ids of documents that pass ``where``; None means all."""

@@ -119,9 +119,10 @@ def _look(app: App, asked: Callable[[CollectionRecord], Request], name: str) -> 
         words = list(taken_apart(request.query).words)
         if len(words) > _MOST_WORDS:
             words = []
+        lexicon.prepare(" ".join(words))
         there = frozenset(filter(lexicon.has, words))
         may_be_named = 0 < len(there) == len(words) <= _NAME_WORDS
-        share = min(map(lexicon.count, words)) / lexicon.documents() if may_be_named else 0.0
+        share = min(lexicon.counts(words)) / lexicon.documents() if may_be_named else 0.0
     except PinakesError:  # to be told when it is asked
         return None
     if len(nearest) < _NEAREST:

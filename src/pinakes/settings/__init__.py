@@ -15,7 +15,7 @@ from pinakes.settings.layers import (
     written,
 )
 from pinakes.settings.metadata import FieldType, MetadataRule
-from pinakes.settings.outside import ChatSettings, EventKind, QdrantSettings, WebhookSettings
+from pinakes.settings.outside import ChatSettings, EventKind, PostgresSettings, QdrantSettings, WebhookSettings
 from pinakes.settings.refusals import refusal, shortened, unknown
 from pinakes.settings.removed import REMOVED
 from pinakes.settings.search import (
@@ -74,6 +74,7 @@ __all__ = [
     "MetadataRule",
     "NamedSearch",
     "PlacedSource",
+    "PostgresSettings",
     "ProviderName",
     "Purpose",
     "QdrantSettings",

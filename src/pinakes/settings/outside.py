@@ -84,6 +84,26 @@ class QdrantSettings(Section):
     )
 
 
+class PostgresSettings(Section):
+    """Indexes in the catalogue's database, where `index.engine` names `postgres`."""
+
+    hnsw_m: int = Field(16, ge=2, le=100, description="Edges of a vector in the HNSW graph; more finds more.")
+    hnsw_ef_construction: int = Field(64, ge=4, le=1000, description="How thoroughly the graph is built.")
+    ef_search: int = Field(100, ge=1, le=1000, description="How thoroughly the graph is searched: more finds more.")
+    exact_max_vectors: int = Field(
+        20_000, ge=0, description="Up to so many vectors are all compared; above, the HNSW graph is searched."
+    )
+    exact_max_filtered: int = Field(
+        20_000, ge=0, description="Of documents that a filter lets pass, vectors up to so many are all compared."
+    )
+    max_scan_tuples: int = Field(
+        40_000, ge=1, description="So many vectors the graph is searched for those that pass a filter; then all are."
+    )
+    build_memory_mb: int = Field(
+        512, ge=1, le=1_000_000, description="Memory in which the server builds the graph, in megabytes."
+    )
+
+
 class WebhookSettings(Section):
     """An address to which events are posted."""
 

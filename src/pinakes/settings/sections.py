@@ -19,7 +19,7 @@ from pinakes.settings.catalog_database import CatalogSettings
 from pinakes.settings.embedding import EmbeddingSettings
 from pinakes.settings.fetch import FetchSettings
 from pinakes.settings.metadata import FieldType, MetadataRule
-from pinakes.settings.outside import ChatSettings, QdrantSettings, WebhookSettings
+from pinakes.settings.outside import ChatSettings, PostgresSettings, QdrantSettings, WebhookSettings
 from pinakes.settings.search import (
     BoostSettings,
     ExpansionSettings,
@@ -171,7 +171,8 @@ class IndexSettings(Section):
 
     engine: str = Field(
         "local",
-        description="Engines, `KEYWORD+VECTOR`, also of plug-ins; local = `tantivy+faiss`; or `qdrant`, which is both.",
+        description="Engines, `KEYWORD+VECTOR`, also of plug-ins; local = `tantivy+faiss`; `qdrant` and `postgres` are "
+        "both.",
     )
     exact_max_vectors: int = Field(
         250_000, ge=0, description="Up to this many vectors are scanned exactly; above, the index is approximate."
@@ -353,6 +354,7 @@ class Settings(Section):
     catalog: CatalogSettings = CatalogSettings()
     index: IndexSettings = IndexSettings()
     qdrant: QdrantSettings = QdrantSettings()
+    postgres: PostgresSettings = PostgresSettings()
     server: ServerSettings = ServerSettings()
     mcp: McpSettings = McpSettings()
     server_name: str = Field("pinakes", description="Name given to MCP clients.")

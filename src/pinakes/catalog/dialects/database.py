@@ -12,6 +12,7 @@ from uuid import uuid4
 from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, insert, inspect, select, update
 
 from pinakes.catalog.schema import installation
+from pinakes.catalog.schema.views import create_views, drop_views
 from pinakes.core.errors import Busy, CatalogueCorrupt, PinakesError
 from pinakes.platform.locks import Lock
 
@@ -153,8 +154,10 @@ def upgrade(connection: Connection) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parents[1] / "migrations"))
     config.attributes["connection"] = connection
+    drop_views(connection)
     command.upgrade(config, "head")
     connection.execute(update(installation).values(min_reader=MIN_READER, min_writer=MIN_WRITER))
+    create_views(connection)
 
 
 def damaged(what: str, backup: str = "Restore catalog.db from a backup.") -> CatalogueCorrupt:

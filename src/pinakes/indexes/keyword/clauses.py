@@ -61,6 +61,10 @@ class QueryVocabulary:
             if self.has_variants and self.frequency(VARIANTS, LANGUAGE + one)
         )
 
+    def stem(self, language: str, word: str) -> str:
+        """Return the stem of a word in a language."""
+        return self._stems.stem(language, word)
+
     def forms(self, term: QueryTerm) -> Iterator[tuple[str, str, float]]:
         """Yield (field, term, weight) of each other form of a query term that occurs in the index."""
         if not self.has_variants:
@@ -122,18 +126,20 @@ def query_of(
     vocabulary: QueryVocabulary,
     settings: SearchSettings,
     fields: Collection[str],
+    make: Any = tantivy.Query,
 ) -> Any:
     """Return a query that matches any term in any field; adjacent words and exact forms score extra.
 
-    Of the forms of a word, only the best one counts per text, and never more than the exact form would.
+    Of the forms of a word, only the best one counts per text, and never more than the exact form would. ``make`` has
+    the functions of Tantivy's queries, or those of another engine by the same names.
     """
     wanted = []
     in_rows = "symbols" in fields
     option = "position" if in_rows else "freq"
     for term in terms:
-        found = _in_text(term, schema, vocabulary, option)
+        found = _in_text(term, schema, vocabulary, option, make)
         if found is not None:
-            wanted.append(_weighted(found, term.weight))
+            wanted.append(_weighted(found, term.weight, make))
         if term.is_name:
             continue
         for field, boost in (
@@ -142,26 +148,26 @@ def query_of(
             (METADATA, METADATA_BOOST),
         ):
             if boost > 0 and field in fields and (field != METADATA or vocabulary.frequency(METADATA, term.text)):
-                one = tantivy.Query.term_query(schema, field, term.text, "freq")
-                wanted.append(tantivy.Query.boost_query(one, boost * term.weight))
+                one = make.term_query(schema, field, term.text, "freq")
+                wanted.append(make.boost_query(one, boost * term.weight))
         as_written = None
         if len(terms) <= FEW_TERMS:
-            as_written = _as_written(term, schema, vocabulary, EXACT if in_rows else SPELLED, option)
+            as_written = _as_written(term, schema, vocabulary, EXACT if in_rows else SPELLED, option, make)
         if as_written is not None:
             share = EXACT_ALONE if len(terms) == 1 else EXACT_SHARE / len(terms)
             score = share * term.weight * vocabulary.idf(vocabulary.frequency(TEXT, term.text))
-            wanted.append(tantivy.Query.const_score_query(as_written, score))
+            wanted.append(make.const_score_query(as_written, score))
     stream = [term.text for term in terms if not term.is_name]
     if 1 < len(stream) <= MOST_PHRASE_TERMS and in_rows and settings.phrase_boost > 0:
-        phrase = tantivy.Query.phrase_query(schema, TEXT, list(stream))
-        wanted.append(tantivy.Query.boost_query(phrase, settings.phrase_boost))
-    return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in wanted])
+        phrase = make.phrase_query(schema, TEXT, list(stream))
+        wanted.append(make.boost_query(phrase, settings.phrase_boost))
+    return make.boolean_query([(tantivy.Occur.Should, query) for query in wanted])
 
 
-def _in_text(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, option: str) -> Any:
+def _in_text(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, option: str, make: Any) -> Any:
     """Return a query for the best form of a term; None if it has no form in the index."""
     forms = {(field, name): weight for field, name, weight in reversed(list(vocabulary.forms(term)))}
-    written = None if term.is_name else tantivy.Query.term_query(schema, TEXT, term.text, option)
+    written = None if term.is_name else make.term_query(schema, TEXT, term.text, option)
     if not forms:
         return written
     own = vocabulary.frequency(TEXT, term.text)
@@ -170,12 +176,12 @@ def _in_text(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, option: 
     for (field, name), weight in forms.items():
         rarity = vocabulary.idf(vocabulary.frequency(field, name))
         share = min(1.0, most / rarity) if rarity > 0 else 1.0
-        one = tantivy.Query.term_query(schema, field, name, option if field == TEXT else "freq")
-        every.append(_weighted(one, weight * share))
-    return every[0] if len(every) == 1 else tantivy.Query.disjunction_max_query(every)
+        one = make.term_query(schema, field, name, option if field == TEXT else "freq")
+        every.append(_weighted(one, weight * share, make))
+    return every[0] if len(every) == 1 else make.disjunction_max_query(every)
 
 
-def _as_written(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, field: str, option: str) -> Any:
+def _as_written(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, field: str, option: str, make: Any) -> Any:
     """Return a query for the exact form of a word; None if it occurs everywhere, or the index cannot tell.
 
     For chunks, the index stores inflected words, and base forms only if an inflected form is in the same chunk. So a
@@ -185,18 +191,18 @@ def _as_written(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, field
     if not vocabulary.has_variants or not term.exact:
         return None
     stem, count = vocabulary.frequency(TEXT, term.text), vocabulary.frequency(field, term.exact)
-    written = tantivy.Query.term_query(schema, field, term.exact, "basic")
-    has_stem = tantivy.Query.term_query(schema, TEXT, term.text, option)
+    written = make.term_query(schema, field, term.exact, "basic")
+    has_stem = make.term_query(schema, TEXT, term.text, option)
     otherwise = has_stem if stem and vocabulary.is_spelled_otherwise(term) else None
     if not term.inflected or field == SPELLED:
         return written if 0 < count < stem or (count and otherwise) else otherwise
     others = [word for word in term.inflected if vocabulary.frequency(field, word)]
     if not others or stem <= max(vocabulary.frequency(field, word) for word in others) - count:
         return otherwise
-    inflected = [(tantivy.Occur.MustNot, tantivy.Query.term_query(schema, field, word, "basic")) for word in others]
-    alone = tantivy.Query.boolean_query([(tantivy.Occur.Must, has_stem), *inflected])
-    return tantivy.Query.boolean_query([(tantivy.Occur.Should, alone), (tantivy.Occur.Should, written)])
+    inflected = [(tantivy.Occur.MustNot, make.term_query(schema, field, word, "basic")) for word in others]
+    alone = make.boolean_query([(tantivy.Occur.Must, has_stem), *inflected])
+    return make.boolean_query([(tantivy.Occur.Should, alone), (tantivy.Occur.Should, written)])
 
 
-def _weighted(query: Any, weight: float) -> Any:
-    return query if weight == 1 else tantivy.Query.boost_query(query, weight)
+def _weighted(query: Any, weight: float, make: Any) -> Any:
+    return query if weight == 1 else make.boost_query(query, weight)

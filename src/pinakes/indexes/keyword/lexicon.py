@@ -6,6 +6,7 @@ field, without positions or frequencies.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import tantivy
@@ -39,9 +40,12 @@ class TantivyLexicon:
     def frequency(self, term: str) -> int:
         return self._vocabulary.counts(QueryTerm(term, is_name=term in NAMES))
 
-    def count(self, word: str) -> int:
-        query = tantivy.Query.term_query(self._schema, FIELD, word, "basic")
-        return int(self._searcher.search(query, limit=1, count=True).count)
+    def counts(self, words: Sequence[str]) -> list[int]:
+        queries = [tantivy.Query.term_query(self._schema, FIELD, word, "basic") for word in words]
+        return [int(self._searcher.search(query, limit=1, count=True).count) for query in queries]
+
+    def prepare(self, text: str) -> None:
+        """Do nothing: every word is at hand."""
 
     def beginning(self, prefix: str) -> list[tuple[str, int]]:
         found: list[tuple[str, int]] = self._searcher.terms_with_prefix(FIELD, prefix)

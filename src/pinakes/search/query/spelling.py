@@ -162,11 +162,17 @@ def _near(word: str, lexicon: Lexicon) -> tuple[NearWord, ...]:
     """Return words within one edit, or two for long words, sorted by distance, then by document frequency."""
     edits = 2 if len(word) >= _TWO_EDITS_FROM else 1
     found = _among(word, lexicon.beginning(word[:_BEGINNING]), edits)
-    for other in _edited_in_the_beginning(word):
-        found += [NearWord(name, 1, documents) for name, documents in lexicon.beginning(other) if name == other]
+    edited = sorted(_edited_in_the_beginning(word))
+    found += [NearWord(one, 1, documents) for one, documents in _counted(edited, lexicon)]
     best = sorted(set(found), key=_order)[:_MOST_COUNTED]
-    counted = [replace(near, documents=lexicon.count(near.word)) for near in best]
+    documents = dict(_counted([near.word for near in best], lexicon))
+    counted = [replace(near, documents=documents.get(near.word, 0)) for near in best]
     return tuple(sorted((near for near in counted if near.documents), key=_order))
+
+
+def _counted(words: Sequence[str], lexicon: Lexicon) -> list[tuple[str, int]]:
+    """Return those of ``words`` that documents contain, each with how many do."""
+    return [(word, count) for word, count in zip(words, lexicon.counts(words), strict=True) if count]
 
 
 def _order(near: NearWord) -> tuple[int, int, str]:

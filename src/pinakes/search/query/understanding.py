@@ -72,6 +72,7 @@ def _corrected(text: str, index: Index, settings: Settings) -> tuple[str, list[s
     lexicon = lexicon_of(index) if (spelling.suggest or spelling.correct) and text else None
     if lexicon is None or not lexicon.holds_any():
         return text, []
+    lexicon.prepare(text)
     unknown = missing(text, lexicon)
     short = [one.note for one in absent(text, lexicon)] if spelling.suggest else []
     if not spelling.correct:

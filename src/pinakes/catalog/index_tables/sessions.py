@@ -1,0 +1,139 @@
+"""Statements of the engine ``postgres``: most take one round trip, with BEGIN and COMMIT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import psycopg
+from psycopg import ClientCursor, Cursor
+from sqlalchemy.engine import make_url
+
+from pinakes.catalog.dialects.translation import translated
+from pinakes.catalog.engine import Catalog
+from pinakes.core import interrupt
+from pinakes.core.errors import IndexCorrupt
+from pinakes.settings import CatalogSettings
+
+Row: TypeAlias = tuple[Any, ...]
+Parameters: TypeAlias = Mapping[str, Any]
+Session: TypeAlias = "psycopg.Connection[Row]"
+
+_CONNECT_S = 10
+
+
+def of_index(statement: str, number: int) -> str:
+    """Return ``statement`` with the names of the tables of an index: ``$words`` is its table of words."""
+    return statement.replace("$", f"engine_{number}_")
+
+
+class Sessions:
+    """Connections of the catalogue, for statements in the words of PostgreSQL. Thread-safe."""
+
+    def __init__(self, catalog: Catalog, settings: CatalogSettings) -> None:
+        self._catalog, self._settings = catalog, settings
+        limits = f"SET LOCAL statement_timeout = {round(settings.statement_timeout_s * 1000)}; "
+        self._limits = limits + f"SET LOCAL lock_timeout = {round(settings.lock_timeout_s * 1000)}"
+
+    def rows(self, statement: str, parameters: Parameters, options: str = "") -> list[Row]:
+        """Return the rows of one statement, in one round trip; ``options`` are statements before it (SET LOCAL …).
+
+        Raises:
+            IndexCorrupt: a table is gone.
+            Busy: see ``translated``.
+        """
+        whole = "; ".join(filter(None, ("BEGIN READ ONLY", self._limits, options, statement, "COMMIT")))
+        return self._again(lambda session: _of_all(session, whole, parameters))
+
+    def columns(self, statement: str, parameters: Parameters) -> list[Row]:
+        """Return the rows of one statement as binary, which suits large values, in one round trip."""
+        return self._again(lambda session: session.execute(statement, parameters, binary=True).fetchall())
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """Give a connection in a transaction: all of it happens, or nothing does.
+
+        It draws no numbers of changes and tells nobody, since what it writes is derived.
+        """
+        interrupt.check()
+        with self._session() as session:
+            session.execute(f"BEGIN; {self._limits}")
+            yield session
+            session.execute("COMMIT")
+
+    @contextmanager
+    def direct(self) -> Iterator[Session]:
+        """Give a connection of its own to the server itself, for what no transaction can do."""
+        given = self._settings.direct_url or self._settings.url
+        address = make_url(given).set(drivername="postgresql").render_as_string(hide_password=False)
+        with translated(), psycopg.connect(address, autocommit=True, connect_timeout=_CONNECT_S) as session:
+            yield session
+
+    def _again(self, ask: Any) -> list[Row]:
+        """Ask once more where the connection broke while nobody used it."""
+        try:
+            with self._session(raw=True) as session:
+                found: list[Row] = ask(session)
+                return found
+        except psycopg.OperationalError as error:
+            if error.sqlstate is not None and not error.sqlstate.startswith(("08", "57P")):
+                with translated():
+                    raise
+            self._catalog.engine.dispose()
+        with self._session() as session:
+            again: list[Row] = ask(session)
+            return again
+
+    @contextmanager
+    def _session(self, *, raw: bool = False) -> Iterator[Session]:
+        with _lost_tables():
+            if raw:
+                with self._connected() as session:
+                    yield session
+            else:
+                with translated(), self._connected() as session:
+                    yield session
+
+    @contextmanager
+    def _connected(self) -> Iterator[Session]:
+        connection = self._catalog.engine.connect()
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        try:
+            yield driver
+        except BaseException as error:
+            if isinstance(error, psycopg.OperationalError):
+                connection.invalidate()
+            else:
+                driver.rollback()
+            raise
+        finally:
+            connection.close()
+
+
+@contextmanager
+def _lost_tables() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.errors.UndefinedTable as error:
+        raise IndexCorrupt(
+            f"A table of the engine postgres is gone: {str(error).partition(chr(10))[0]}.", hint="pinakes reindex"
+        ) from error
+
+
+def _of_all(session: Session, statements: str, parameters: Parameters) -> list[Row]:
+    """Send several statements at once; return the rows of those that have any."""
+    found: list[Row] = []
+    with ClientCursor(session) as cursor:
+        cursor.execute(statements, parameters)
+        more: bool | None = True
+        while more:
+            if _has_rows(cursor):
+                found += cursor.fetchall()
+            more = cursor.nextset()
+    return found
+
+
+def _has_rows(cursor: Cursor[Row]) -> bool:
+    return cursor.description is not None

@@ -1,0 +1,14 @@
+"""PostgreSQL keeps texts as they are: a chunk is cut from the text of its document. Views for SQL are made after all."""
+
+from alembic import op
+
+revision = "0019"
+down_revision = "0018"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    if op.get_bind().dialect.name == "postgresql":
+        for table in ("documents", "versions"):
+            op.execute(f"ALTER TABLE {table} ALTER COLUMN text SET STORAGE EXTERNAL")
