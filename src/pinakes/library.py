@@ -46,6 +46,7 @@ from pinakes.services.documents.reading import DocumentRecord as DocumentRecord
 from pinakes.services.documents.reading import Text as Text
 from pinakes.services.events import Events
 from pinakes.services.keys import Keys
+from pinakes.services.knowledge_graph import KnowledgeGraph
 from pinakes.services.nearness import known_of
 from pinakes.services.run_progress import drain
 from pinakes.services.spending import Spending
@@ -85,6 +86,7 @@ class Library:
     events = cached_property(lambda self: Events(self.app.catalog))
     exchange = cached_property(lambda self: BackupService(self.app))
     forecasts = cached_property(lambda self: partial(Forecasts, self.app))
+    graph = cached_property(lambda self: KnowledgeGraph(self.app, self.naming.named))
     jobs = cached_property(lambda self: open_queue(self.app.catalog, self.settings.home))
     keys = cached_property(lambda self: Keys(self.app.catalog))
     loading = cached_property(lambda self: Loading(self.app))

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, or_, select, update
 
-from pinakes.catalog import changes, events, history
+from pinakes.catalog import changes, entities, events, history
 from pinakes.catalog.dialects.expressions import inserted_id
 from pinakes.catalog.document_records import RECORD, UNNAMED, DocumentRecord, of_row
 from pinakes.catalog.engine import now
@@ -21,6 +21,7 @@ from pinakes.catalog.schema import chunks, documents, fields, files
 from pinakes.core.content_types import FIELD as CONTENT_TYPE
 from pinakes.core.content_types import content_type
 from pinakes.core.filters import flatten, normal_text, number
+from pinakes.core.graph_records import Findings
 from pinakes.core.records import JSON, Chunk, Document, Metadata
 
 KEY_BYTES = 16
@@ -38,7 +39,7 @@ class NewDocument:
     ``uri`` "": it has none of its own. ``summary`` None: none is known, and what the document has is kept while it
     fits. ``given``: what of ``metadata`` callers put over that of a file, None = as it was. ``uid``: of a document that
     was deleted, to be there again as it was ``created_at``; "" = a new one. ``chunker``: what cut it, with its version.
-    ``tokens``: of the text, as budgets count them; None = those of the chunks.
+    ``tokens``: of the text, as budgets count them; None = those of the chunks. ``findings``: what it says of the graph.
     """
 
     uri: str
@@ -57,6 +58,7 @@ class NewDocument:
     created_at: str = ""
     chunker: str = ""
     tokens: int | None = None
+    findings: Findings | None = None
 
 
 def embedding_key(chunk: Chunk) -> bytes:
@@ -98,6 +100,7 @@ def add(connection: Connection, collection_id: int, new: NewDocument, keeping: R
     document_id = inserted_id(connection.execute(documents.insert(), row | values))
     _add_chunks(connection, document_id, new.chunks)
     _add_fields(connection, collection_id, document_id, _place_of(new), new.metadata, {})
+    entities.add(connection, collection_id, document_id, new.findings)
     changes.record(connection, collection_id, document_id, "put")
     events.changed(connection, document_id)
     return document_id
@@ -150,6 +153,7 @@ def rewrite(
         connection.execute(_DROP_CHUNKS, {"document": document_id})
         _add_chunks(connection, document_id, new.chunks)
     _set_fields(connection, old.collection_id, document_id, _place_of(new), metadata, of_group)
+    entities.put(connection, old.collection_id, document_id, new.findings)
     changes.record(connection, old.collection_id, document_id, "put")
     if is_another:
         events.changed(connection, document_id)
@@ -223,6 +227,7 @@ def move(
     moved = update(documents).where(documents.c.id == document_id)
     connection.execute(moved.values(inherited={}, version=version, **kept))
     _set_fields(connection, collection_id, document_id, _place_of(new), metadata, {})
+    entities.put(connection, collection_id, document_id, new.findings)
     changes.record(connection, collection_id, document_id, "put")
     events.changed(connection, document_id)
     return str(old.group_key)

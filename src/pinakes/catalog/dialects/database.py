@@ -14,7 +14,7 @@ from pinakes.catalog.schema import installation
 from pinakes.core.errors import Busy, CatalogueCorrupt, PinakesError
 from pinakes.platform.locks import Lock
 
-HEAD: Final = "0018"
+HEAD: Final = "0021"
 """The newest migration; a test compares it with the migrations folder."""
 
 MOVING: Final = "moving:"
