@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_, select, true, update
 
 from pinakes.catalog.schema import chunks, documents, entities, entity_mentions, entity_relations
 
@@ -79,6 +79,7 @@ def statements(connection: Connection, edge: Edge, limit: int = 5) -> list[Evide
     table = entity_relations
     query = _evidence(table).where(
         table.c.type == edge.type,
+        table.c.fits == 1,
         table.c.source_id.in_(_members(edge.source_id)),
         table.c.target_id.in_(_members(edge.target_id)),
     )
@@ -100,6 +101,32 @@ def mentions(connection: Connection, entity_id: int, limit: int = 5) -> list[Evi
     query = _evidence(table).join(best, best.c.id == table.c.id)
     rows = connection.execute(query.order_by(best.c.places.desc(), table.c.id))
     return [Evidence(*row) for row in rows]
+
+
+def check_types(
+    connection: Connection, collection_id: int, relation: str, sources: Collection[str], targets: Collection[str]
+) -> None:
+    """Note which relations of a type have ends of such types; none = of any type."""
+    table = entity_relations
+    wanted = [
+        (column, types) for column, types in ((table.c.source_id, sources), (table.c.target_id, targets)) if types
+    ]
+    tests = [column.in_(_of_types(collection_id, types)) for column, types in wanted]
+    of_collection = table.c.document_id.in_(select(documents.c.id).where(documents.c.collection_id == collection_id))
+    fits = case((and_(true(), *tests), 1), else_=0)
+    connection.execute(
+        update(table).where(table.c.type == relation, of_collection, table.c.fits != fits).values(fits=fits)
+    )
+
+
+def _of_types(collection_id: int, types: Collection[str]) -> Select[tuple[int]]:
+    """Return the ids of entities whose canonical entity has one of these types."""
+    main = entities.alias("main")
+    return (
+        select(entities.c.id)
+        .join_from(entities, main, main.c.id == func.coalesce(entities.c.canonical_id, entities.c.id))
+        .where(entities.c.collection_id == collection_id, main.c.type.in_(sorted(types)))
+    )
 
 
 def documents_of(connection: Connection, entity_id: int, limit: int | None = None) -> list[tuple[int, int]]:
@@ -158,7 +185,12 @@ _EDGES = (
         .join(_SOURCE_OF, _SOURCE_OF.c.id == _SOURCE_ID)
         .join(_TARGET_OF, _TARGET_OF.c.id == _TARGET_ID)
     )
-    .where(_SOURCE_OF.c.type != "", _TARGET_OF.c.type != "", _SOURCE_OF.c.id != _TARGET_OF.c.id)
+    .where(
+        entity_relations.c.fits == 1,
+        _SOURCE_OF.c.type != "",
+        _TARGET_OF.c.type != "",
+        _SOURCE_OF.c.id != _TARGET_OF.c.id,
+    )
     .group_by(_SOURCE_OF.c.id, entity_relations.c.type, _TARGET_OF.c.id)
     .order_by(_SOURCE_OF.c.id, entity_relations.c.type, _TARGET_OF.c.id)
 )

@@ -28,6 +28,7 @@ from pinakes.extraction.candidate_names import CandidateNames
 from pinakes.extraction.declared_names import DeclaredNames
 from pinakes.extraction.gazetteer import Gazetteer, Listing, without_repeats
 from pinakes.extraction.list_files import listing, read_list
+from pinakes.extraction.listed_relations import ListedRelations
 from pinakes.extraction.name_patterns import NamePatterns
 from pinakes.extraction.prose_text import prose_of
 from pinakes.extraction.stated_relations import StatedRelations
@@ -58,8 +59,8 @@ class Extraction:
         if rules.candidates:
             finders.append(CandidateNames(rules))
         self._finders = [*finders, *extra]
-        self._relations = StatedRelations(rules)
-        prints = [one.fingerprint for one in (*self._finders, self._relations)]
+        self._relations: list[Extractor] = [StatedRelations(rules), ListedRelations(rules)]
+        prints = [one.fingerprint for one in (*self._finders, *self._relations)]
         self.recipe = hashlib.sha256("\n".join(prints).encode(errors="replace")).hexdigest()[:_RECIPE_CHARS]
 
     def extract(
@@ -81,7 +82,8 @@ class Extraction:
             mentions += named
             relations += found.relations
             subject = ExtractionSubject(path, title, document, metadata, prose, links, chunks, in_order(mentions))
-        relations += self._relations.extract(subject).relations
+        for relating in self._relations:
+            relations += relating.extract(subject).relations
         kept = _kept(mentions)
         left_out += len(mentions) - len(kept) + max(0, len(relations) - MAX_RELATIONS)
         return Findings(kept, relations[:MAX_RELATIONS], self.recipe, left_out)

@@ -43,7 +43,7 @@ _STOP: Final = frozenset(
     "utc".split()
 )
 
-TYPED_BY: Final = {"domains": 0.8, "links": 0.85, "columns": 0.75, "headings": 0.6, "says": 0.7, "suffixes": 0.65}
+TYPED_BY: Final = {"domains": 0.8, "links": 0.85, "columns": 0.75, "headings": 0.6, "says": 0.7, "suffixes": 0.5}
 """What tells the type of a candidate → how sure that is."""
 
 UNTYPED_CONFIDENCE: Final = {"run": 0.4, "heading": 0.3, "link": 0.35, "cell": 0.35, "start": 0.15}

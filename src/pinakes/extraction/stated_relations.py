@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pinakes.core.graph_records import UNTYPED, EntityName, ExtractionSubject, Findings, Mention, StatedRelation
 from pinakes.extraction.prose_text import sentences
+from pinakes.extraction.section_topics import Topics
 from pinakes.settings import GraphRules, RelationRule
 from pinakes.settings.graph_rules import SLOT, compiled
 
@@ -24,7 +25,6 @@ _NUMBERS: Final = re.compile(_MARK)
 _TOPIC_WORDS: Final = re.compile(
     r"^(?:[-*+•]|\d{1,3}[.)])?[ \t*_]*(?:It|This (?:tool|app|application|platform|service|product|system))\b"
 )
-_HEADING: Final = re.compile(r"^(#{1,6})[ \t]+[^\n]+$", re.MULTILINE)
 _MOST_MENTIONS: Final = 40
 """A sentence with more mentions is a list of names; it states nothing."""
 
@@ -57,7 +57,7 @@ class StatedRelations:
             return Findings()
         mentions, prose = subject.mentions, subject.prose
         starts = [one.start for one in mentions]
-        topics = _Topics(prose, mentions, starts)
+        topics = Topics(prose, mentions, starts)
         found: dict[tuple[Any, ...], StatedRelation] = {}
         for start, end in sentences(prose):
             first, last = bisect_left(starts, start), bisect_left(starts, end)
@@ -72,7 +72,7 @@ class StatedRelations:
         return Findings(relations=list(found.values()))
 
     def _of_sentence(
-        self, prose: str, start: int, end: int, inside: Sequence[Mention], topics: _Topics
+        self, prose: str, start: int, end: int, inside: Sequence[Mention], topics: Topics
     ) -> Iterator[StatedRelation]:
         masked, named = self._masked(prose, start, end, inside)
         topic = topics.of(start)
@@ -126,36 +126,13 @@ class StatedRelations:
         return [one for number in _NUMBERS.findall(text) for one in named.get(int(number), ())]
 
 
-class _Topics:
-    """The entities that sections are about: those that their headings name."""
-
-    def __init__(self, prose: str, mentions: Sequence[Mention], starts: Sequence[int]) -> None:
-        self._places: list[int] = []
-        self._topics: list[Sequence[Mention]] = []
-        above: list[tuple[int, Sequence[Mention]]] = []
-        for heading in _HEADING.finditer(prose):
-            level = len(heading[1])
-            first, last = bisect_left(starts, heading.start()), bisect_left(starts, heading.end())
-            above = [one for one in above if one[0] < level]
-            typed = [one for one in mentions[first:last] if one.entity.type != UNTYPED]
-            own = typed or list(mentions[first:last])
-            above.append((level, own[:1]))
-            self._places.append(heading.end())
-            self._topics.append(next((one for _, one in reversed(above) if one), ()))
-
-    def of(self, place: int) -> Sequence[Mention]:
-        """Return the topic of the section that holds ``place``."""
-        from bisect import bisect_right
-
-        at = bisect_right(self._places, place) - 1
-        return self._topics[at] if at >= 0 else ()
-
-
 def _regex(pattern: str) -> str:
     """Return a pattern of the settings with groups in place of its slots."""
 
     def group(slot: re.Match[str]) -> str:
         name = slot[1]
+        if name == "gap":
+            return f"[^{_OPEN}{_CLOSE}{_OWNER}{_TOPIC}]{{0,60}}?"
         if name == "owner":
             return f"(?P<source>{_OWNER})"
         if name == "topic":

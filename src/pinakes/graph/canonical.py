@@ -28,6 +28,14 @@ ACCEPTED: Final = 0.6
 _LEAST_SIMILAR_CHARS: Final = 6
 _MOST_OF_BLOCK: Final = 200
 _SURE: Final = frozenset({"lists", "records", "documents", "patterns"})
+_GIVEN_NAMES: Final = 0.95
+"""Names of people as sure as this tell which given names there are."""
+
+_LEAST_SHARE: Final = 0.15
+"""A type that only the words around a name tell holds where so many of its mentions have them."""
+
+_NAMED_ALONE: Final = frozenset({"candidates:run", "candidates:cell"})
+_PERSON: Final = re.compile(r"[^\W\d_]['’]?[^\W\d_]*(?:-[^\W\d_]+)?\.?")
 _LEGAL: Final = re.compile(r"(?:,? (?:inc|llc|ltd|limited|gmbh|corp|corporation|co|plc|n\.a|ag|s\.a))+\.?$")
 _DIGITS: Final = re.compile(r"\d+")
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -78,6 +86,7 @@ def canonical(
     split = {frozenset((one.name, one.other)) for one in decisions if one.kind == "split"}
     missing = [
         *_decided(groups, by_key, decisions),
+        *_people(groups, every, by_key, clues, rules),
         *_typed(groups, every, by_key, clues),
         *_listed(groups, by_key, listings, clues),
     ]
@@ -125,7 +134,7 @@ def _typed(
     """
     told: dict[str, list[tuple[float, EntityRecord]]] = defaultdict(list)
     for row in every:
-        if row.type != UNTYPED and row.id in clues:
+        if row.type != UNTYPED and row.id in clues and groups.root(row.id) == row.id:
             told[row.folded].append((_sureness(clues[row.id]), row))
     for name, ranked in told.items():
         ranked.sort(key=lambda each: (-each[0], each[1].type))
@@ -134,13 +143,43 @@ def _typed(
         for other_sure, row in ranked[1:]:
             if other_sure < 1.0:
                 groups.join(row.id, best.id, f"the text rather says {best.type}")
-        if sure < ACCEPTED:
+        if sure < ACCEPTED or (sure < 1 and _share(best, candidate, clues) < _LEAST_SHARE):
             if candidate is None:
                 yield EntityName(UNTYPED, best.name)
             else:
                 groups.join(best.id, candidate.id, "too few clues of its type")
-        elif candidate is not None and "lists" not in clues[best.id]:
+        elif candidate is not None and groups.root(candidate.id) == candidate.id and "lists" not in clues[best.id]:
             groups.join(candidate.id, best.id, f"{best.type} by {', '.join(sorted(clues[best.id]))}")
+
+
+def _people(
+    groups: _Groups,
+    every: Sequence[EntityRecord],
+    by_key: Mapping[tuple[str, str], EntityRecord],
+    clues: Mapping[int, Mapping[str, EntityFact]],
+    rules: GraphRules,
+) -> Iterable[EntityName]:
+    """Give candidates the type of people where they begin with a name that people of the collection have."""
+    for kind in (name for name, one in rules.types.items() if one.given_names):
+        people = [row for row in every if row.type == kind and row.id in clues and groups.root(row.id) == row.id]
+        given = {
+            row.folded.split()[0] for row in people if " " in row.folded and _sureness(clues[row.id]) >= _GIVEN_NAMES
+        }
+        for row in every:
+            words = row.name.split()
+            if row.type == kind or row.id not in clues or groups.root(row.id) != row.id or len(words) > 3:
+                continue
+            if row.type != UNTYPED and _sureness(clues[row.id]) >= 1:
+                continue
+            if row.folded.split()[0] not in given or not all(_PERSON.fullmatch(word) for word in words):
+                continue
+            if len(words) == 1 and row.type == UNTYPED and not clues[row.id].keys() & _NAMED_ALONE:
+                continue
+            person = by_key.get((kind, row.folded))
+            if person is None:
+                yield EntityName(kind, row.name)
+            else:
+                groups.join(row.id, person.id, "begins with a name of people")
 
 
 def _listed(
@@ -235,6 +274,13 @@ def _sureness(clues: Mapping[str, EntityFact]) -> float:
             return 1.0 + (source == "lists")
         doubt *= (1 - fact.confidence) ** min(fact.documents, 5)
     return 1 - doubt
+
+
+def _share(row: EntityRecord, candidate: EntityRecord | None, clues: Mapping[int, Mapping[str, EntityFact]]) -> float:
+    """Return which share of the mentions of a name says its type."""
+    typed = sum(fact.mentions for fact in clues[row.id].values())
+    untyped = sum(fact.mentions for fact in clues.get(candidate.id, {}).values()) if candidate else 0
+    return typed / (typed + untyped)
 
 
 def _documents(clues: Mapping[str, EntityFact]) -> int:

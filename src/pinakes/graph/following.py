@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from pinakes.catalog import Catalog, Connection, changes, documents, entities
+from pinakes.catalog import Catalog, Connection, changes, documents, entities, stated_edges
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.entities import GraphState
 from pinakes.core.graph_records import UNTYPED, folded
 from pinakes.core.records import Document
 from pinakes.extraction import Extraction
 from pinakes.graph.canonical import canonical
+from pinakes.settings import GraphRules
 
 _log = logging.getLogger(__name__)
 
@@ -103,4 +104,16 @@ def _resolve(catalog: Catalog, record: CollectionRecord, extraction: Extraction)
     with catalog.write() as connection:
         reached = GraphState(position, extraction.recipe, decided, figures=figures)
         entities.resolve(connection, record.id, changed, aliases, reached)
+        for relation, (sources, targets) in _ends(extraction.rules).items():
+            stated_edges.check_types(connection, record.id, relation, sources, targets)
     return True
+
+
+def _ends(rules: GraphRules) -> dict[str, tuple[set[str], set[str]]]:
+    """Return type of relation → the types that its sources and targets may have; none = any."""
+    found: dict[str, tuple[set[str], set[str]]] = {}
+    for rule in rules.relations:
+        sources, targets = found.setdefault(rule.type, (set(), set()))
+        sources.update(rule.source or rules.types)
+        targets.update(rule.target or rules.types)
+    return found

@@ -24,7 +24,7 @@ written; any = in any case.
 SLOT = re.compile(r"\{([a-z]+)\}")
 """A slot of a pattern of relations."""
 
-_SLOTS = {"source", "target", "sources", "targets", "topic", "owner"}
+_SLOTS = {"gap", "source", "target", "sources", "targets", "topic", "owner"}
 
 
 def compiled(pattern: str) -> Any:
@@ -54,6 +54,11 @@ def _names(pattern: str) -> str:
     return pattern
 
 
+def _heads(pattern: str) -> str:
+    compiled(SLOT.sub("", pattern))
+    return pattern
+
+
 def _has_slots(pattern: str) -> str:
     slots = set(SLOT.findall(pattern))
     compiled(SLOT.sub("x", pattern))
@@ -64,6 +69,7 @@ def _has_slots(pattern: str) -> str:
     return pattern
 
 
+ListRegex: TypeAlias = Annotated[str, Field(max_length=500), AfterValidator(_heads)]
 NameRegex: TypeAlias = Annotated[str, Field(max_length=2000), AfterValidator(_names)]
 StatementRegex: TypeAlias = Annotated[str, Field(max_length=2000), AfterValidator(_has_slots)]
 NameRegexes: TypeAlias = Annotated[
@@ -90,6 +96,9 @@ class EntityType(Section):
     )
     inside: bool = Field(
         True, description="Whether a listed name counts inside a longer row of words with capitals: Sales in Sales Hub."
+    )
+    given_names: bool = Field(
+        False, description="Names of people: the first word of a name names one, too, and tells that others are names."
     )
     suffixes: Texts = Field((), description="Words behind a name that are not part of it, in any case: team, Inc.")
     says: Texts = Field(
@@ -149,7 +158,17 @@ class RelationRule(Section):
     patterns: tuple[StatementRegex, ...] = Field(
         (),
         description="Regular expressions (RE2) over a sentence, with {source}, {target}, lists {sources} and "
-        "{targets}, {topic} (the entity of the heading above), and {owner} (we).",
+        "{targets}, {topic} (what the section is about), {owner} (we) and {gap} (other words).",
+    )
+    lists: tuple[ListRegex, ...] = Field(
+        (), description="Regular expressions (RE2) of headings and lines above lists: each item names a target."
+    )
+    lists_of: Literal["topic", "owner"] = Field(
+        "topic", description="lists: the source is what the heading above is about, or the owner."
+    )
+    reverse: bool = Field(False, description="lists: the items name sources, and the topic is the target.")
+    tables: tuple[tuple[ListRegex, ListRegex], ...] = Field(
+        (), description="Pairs of regular expressions of column names: source and target; `{topic}` = the topic."
     )
     inverse: str = Field("", description="How it is called from the other side: USED_BY.")
     symmetric: bool = Field(False, description="It holds both ways.")

@@ -102,11 +102,13 @@ entity_relations = Table(
     Column("end", Integer, nullable=False),
     Column("confidence", Float, nullable=False),
     Column("extractor", TEXT, nullable=False),
+    Column("fits", Integer, nullable=False, server_default="1"),
     Index(None, "source_id", "type"),
     Index(None, "target_id", "type"),
     sqlite_autoincrement=True,
 )
-"""Relations that documents state, with the place that says so."""
+"""Relations that documents state, with the place that says so. ``fits``: 0 where the types of its ends, as they turned
+out, are none that such a relation has; it is derived."""
 
 extractions = Table(
     "extractions",
@@ -151,7 +153,7 @@ FROM entity_relations r
 JOIN documents c ON c.id = r.document_id
 JOIN entities a ON a.id = r.source_id JOIN entities s ON s.id = coalesce(a.canonical_id, a.id)
 JOIN entities b ON b.id = r.target_id JOIN entities t ON t.id = coalesce(b.canonical_id, b.id)
-WHERE s.type <> '' AND t.type <> '' AND s.id <> t.id"""
+WHERE r.fits = 1 AND s.type <> '' AND t.type <> '' AND s.id <> t.id"""
 
 
 def _views(array: str, json_object: str, after: str) -> tuple[str, ...]:

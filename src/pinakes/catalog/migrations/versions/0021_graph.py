@@ -30,6 +30,10 @@ def _count(name: str) -> sa.Column[int]:
     return sa.Column(name, sa.Integer(), server_default="0", nullable=False)
 
 
+def _fits() -> sa.Column[int]:
+    return sa.Column("fits", sa.Integer(), server_default="1", nullable=False)
+
+
 def upgrade() -> None:
     op.create_table(
         "entities",
@@ -120,6 +124,7 @@ def _of_documents() -> None:
             sa.Column("end", sa.Integer(), nullable=False),
             sa.Column("confidence", sa.Float(), nullable=False),
             *_texts("extractor"),
+            *([_fits()] if table == "entity_relations" else []),
             _owner(table, "document_id", "documents"),
             *(_owner(table, column.name, "entities") for column in refers if column.name != "type"),
             sa.PrimaryKeyConstraint("id", name=f"pk_{table}"),
