@@ -62,6 +62,7 @@ class ListedRelations:
         topics = Topics(subject.prose, mentions, starts)
         heads: list[_Head] = []
         columns: list[tuple[int, str]] = []
+        titled = False
         for line in _LINE.finditer(subject.prose):
             mark = (line["mark"] or "").strip()
             if mark == "|":
@@ -72,7 +73,8 @@ class ListedRelations:
                     yield from self._of_row(cells, columns, mentions, starts, topics.of(line.start()), line.span())
                 continue
             columns = []
-            depth = _depth(line["indent"], mark)
+            depth = _depth(line["indent"], mark) if titled else 0  # the title holds for the whole text
+            titled = True
             heads = [one for one in heads if one.depth < depth]
             if mark and heads:
                 first = mentions[bisect_left(starts, line.start()) : bisect_left(starts, line.end())][:1]

@@ -23,8 +23,7 @@ class Topics:
             level = len(heading[1])
             first, last = bisect_left(starts, heading.start()), bisect_left(starts, heading.end())
             above = [one for one in above if one[0] < level]
-            typed = [one for one in mentions[first:last] if one.entity.type != UNTYPED]
-            own = typed or list(mentions[first:last])
+            own = [one for one in mentions[first:last] if one.entity.type != UNTYPED][:1]
             above.append((level, own))
             self._places.append(heading.end())
             self._topics.append(next((one for _, one in reversed(above) if one), ()))

@@ -82,6 +82,8 @@ class StatedRelations:
             for match in pattern.regex.finditer(masked):
                 groups = match.groupdict()
                 sources = self._meant(groups, "source", named, topic)
+                if groups.get("source") is None and pattern.rule.without_source == "topic":
+                    sources = list(topic)
                 targets = self._meant(groups, "target", named, topic)
                 for source in sources:
                     for target in targets:

@@ -160,6 +160,9 @@ class RelationRule(Section):
         description="Regular expressions (RE2) over a sentence, with {source}, {target}, lists {sources} and "
         "{targets}, {topic} (what the section is about), {owner} (we) and {gap} (other words).",
     )
+    without_source: Literal["topic", "owner"] = Field(
+        "owner", description="The source where a pattern names none: what the section is about, or the owner."
+    )
     lists: tuple[ListRegex, ...] = Field(
         (), description="Regular expressions (RE2) of headings and lines above lists: each item names a target."
     )
