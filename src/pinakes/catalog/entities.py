@@ -346,6 +346,12 @@ def known(
     return [EntityRecord(*row) for row in connection.execute(_most_first(query).limit(limit).offset(after))]
 
 
+def counts(connection: Connection, collection_id: int) -> dict[str, int]:
+    """Return type → number of canonical entities that documents mention."""
+    query = select(entities.c.type, func.count()).where(entities.c.collection_id == collection_id, *_CANONICAL)
+    return {row[0]: row[1] for row in connection.execute(query.group_by(entities.c.type).order_by(entities.c.type))}
+
+
 def of_ids(connection: Connection, entity_ids: Collection[int]) -> dict[int, EntityRecord]:
     """Return id → entity."""
     wanted, found = sorted(set(entity_ids)), dict[int, EntityRecord]()

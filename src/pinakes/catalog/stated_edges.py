@@ -11,6 +11,8 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_,
 from pinakes.catalog.schema import chunks, documents, entities, entity_mentions, entity_relations
 
 _BATCH = 400
+_CONTEXT_BEFORE = 60
+CONTEXT_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,8 @@ class Edge:
 class Evidence:
     """A place of a document that states a relation or mentions an entity.
 
-    ``chunk_id``: the chunk that holds it, None where the document says it in its metadata. ``text``: its words.
+    ``chunk_id``: the chunk that holds it, None where the document says it in its metadata. ``text``: its words;
+    ``context``: at most 200 characters around them.
     """
 
     document_id: int
@@ -39,6 +42,7 @@ class Evidence:
     end: int
     chunk_id: int | None
     text: str
+    context: str
     confidence: float
     extractor: str
 
@@ -153,6 +157,7 @@ def _evidence(table: Any) -> Select[Any]:
         )
         .scalar_subquery()
     )
+    before = case((table.c.start > _CONTEXT_BEFORE, table.c.start - _CONTEXT_BEFORE), else_=0)
     return select(
         documents.c.id,
         documents.c.uid,
@@ -162,6 +167,7 @@ def _evidence(table: Any) -> Select[Any]:
         table.c.end,
         chunk,
         func.substr(documents.c.text, table.c.start + 1, table.c.end - table.c.start),
+        func.substr(documents.c.text, before + 1, CONTEXT_CHARS),
         table.c.confidence,
         table.c.extractor,
     ).join_from(table, documents, documents.c.id == table.c.document_id)

@@ -92,9 +92,10 @@ def read_file(path: Path) -> list[ReadDocument]:
     Raises:
         InvalidInput: the file cannot be read, or is none of these.
     """
-    found = []
+    found: list[ReadDocument] = []
+    number = 0
     try:
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):  # noqa: B007 - the error tells it
             if line.strip():
                 found.append(_read(json.loads(line)))
     except OSError as error:
@@ -102,7 +103,7 @@ def read_file(path: Path) -> list[ReadDocument]:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(
             f"{str(path)!r}, line {number}: not as expected ({error}).",
-            hint='Each line is {"path": "…", "entities": [{"name": "…", "type": "…", "aliases": []}], "relations": []}.',
+            hint='Each line is {"path": "…", "entities": [{"name": "…", "type": "…", "aliases": []}], "relations": …}.',
         ) from error
     return found
 
@@ -151,8 +152,8 @@ def measure(
         unknown,
         _rates([each[0] for each in per_document]),
         _rates([each[1] for each in per_document]),
-        Rates(*inside),
-        Rates(*outside),
+        _rate(inside),
+        _rate(outside),
         wrong,
         missed,
     )
@@ -181,10 +182,14 @@ def _compare_relations(
 
 def _rates(each: Sequence[Mapping[str, Sequence[int]]]) -> dict[str, Rates]:
     kinds = sorted({kind for one in each for kind in one})
-    found = {kind: Rates(*(sum(one[kind][at] for one in each if kind in one) for at in range(3))) for kind in kinds}
+    found = {kind: _rate([sum(one[kind][at] for one in each if kind in one) for at in range(3)]) for kind in kinds}
     totals = [[sum(one[kind][at] for kind in one) for at in range(3)] for one in each]
-    whole = Rates(*(sum(one[at] for one in totals) for at in range(3)))
+    whole = _rate([sum(one[at] for one in totals) for at in range(3)])
     return found | {ALL: Rates(whole.right, whole.wrong, whole.missed, _interval(totals))}
+
+
+def _rate(counts: Sequence[int]) -> Rates:
+    return Rates(counts[0], counts[1], counts[2])
 
 
 def _interval(totals: Sequence[Sequence[int]]) -> tuple[float, float] | None:
@@ -193,7 +198,7 @@ def _interval(totals: Sequence[Sequence[int]]) -> tuple[float, float] | None:
         return None
     dice = random.Random(0)
     drawn = sorted(
-        Rates(*(sum(one[at] for one in sample) for at in range(3))).f1
+        _rate([sum(one[at] for one in sample) for at in range(3)]).f1
         for sample in (dice.choices(totals, k=len(totals)) for _ in range(_RESAMPLES))
     )
     tail = int(_RESAMPLES * (1 - _INTERVAL) / 2)

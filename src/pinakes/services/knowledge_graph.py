@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from pinakes.app import App
@@ -202,6 +203,37 @@ class KnowledgeGraph:
                 found += [self._entity(connection, record, one) for one in some]
         return sorted(found, key=lambda one: (-one.documents, -one.mentions, one.name))[:limit]
 
+    def types(self, collection: str | Sequence[str] | None = None) -> set[str]:
+        """Return the types of entities that the settings of these collections name."""
+        records = [self._app.record(name) for name in self._named(collection)]
+        return {kind for record in records for kind in self._app.rules(record).graph.types}
+
+    def counts(self, collection: str | Sequence[str] | None = None) -> dict[str, int]:
+        """Return type → number of entities that documents mention, most first."""
+        found: Counter[str] = Counter()
+        records = self._current(collection)
+        with self._app.catalog.read() as connection:
+            for record in records:
+                found.update(entities.counts(connection, record.id))
+        return dict(found.most_common())
+
+    def updated_at(self, collection: str) -> str:
+        """Return when the graph of a collection last followed its documents, ISO 8601; "" = never."""
+        record = self._app.record(collection)
+        with self._app.catalog.read() as connection:
+            return entities.state(connection, record.id).computed_at
+
+    def context(self, entity: Entity) -> str:
+        """Return some words around the surest mention of an entity, "" where only metadata mentions it."""
+        with self._app.catalog.read() as connection:
+            places = stated_edges.mentions(connection, entity.id, 3)
+        return next((one.context for one in places if one.end > one.start), "")
+
+    def with_evidence(self, relations: Sequence[Relation], limit: int = 1) -> list[Relation]:
+        """Return relations with so many places that state each."""
+        with self._app.catalog.read() as connection:
+            return [replace(one, evidence=stated_edges.statements(connection, _edge(one), limit)) for one in relations]
+
     def decide(self, kind: Literal["merge", "split"], main: Entity, other: str, other_type: str = "") -> None:
         """Remember that ``other`` is another name of an entity ("merge"), or is not ("split"), and follow that.
 
@@ -262,3 +294,7 @@ def _key(name: str) -> str:
     if not key or len(name) > MAX_NAME_CHARS:
         raise InvalidInput(f"{name[:50]!r} is no name of 1 to {MAX_NAME_CHARS} characters.")
     return key
+
+
+def _edge(one: Relation) -> Edge:
+    return Edge(one.source.id, one.type, one.target.id, one.confidence, one.statements)
