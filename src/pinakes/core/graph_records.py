@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from pinakes.core.records import Chunk, Document, Metadata
@@ -16,6 +17,7 @@ MAX_NAME_CHARS: Final = 200
 """A longer name is no name: mentions of it are left out."""
 
 
+@lru_cache(maxsize=50_000)
 def folded(name: str) -> str:
     """Return a name as names are compared: NFKC, case folded, each run of blanks, dashes and quotes as one blank.
 

@@ -41,6 +41,9 @@ MAX_TEXT_CHARS: Final = 2_000_000
 MAX_PLACES: Final = 16
 """So many mentions of one entity are kept of a document, the surest first."""
 
+MAX_CANDIDATE_PLACES: Final = 4
+"""The same for a candidate."""
+
 MAX_MENTIONS: Final = 5_000
 MAX_RELATIONS: Final = 2_000
 _RECIPE_CHARS: Final = 16
@@ -138,7 +141,8 @@ def _kept(mentions: Sequence[Mention]) -> list[Mention]:
     kept: list[Mention] = []
     for one in sorted(mentions, key=lambda one: (-one.confidence, one.start)):
         key = one.entity.key
-        if counts[key] < MAX_PLACES and len(kept) < MAX_MENTIONS:
+        most = MAX_PLACES if one.entity.type != UNTYPED else MAX_CANDIDATE_PLACES
+        if counts[key] < most and len(kept) < MAX_MENTIONS:
             counts[key] += 1
             kept.append(one)
     return sorted(kept, key=lambda one: (one.start, one.end, one.entity))

@@ -7,6 +7,7 @@ A candidate whose type the text tells gets it; the type of the others the statis
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -92,6 +93,10 @@ class CandidateNames:
     def _rows(self, prose: str) -> Iterator[tuple[int, int]]:
         """Yield rows of words with capitals, without stop words at their ends."""
         for row in _ROW.finditer(prose):
+            if " " not in row[0]:
+                if not self._is_stop(row[0]):
+                    yield row.start(), _without_possessive(prose, *row.span())
+                continue
             words = [(found.start() + row.start(), found.end() + row.start()) for found in re.finditer(r"\S+", row[0])]
             while words and self._is_stop(prose[slice(*words[0])]):
                 words.pop(0)
@@ -102,7 +107,9 @@ class CandidateNames:
 
     def _is_stop(self, word: str) -> bool:
         plain = word.casefold()
-        return plain in self._stop or plain.partition("'")[0] in self._stop or bool(_NUMBER.fullmatch(plain))
+        if plain in self._stop or ("'" in plain and plain.partition("'")[0] in self._stop):
+            return True
+        return not plain[0].isalpha() and bool(_NUMBER.fullmatch(plain))
 
     def _judged(self, prose: str, start: int, end: int, lower: frozenset[str]) -> Iterator[tuple[str, str, float]]:
         """Yield type, clue and confidence of what the words at a place and around it say."""
@@ -198,8 +205,6 @@ def _without_possessive(text: str, start: int, end: int) -> int:
 
 def _is_taken(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:
     """Say whether a place is, or lies in, one of ``taken``, which are in order."""
-    from bisect import bisect_right
-
     at = bisect_right(taken, (span[0], 1 << 60)) - 1
     if at >= 0 and taken[at][1] >= span[1]:
         return True

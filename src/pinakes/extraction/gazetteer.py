@@ -10,7 +10,7 @@ from typing import Final
 from pinakes.core.graph_records import EntityName, ExtractionSubject, Findings, Mention, folded
 from pinakes.settings import EntityType
 
-_AS_BLANK: Final = {ord(char): " " for char in "\n\t\r\u00a0\u2010\u2011\u2012\u2013"} | {0x2019: "'", 0x2018: "'"}
+_PLAIN: Final = (*((char, " ") for char in "\n\t\r\u00a0\u2010\u2011\u2012\u2013"), ("\u2019", "'"), ("\u2018", "'"))
 _NEXT_WORD: Final = re.compile(r"[ \t]([^\W\d_][\w'&-]*)")
 _LAST_WORD: Final = re.compile(r"([^\W\d_][\w'&-]*)[ \t]$")
 _LOOKED_AT: Final = 40
@@ -40,7 +40,9 @@ class _Surface:
 
 def lowered(text: str) -> str:
     """Return ``text`` in lower case, as long as it is, with a blank for each kind of white space and dash."""
-    plain = text.translate(_AS_BLANK)
+    plain = text
+    for char, as_char in _PLAIN:  # faster than a translation
+        plain = plain.replace(char, as_char)
     lower = plain.lower()
     return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in plain)
 

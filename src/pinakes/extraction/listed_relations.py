@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pinakes.core.graph_records import UNTYPED, EntityName, ExtractionSubject, Findings, Mention, StatedRelation
+from pinakes.extraction.pattern_sets import set_of
 from pinakes.extraction.section_topics import Topics
 from pinakes.settings import GraphRules, RelationRule
 from pinakes.settings.graph_rules import compiled
@@ -38,7 +39,8 @@ class ListedRelations:
     def __init__(self, rules: GraphRules) -> None:
         kind, _, name = rules.owner.partition(":")
         self._owner = [Mention(EntityName(kind, name), 0, 0, 1.0, "owner")] if name else []
-        self._lists = [(rule, _any(rule.lists)) for rule in rules.relations if rule.lists]
+        self._lists = [rule for rule in rules.relations for _ in rule.lists]
+        self._heads = set_of([f"(?i){one}" for rule in rules.relations for one in rule.lists])
         self._tables = [
             (rule, _any((source,)), None if target == _TOPIC else _any((target,)))
             for rule in rules.relations
@@ -81,7 +83,7 @@ class ListedRelations:
                 for head in heads:
                     yield from self._of_item(head, first, line.span())
             title = line["rest"].strip(" *_#:")[:_MOST_HEAD_CHARS]
-            if fitting := [rule for rule, regex in self._lists if regex.search(title)]:
+            if title and (fitting := [self._lists[number] for number in self._heads.Match(title) or ()]):
                 above = topics.of(line.start() - 1) if mark.startswith("#") else topics.of(line.start())
                 heads.append(_Head(depth, fitting, above))
 

@@ -12,7 +12,11 @@ MAX_SENTENCE_CHARS = 1000
 
 _FENCED = r"^(?P<fence>```++|~~~++)[^\n]*+\n.*?(?:^(?P=fence)[ \t]*$|\Z)"
 _LINK = r"!?\[(?P<label>[^\]\n]{0,300})\]\((?P<target>[^)\s]{0,1000})[^)\n]{0,300}\)"
-_ADDRESS = r"\b[a-z][a-z+.-]{1,20}://[^\s)>\]|\"']+|\bwww\.[^\s)>\]|\"']+|[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{1,64}"
+_BEGINS = r"(?<![\w.+-])"  # a word is tried once, not again from each of its letters
+_ADDRESS = (
+    rf"{_BEGINS}[a-z][a-z0-9+.-]{{1,20}}://[^\s)>\]|\"']+|\bwww\.[^\s)>\]|\"']+"
+    rf"|{_BEGINS}[\w.+-]{{1,64}}@[\w-]{{1,64}}\.[\w.-]{{1,64}}"
+)
 _TAG = r"</?[A-Za-z!][^>\n]{0,300}>"
 _BLANKED = re.compile(f"{_FENCED}|{_LINK}|{_ADDRESS}|{_TAG}", re.MULTILINE | re.DOTALL)
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])[\"')\]*_]*[ \t]+(?=[\"'(\[*_]*[A-Z0-9])|\n")
@@ -24,7 +28,7 @@ def prose_of(text: str) -> tuple[str, list[Link]]:
 
     def blanks(found: re.Match[str]) -> str:
         if found["label"] is None:
-            return re.sub(r"[^\n]", " ", found[0])
+            return "\n".join(" " * len(line) for line in found[0].split("\n"))
         start, end = found.span("label")
         if not found[0].startswith("!"):
             links.append(Link(start, end, found["target"]))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pinakes.core.graph_records import UNTYPED, EntityName, ExtractionSubject, Findings, Mention, StatedRelation
+from pinakes.extraction.pattern_sets import set_of
 from pinakes.extraction.prose_text import sentences
 from pinakes.extraction.section_topics import Topics
 from pinakes.settings import GraphRules, RelationRule
@@ -30,7 +31,6 @@ _MOST_MENTIONS: Final = 40
 
 _ITEM_START: Final = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _CANDIDATE_SHARE: Final = 0.6
-_MEMORY: Final = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class StatedRelations:
         words = "|".join(re.escape(word) for word in rules.owner_words)
         self._owner_words = re.compile(rf"\b(?:{words})\b", re.IGNORECASE) if self._owner and words else None
         self._patterns = [_Pattern(rule, compiled(_regex(one))) for rule in rules.relations for one in rule.patterns]
-        self._set = _set_of([_regex(one) for rule in rules.relations for one in rule.patterns])
+        self._set = set_of([_regex(one) for rule in rules.relations for one in rule.patterns])
         self.fingerprint = f"relations:1 {rules.owner} {rules.owner_words!r} {rules.relations!r}"
 
     def extract(self, subject: ExtractionSubject) -> Findings:
@@ -144,20 +144,6 @@ def _regex(pattern: str) -> str:
         return f"(?P<{kind}>{one}|{_OWNER}|{_TOPIC})" if kind == "source" else f"(?P<{kind}>{one})"
 
     return SLOT.sub(group, pattern)
-
-
-def _set_of(patterns: Sequence[str]) -> Any:
-    """Return all patterns as one, which tells in one pass which of them match: most sentences match none."""
-    import re2
-
-    options = re2.Options()
-    options.max_mem, options.never_capture = _MEMORY, True
-    made = re2.Set.SearchSet(options)
-    for one in patterns:
-        made.Add(re.sub(r"\?P<\w+>", "?:", one))
-    if patterns:
-        made.Compile()
-    return made
 
 
 def _fits(rule: RelationRule, source: Mention, target: Mention) -> bool:
