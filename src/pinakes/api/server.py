@@ -61,7 +61,7 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
         instance_id, local_key = new_id(), new_id()
         startup = Startup(library, reindex=reindex, url=url, on_failure=lambda: server.stop())
         scheduling = Scheduling(library, ready=lambda: not startup.reading)
-        tasks = [startup, scheduling, Watching(library), library.webhooks(), library.background()]
+        tasks = [startup, scheduling, Watching(library), library.webhooks(), library.background(), library.graph_job()]
         worker = Worker(library.jobs, tasks)
         parts: list[Part] = [startup, worker]
         if settings.server.workers > 1:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from pinakes.cli import collections
+from pinakes.cli import collections, graphing
 from pinakes.cli.asking import ask
 from pinakes.cli.auditing import audit_app, explain
 from pinakes.cli.calling import call, tools
@@ -374,10 +374,15 @@ def reindex(
     drop_beside: Annotated[
         bool, typer.Option("--drop-beside", help="Drop what does not answer, built or kept beside what does.")
     ] = False,
+    graph: Annotated[bool, typer.Option("--graph", help="Build the knowledge graph anew, and nothing else.")] = False,
     yes: Yes = False,
 ) -> None:
     """Build the indexes anew from the catalogue, or change the model; nothing is embedded twice."""
     from pinakes.cli import adding, changing
+
+    if graph:
+        graphing.rebuild(session, collection)
+        return
 
     change = changing.ModelChangeOptions(beside, switch, rollback, drop_beside, model, anyway, yes)
     if change.check(embed):

@@ -15,6 +15,7 @@ from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.library import Library
+    from pinakes.services.graph_report import GraphReport
     from pinakes.services.knowledge_graph import Entity, Relation
 
 _MOST_QUOTED_CHARS = 160
@@ -122,6 +123,17 @@ def top(session: Session, types: Types = None, collection: Searched = None, limi
         session.screen.say("There are no entities: name their types in collections.NAME.graph.types, or use a profile.")
 
 
+@graph_app.command("missing")
+@with_common_options
+def missing(session: Session, collection: Searched = None, limit: Limit = 20) -> None:
+    """Show how complete the graph is, and what its lists lack or name in vain."""
+    with session.library() as library:
+        reports = [library.graph.report(name, limit) for name in library.named(collection)]
+    session.screen.document({"collections": [asdict(one) for one in reports]})
+    for one in reports:
+        _show_report(session, one)
+
+
 @graph_app.command("merge")
 @with_common_options
 def merge(
@@ -180,6 +192,39 @@ def _decide(session: Session, kind: Literal["merge", "split"], name: str, other:
     session.screen.document({"entity": asdict(report.entity), "merged": [list(one) for one in report.merged]})
     names = ", ".join(report.entity.aliases) or "none"
     session.screen.show(printable(f"{report.entity.name}: other names: {names}"))
+
+
+def rebuild(session: Session, collection: str | None) -> None:
+    """Extract all documents again and build the graphs anew; decisions on names stay."""
+    with session.library() as library:
+        names = [record.name for record in library.collections(collection)]
+        done = {name: library.graph.update(name, again=True) for name in names}
+        counts = {name: library.graph.counts(name) for name, built in done.items() if built}
+    session.screen.document({"graphs": counts})
+    for name, built in done.items():
+        types = ", ".join(f"{number:,} {kind}" for kind, number in counts.get(name, {}).items())
+        session.screen.show(f"{name}: {types or 'no entities'}" if built else f"{name}: has no graph")
+
+
+def _show_report(session: Session, one: GraphReport) -> None:
+    show = session.screen.show
+    show(f"{one.collection}: {counted(one.entities, 'entity', 'entities')}, {counted(one.relations, 'relation')}")
+    show(f"  documents with an entity  {one.documents_with_entity:,} of {one.documents:,}")
+    show(f"  vendors with a product    {one.vendors_with_product:,} of {one.vendors:,}")
+    show(f"  without relations         {one.orphans:,}")
+    show(f"  names merged              {one.merged:,}; names without a type {one.candidates_count:,}")
+    if one.left_out:
+        show(f"  mentions over the limits  {one.left_out:,}")
+    for source, kind, target in one.conflicts:
+        show(printable(f"  stated both ways: {source} {kind} {target}"))
+    for kind, name, documents in one.unlisted:
+        show(printable(f"  not in a list: {kind} {name} ({counted(documents, 'document')})"))
+    for _, name, documents in one.candidates:
+        show(printable(f"  without a type: {name} ({counted(documents, 'document')})"))
+    for kind, name in one.unseen:
+        show(printable(f"  listed, never mentioned: {kind} {name}"))
+    for problem in one.problems:
+        session.screen.warn(problem)
 
 
 def _show_relation(session: Session, relation: Relation) -> None:

@@ -34,6 +34,7 @@ _GIVEN_NAMES: Final = 0.95
 _LEAST_SHARE: Final = 0.15
 """A type that only the words around a name tell holds where so many of its mentions have them."""
 
+_DECLARED: Final = frozenset({"lists", "records"})
 _NAMED_ALONE: Final = frozenset({"candidates:run", "candidates:cell"})
 _PERSON: Final = re.compile(r"[^\W\d_]['’]?[^\W\d_]*(?:-[^\W\d_]+)?\.?")
 _LEGAL: Final = re.compile(r"(?:,? (?:inc|llc|ltd|limited|gmbh|corp|corporation|co|plc|n\.a|ag|s\.a))+\.?$")
@@ -162,9 +163,9 @@ def _people(
     """Give candidates the type of people where they begin with a name that people of the collection have."""
     for kind in (name for name, one in rules.types.items() if one.given_names):
         people = [row for row in every if row.type == kind and row.id in clues and groups.root(row.id) == row.id]
-        given = {
-            row.folded.split()[0] for row in people if " " in row.folded and _sureness(clues[row.id]) >= _GIVEN_NAMES
-        }
+        declared = [row for row in people if clues[row.id].keys() & _DECLARED]
+        sure = declared or [row for row in people if _sureness(clues[row.id]) >= _GIVEN_NAMES]
+        given = {row.folded.split()[0] for row in sure if " " in row.folded}
         for row in every:
             words = row.name.split()
             if row.type == kind or row.id not in clues or groups.root(row.id) != row.id or len(words) > 3:

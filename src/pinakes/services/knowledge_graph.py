@@ -16,6 +16,7 @@ from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.graph_records import MAX_NAME_CHARS, folded
 from pinakes.graph import following
 from pinakes.graph.traversal import Path, shortest_paths
+from pinakes.services.graph_report import GraphReport, report_of
 
 Direction: TypeAlias = Literal["out", "in", "both"]
 
@@ -216,6 +217,11 @@ class KnowledgeGraph:
             for record in records:
                 found.update(entities.counts(connection, record.id))
         return dict(found.most_common())
+
+    def report(self, collection: str, most: int = 20) -> GraphReport:
+        """Return how complete and clean the graph of a collection is; see ``graph_report``."""
+        self._current(collection)
+        return report_of(self._app, collection, most)
 
     def updated_at(self, collection: str) -> str:
         """Return when the graph of a collection last followed its documents, ISO 8601; "" = never."""
