@@ -79,7 +79,7 @@ class DeclaredNames:
             found = self._patterns[pattern].search(text[:MAX_NAME_CHARS])
             if found:
                 groups = {normal_name(key): value for key, value in found.groupdict().items() if value}
-                yield filled(rule.name, groups) if rule.name else str(groups.get("name", ""))
+                yield (filled(rule.name, groups) if rule.name else "") or str(groups.get("name", ""))
                 return
 
 
@@ -95,6 +95,8 @@ def _declared(name: EntityName, extractor: str) -> Mention:
 def _at(values: Mapping[str, JSON], field: str) -> JSON:
     first, dot, rest = normal_name(field).partition(".")
     value = values.get(normal_name(field), values.get(first) if dot else None)
+    if dot and isinstance(value, list):
+        return [_at({normal_name(first): one}, field) for one in value[:_MOST_VALUES]]
     if dot and isinstance(value, Mapping):
         return _at({normal_name(str(key)): one for key, one in value.items()}, rest)
     return value

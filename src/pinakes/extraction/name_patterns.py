@@ -24,7 +24,7 @@ class NamePatterns:
                 for found in pattern.finditer(subject.prose):
                     groups = {normal_name(key): value for key, value in found.groupdict().items() if value}
                     name = filled(rule.name, groups) if rule.name else groups.get("name", "")
-                    start, end = found.span("name")
+                    start, end = found.span(pattern.groupindex["name"])
                     if name and end > start:
                         mentions.append(Mention(EntityName(rule.type, name), start, end, rule.confidence, "patterns"))
         return Findings(mentions)
