@@ -47,7 +47,9 @@ from pinakes.services.documents.reading import DocumentRecord as DocumentRecord
 from pinakes.services.documents.reading import Text as Text
 from pinakes.services.embedding_worker import EmbeddingWorker
 from pinakes.services.events import Events
+from pinakes.services.graph_job import GraphFollowing
 from pinakes.services.keys import Keys
+from pinakes.services.knowledge_graph import KnowledgeGraph
 from pinakes.services.nearness import known_of
 from pinakes.services.run_progress import drain
 from pinakes.services.spending import Spending
@@ -77,7 +79,7 @@ class Library:
     """A home folder with its collections: add, search, read, verify. Safe to share between threads.
 
     What it has no method for its services do. Each is made when it is first asked for; ``background``, ``forecasts``,
-    ``spending`` and ``webhooks`` make a new one whenever they are called.
+    ``graph_job``, ``spending`` and ``webhooks`` make a new one whenever they are called.
     """
 
     addition = cached_property(lambda self: partial(adding.addition, self.app))
@@ -89,6 +91,8 @@ class Library:
     events = cached_property(lambda self: Events(self.app.catalog))
     exchange = cached_property(lambda self: BackupService(self.app))
     forecasts = cached_property(lambda self: partial(Forecasts, self.app))
+    graph = cached_property(lambda self: KnowledgeGraph(self.app, self.naming.named))
+    graph_job = cached_property(lambda self: partial(GraphFollowing, self.app, self.graph))
     jobs = cached_property(lambda self: open_queue(self.app.catalog, self.settings.home, self.app.process))
     keys = cached_property(lambda self: Keys(self.app.catalog))
     loading = cached_property(lambda self: Loading(self.app))

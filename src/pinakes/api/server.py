@@ -82,7 +82,7 @@ def _serve(library: Library, listener: socket.socket, *, reindex: bool, on_ready
         instance_id, local_key = new_id(), new_id()
         startup = Startup(library, reindex=reindex, url=url, on_failure=lambda: server.stop())
         scheduling = Scheduling(library, ready=lambda: not startup.reading)
-        tasks = [startup, scheduling, Watching(library), library.webhooks(), library.background()]
+        tasks = [startup, scheduling, Watching(library), library.webhooks(), library.background(), library.graph_job()]
         worker, member = Worker(library.jobs, tasks), library.cluster.membership("server", url)
         parts: list[Part] = [startup, worker, member]
         if settings.server.workers > 1:

@@ -92,7 +92,7 @@ class LocalServer:
 
         self._library = Library(settings)
         self._startup = Startup(self._library)
-        tasks = [self._startup, Watching(self._library), self._library.background()]
+        tasks = [self._startup, Watching(self._library), self._library.background(), self._library.graph_job()]
         self._worker = Worker(self._library.jobs, tasks)
         self._workers = RequestThreads(settings.server.search_timeout_s, settings.server.write_timeout_s)
         self._app = create_mcp_app(create_mcp(Service(self._library, self._workers, self._startup)))

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from pinakes.app.collection_models import OwnModels, close, mismatch, vocabulary_of
+from pinakes.app.graph_feeds import GraphFeeds
 from pinakes.app.source_overlaps import how_to
 from pinakes.app.source_settings import earlier_part, effective_settings, options_of, same_options
 from pinakes.app.spending import Bill, asks, bill, check
@@ -91,6 +92,7 @@ class App:
         self.result_cache = ResultCache(settings.search.remembered_answers)
         self.freshness = Freshness(self.catalog)
         self.links = LinkMaker(self.catalog)
+        self.graphs = GraphFeeds(settings)
         self.reranking = Reranking.opened(settings.rerank, lambda: open_reranker(settings.rerank, settings.cache))
         self.query_vectors = QueryVectors(self.embedder, settings.search.remembered_queries)
         self.refiner = HeadRefiner(self.catalog, self.embedder, self.index)
@@ -440,6 +442,7 @@ class App:
             limits=self.settings.ingest,
             rules=self.rules(record),
             history=self.settings.history,
+            graph=self.graphs.of(record),
             longest={self.settings.knowledge_base.location(self.settings.home): self.settings.documents.max_tokens},
         )
 

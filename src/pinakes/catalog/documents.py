@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, or_, select, union_all, update
 
-from pinakes.catalog import changes, document_fields, events, history
+from pinakes.catalog import changes, document_fields, entities, events, history
 from pinakes.catalog.dialects.expressions import among, inserted_id, json_texts
 from pinakes.catalog.dialects.many_rows import insert_rows
 from pinakes.catalog.document_fields import DocumentFields, place_of
@@ -22,6 +22,7 @@ from pinakes.catalog.engine import now
 from pinakes.catalog.history import Op, Retention
 from pinakes.catalog.paths import ends_with
 from pinakes.catalog.schema import chunks, documents, files
+from pinakes.core.graph_records import Findings
 from pinakes.core.records import JSON, Chunk, Document, Metadata
 
 KEY_BYTES = 16
@@ -39,7 +40,7 @@ class NewDocument:
     ``uri`` "": it has none of its own. ``summary`` None: none is known, and what the document has is kept while it
     fits. ``given``: what of ``metadata`` callers put over that of a file, None = as it was. ``uid``: of a document that
     was deleted, to be there again as it was ``created_at``; "" = a new one. ``chunker``: what cut it, with its version.
-    ``tokens``: of the text, as budgets count them; None = those of the chunks.
+    ``tokens``: of the text, as budgets count them; None = those of the chunks. ``findings``: what it says of the graph.
     """
 
     uri: str
@@ -58,6 +59,7 @@ class NewDocument:
     created_at: str = ""
     chunker: str = ""
     tokens: int | None = None
+    findings: Findings | None = None
 
 
 def embedding_key(chunk: Chunk) -> bytes:
@@ -133,6 +135,7 @@ def add_all(
         connection,
         [_fields_of(collection_id, one, new, new.metadata, {}) for one, new in zip(ids, named, strict=True)],
     )
+    entities.add(connection, collection_id, [(one, new.findings) for one, new in zip(ids, news, strict=True)])
     changes.record_new(connection, ids)
     events.changed(connection, ids)
     return ids
@@ -185,6 +188,7 @@ def rewrite(
         connection.execute(_DROP_CHUNKS, {"document": document_id})
         _add_chunks(connection, [(document_id, chunk) for chunk in new.chunks])
     document_fields.replace(connection, [_fields_of(old.collection_id, document_id, new, metadata, of_group)])
+    entities.put(connection, old.collection_id, document_id, new.findings)
     changes.record(connection, old.collection_id, document_id, "put")
     if is_another:
         events.changed(connection, [document_id])
@@ -258,6 +262,7 @@ def move(
     moved = update(documents).where(documents.c.id == document_id)
     connection.execute(moved.values(inherited={}, version=version, **kept))
     document_fields.replace(connection, [_fields_of(collection_id, document_id, new, metadata, {})])
+    entities.put(connection, collection_id, document_id, new.findings)
     changes.record(connection, collection_id, document_id, "put")
     events.changed(connection, [document_id])
     return str(old.group_key)

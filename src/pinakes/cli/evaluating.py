@@ -76,6 +76,10 @@ _SaveBaseline: TypeAlias = Annotated[
 _Tolerance: TypeAlias = Annotated[
     float, typer.Option("--tolerance", metavar="SHARE", help="By how much a metric may fall below the baseline.")
 ]
+_Graph: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--graph", metavar="FILE", help="Compare the knowledge graph with entities and relations as read."),
+]
 _List: TypeAlias = Annotated[bool, typer.Option("--list", help="List the stored runs, and do nothing else.")]
 
 
@@ -130,10 +134,16 @@ def evaluate(
     tolerance: _Tolerance = 0.05,
     html: HtmlReport = None,
     list_runs: _List = False,
+    graph: _Graph = None,
 ) -> None:
     """Measure the answers to questions with known answers, say why each miss is one, and keep the figures."""
     if list_runs:
         _list(session)
+        return
+    if graph:
+        from pinakes.cli import graph_evaluation
+
+        graph_evaluation.evaluate(session, graph, collection)
         return
     chosen: Sequence[SearchMode] = tuple(dict.fromkeys(mode.value for mode in modes or ()))
     wanted = EvaluateOptions(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from pinakes.core.errors import InvalidInput
+from pinakes.core.graph_records import ExtractionSubject, Findings
 from pinakes.core.records import (
     Bool,
     Document,
@@ -233,6 +234,22 @@ class Reranker(Protocol):
 
     def close(self) -> None:
         """Release the resources of the reranker."""
+        ...
+
+
+class Extractor(Protocol):
+    """Finds entities and the relations between them in a document. Thread-safe.
+
+    Equal subjects give equal findings. The time is linear in the length of the text.
+    """
+
+    @property
+    def fingerprint(self) -> str:
+        """Return what the findings depend on besides the subject, as text: name, version, rules."""
+        ...
+
+    def extract(self, subject: ExtractionSubject) -> Findings:
+        """Return what the subject says; spans are within its text, confidences from 0 to 1, names not empty."""
         ...
 
 

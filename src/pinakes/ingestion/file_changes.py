@@ -66,6 +66,11 @@ def chunks_in(batch: Sequence[Entry]) -> list[Chunk]:
     return [chunk for entry in batch for chunk in chunks_of(entry)]
 
 
+def documents_in(batch: Sequence[Entry]) -> list[NewDocument]:
+    """Return the documents of a batch, in its order."""
+    return [entry.new for entry in batch if not isinstance(entry, Note)]
+
+
 def chunks_of(entry: Entry) -> Sequence[Chunk]:
     """Return the new chunks of an entry; a document that only moves has none."""
     return entry.new.chunks if isinstance(entry, Put) or (isinstance(entry, Move) and entry.recut) else ()

@@ -34,9 +34,10 @@ from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.core.errors import InvalidInput, ModelUnavailable, PinakesError, PluginBroken, TooLarge, Unreadable
 from pinakes.core.ports import Embedder, Source
 from pinakes.core.records import Chunk, Float32, Item, ParsedDocument, Scan, Skipped
+from pinakes.graph.feeding import GraphFeed
 from pinakes.ingestion.cutter import Cutter
 from pinakes.ingestion.embedding import bind_model, embed, has_pending, keep, keeping, quiet_progress, refusal
-from pinakes.ingestion.file_changes import Entry, Move, Note, Put, chunks_in, vanished_files, weight
+from pinakes.ingestion.file_changes import Entry, Move, Note, Put, chunks_in, documents_in, vanished_files, weight
 from pinakes.ingestion.report import Event, Report
 from pinakes.ingestion.rereading import Rereading, present_versions
 from pinakes.ingestion.run_options import RunOptions
@@ -78,6 +79,7 @@ class Tools:
     history: HistorySettings
     longest: Mapping[str, int] = field(default_factory=dict)
     """Location of a source → maximum tokens of a new document from it; existing documents may be longer."""
+    graph: GraphFeed = field(default_factory=GraphFeed)
 
 
 class Ingest:
@@ -247,8 +249,7 @@ class Ingest:
                 first, entry_of = ahead.popleft()
                 size -= first.size_bytes
                 yield first, entry_of()
-        for item, entry_of in ahead:
-            yield item, entry_of()
+        yield from ((item, entry_of()) for item, entry_of in ahead)
 
     def _submit(self, item: Item, cutter: Cutter) -> Callable[[], Entry]:
         """Submit one file; an error with it becomes a note, and the run continues."""
@@ -321,11 +322,11 @@ class Ingest:
         metadata = masking_of(self._tools.limits).value(metadata)
         self.report.unlike += [Skipped(item.path, reason) for reason in metadata.get(ERRORS, ())]
         self.report.notes += [(item.path, note) for note in document.notes]
-        if key:
-            metadata[rules.key_field] = key
+        metadata |= {rules.key_field: key} if key else {}
         title = document.title or PurePosixPath(item.path).stem
         new = NewDocument(item.uri, item.path, document, cut.chunks, digest, title, metadata, key, self._record.id)
-        return replace(new, chunker=cut.chunker, tokens=cut.tokens)
+        with self.report.timed("extract"):
+            return self._tools.graph.read(replace(new, chunker=cut.chunker, tokens=cut.tokens))
 
     def _find_move(self, item: Item, new: NewDocument) -> Move | None:
         """Return the move of an existing document to ``item``, from a vanished file or another uri; None if none."""
@@ -353,6 +354,7 @@ class Ingest:
         if not batch:
             return
         chunks = chunks_in(batch)
+        self._tools.graph.name(self._tools.catalog, self._collection.id, documents_in(batch))
         with quiet_progress(self._tools.embedder):
             vectors = yield from self._embed(chunks)
             with self.report.timed("catalog"), self._tools.catalog.write() as connection:

@@ -1,4 +1,4 @@
-"""Plug-ins: embedders, rerankers, readers and index engines from other distributions, found by entry points.
+"""Plug-ins: embedders, rerankers, readers, index engines and extractors of other distributions, by entry points.
 
 The name of an entry point is the value of the setting; for a reader it is the extension (".gpx"), file name or media
 type that it reads. Only named plug-ins are loaded. A built-in part takes precedence over plug-ins of its name, which
@@ -39,6 +39,7 @@ class Part:
 GROUPS: Final[Mapping[str, str]] = {
     "embedders": "embedding provider",
     "engines": "index engine",
+    "extractors": "extractor",
     "readers": "reader",
     "rerankers": "rerank provider",
 }

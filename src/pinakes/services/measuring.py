@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from pinakes.app import App
 from pinakes.catalog import embeddings
 from pinakes.catalog.transactions import within
-from pinakes.evaluation import names, run, runs, systems
+from pinakes.core.graph_records import folded
+from pinakes.evaluation import graph_quality, names, run, runs, systems
 
 
 class Measuring:
@@ -19,6 +21,19 @@ class Measuring:
         self.corpus_of = partial(runs.corpus_of, app.catalog)
         self.embedded = within(app.catalog.read, embeddings.embedded)
         self.embedder_of = app.embedder_of
+        self.graph = partial(_graph_quality, app)
         self.resolve = within(app.catalog.read, names.resolve)
         self.subject = partial(run.Subject, app.catalog)
         self.system = partial(systems.CollectionSystem, app.catalog)
+
+
+def _graph_quality(
+    app: App, collection: str, wanted: Sequence[graph_quality.ReadDocument]
+) -> graph_quality.GraphQuality:
+    """Compare the graph of a collection with what was read in its documents."""
+    record = app.record(collection)
+    extraction = app.graphs.of(record).extraction
+    listings = extraction.listings if extraction else ()
+    listed = frozenset((one.entity.type, folded(name)) for one in listings for name in (one.entity.name, *one.aliases))
+    with app.catalog.read() as connection:
+        return graph_quality.measure(connection, record.id, wanted, listed)

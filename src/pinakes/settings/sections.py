@@ -18,6 +18,7 @@ from pinakes.settings.base import Section
 from pinakes.settings.catalog_database import CatalogSettings
 from pinakes.settings.embedding import EmbeddingSettings
 from pinakes.settings.fetch import FetchSettings
+from pinakes.settings.graph_rules import GraphRules, ListedEntity
 from pinakes.settings.metadata import FieldType, MetadataRule
 from pinakes.settings.outside import ChatSettings, PostgresSettings, QdrantSettings, WebhookSettings
 from pinakes.settings.search import (
@@ -38,7 +39,7 @@ from pinakes.settings.sources import (
     not_apart,
 )
 
-Toolset: TypeAlias = Literal["ask", "code", "history", "knowledge", "manage", "observe", "retrieve", "search"]
+Toolset: TypeAlias = Literal["ask", "code", "graph", "history", "knowledge", "manage", "observe", "retrieve", "search"]
 """A group of tools; a test compares these with the existing tools."""
 
 
@@ -301,6 +302,7 @@ class CollectionSettings(Section):
     fields: dict[str, FieldType] = Field(
         {}, description="Types of fields: `price = 'number'`; also date, boolean, list, text."
     )
+    graph: GraphRules = Field(GraphRules(), description="The knowledge graph of this collection.")
     required: tuple[str, ...] = Field((), description="Fields that every document should have.")
     required_where: dict[str, dict[str, JSON]] = Field(
         {}, description="Fields that documents which match a filter should have: `vendor = {category = 'tools'}`."
@@ -372,6 +374,7 @@ class Settings(Section):
     collections: dict[str, CollectionSettings] = Field({}, description="Collections and their sources.")
     sources: tuple[PlacedSource, ...] = Field((), description="Sources, each with its collection.")
     tools: tuple[NamedSearch, ...] = Field((), description="Searches that agents see as separate tools.")
+    entities: tuple[ListedEntity, ...] = Field((), description="Entities of curated lists.")
 
     @model_validator(mode="after")
     def _place_sources(self) -> Self:

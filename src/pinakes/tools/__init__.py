@@ -12,14 +12,17 @@ from pinakes.settings import Settings
 from pinakes.tools.ask import ask
 from pinakes.tools.declare import Answer, Outcome, Reply, Tool, tool
 from pinakes.tools.describe import metadata_report
+from pinakes.tools.graph_tools import entity_path, find_entity, graph_overview, related_entities
 from pinakes.tools.history import document_history, restore_document
 from pinakes.tools.profile_tools import named_tool
 from pinakes.tools.prompts import prompts_of
 from pinakes.tools.resources import list_resources, read_resource
 from pinakes.tools.retrieve import read, search, status
 from pinakes.tools.sources import list_sources
+from pinakes.tools.vendor_info import find_vendor_info
 
-_OWN = (document_history, restore_document, search, read, status, metadata_report, list_sources)
+_GRAPH = (find_vendor_info, find_entity, related_entities, entity_path, graph_overview)
+_OWN = (document_history, restore_document, search, read, status, metadata_report, list_sources, *_GRAPH)
 __all__ = [
     "PROMPTS",
     "TOOLS",

@@ -10,26 +10,54 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     Table,
     UniqueConstraint,
     text,
 )
 
+from pinakes.catalog.schema.graph_tables import (
+    entities,
+    entity_aliases,
+    entity_decisions,
+    entity_mentions,
+    entity_relations,
+    extractions,
+    graphs,
+)
+from pinakes.catalog.schema.table_metadata import metadata
+from pinakes.catalog.schema.table_metadata import owner as _owner
 from pinakes.catalog.schema.types import ID, TEXT
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
-
-
-def _owner(table: str, *, nullable: bool = False) -> ForeignKey:
-    return ForeignKey(f"{table}.id", ondelete="SET NULL" if nullable else "CASCADE")
+__all__ = [
+    "audit",
+    "beside",
+    "changes",
+    "chunks",
+    "collections",
+    "documents",
+    "embeddings",
+    "entities",
+    "entity_aliases",
+    "entity_decisions",
+    "entity_mentions",
+    "entity_relations",
+    "events",
+    "extractions",
+    "fields",
+    "files",
+    "graphs",
+    "index_numbers",
+    "installation",
+    "jobs",
+    "keys",
+    "leaps",
+    "metadata",
+    "models",
+    "sources",
+    "undelivered",
+    "versions",
+    "webhooks",
+]
 
 
 models = Table(

@@ -67,7 +67,7 @@ class _Ready:
     @property
     def is_needless(self) -> bool:
         base = self.prepared.base
-        as_it_is = replace(self.new, document=replace(self.new.document, notes=()), chunker="")
+        as_it_is = replace(self.new, document=replace(self.new.document, notes=()), chunker="", findings=None)
         return base is not None and not self.prepared.recut and as_it_is == as_new(base)
 
 
@@ -174,7 +174,7 @@ class DocumentWriter:
                     chunker = chunker_of(prepared.new.document) if prepared.recut else ""
                     cut = replace(prepared.new, chunks=chunks, chunker=chunker, tokens=tokens)
                     new = _typed(cut, tools.rules.fields)
-                    batch.ready[number] = _Ready(self._summarized(new), prepared)
+                    batch.ready[number] = _Ready(tools.graph.read(self._summarized(new)), prepared)
                 except PinakesError as error:
                     batch.settle(number, error)
 
@@ -252,6 +252,8 @@ class DocumentWriter:
                 batch.settle(number, WriteResult(one.prepared.base, "unchanged", notes=one.prepared.notes))
         if not batch.ready:
             return
+        if record.id:
+            tools.graph.name(self._app.catalog, record.id, (one.new for one in batch.ready.values()))
         with self._app.catalog.write() as connection:
             now = collections.planned(connection, record.name, record.description)
             if now.id == record.id:

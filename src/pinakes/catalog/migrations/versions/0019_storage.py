@@ -1,4 +1,4 @@
-"""PostgreSQL keeps texts as they are: a chunk is cut from the text of its document. Views for SQL are made after all."""
+"""PostgreSQL keeps texts as they are: chunks are cut from those of documents. Views for SQL are made after all."""
 
 from alembic import op
 

@@ -1,0 +1,433 @@
+"""Entities, mentions and relations: written with documents, and read as a graph of canonical entities."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, delete, func, literal, or_, select, tuple_, update
+from sqlalchemy.dialects.postgresql import insert
+
+from pinakes.catalog.dialects.many_rows import insert_rows
+from pinakes.catalog.engine import now
+from pinakes.catalog.schema import (
+    documents,
+    entities,
+    entity_aliases,
+    entity_decisions,
+    entity_mentions,
+    entity_relations,
+    extractions,
+    graphs,
+)
+from pinakes.core.graph_records import EntityName, Findings, Mention, StatedRelation
+from pinakes.core.records import JSON, DocumentKind, Metadata
+
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRecord:
+    """An entity of a collection as the catalogue has it; see ``catalog.schema.graph_tables.entities``."""
+
+    id: int
+    type: str
+    name: str
+    folded: str
+    canonical_id: int | None = None
+    why: str = ""
+    confidence: float = 0.0
+    documents: int = 0
+    mentions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EntityFact:
+    """How often one clue (``extractor``) was found for an entity: in so many documents and places."""
+
+    entity_id: int
+    extractor: str
+    documents: int
+    mentions: int
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedText:
+    """A document as extractors see it, with its own metadata, without that of its group."""
+
+    id: int
+    version: int
+    path: str
+    title: str
+    kind: DocumentKind
+    language: str | None
+    text: str
+    metadata: Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What somebody decided: ``other`` is another name of ``name`` ("merge"), or is not ("split")."""
+
+    kind: str
+    type: str
+    name: str
+    other: str
+    other_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphState:
+    """What the derived part of a graph was computed from. ``figures``: what it came to."""
+
+    position: int = 0
+    recipe: str = ""
+    decided: int = 0
+    computed_at: str = ""
+    figures: Mapping[str, JSON] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What became of an entity: its canonical one, None for itself, and why."""
+
+    id: int
+    canonical_id: int | None
+    why: str
+    confidence: float
+
+
+def ensure(connection: Connection, collection_id: int, names: Iterable[EntityName]) -> None:
+    """Make rows for the entities that have none. All writers do so in one order, and nobody waits for what is there."""
+    rows = {one.key: one for one in names}
+    values = [
+        {"collection_id": collection_id, "type": kind, "name": rows[kind, folded].name, "folded": folded}
+        for kind, folded in sorted(rows.keys() - _ids(connection, collection_id, rows).keys())
+    ]
+    if values:
+        connection.execute(_ENSURE, values)
+
+
+def _ids(connection: Connection, collection_id: int, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """Return key → id of the entities that have a row."""
+    wanted, found = sorted(keys), dict[tuple[str, str], int]()
+    for start in range(0, len(wanted), _BATCH):
+        some = [folded for _, folded in wanted[start : start + _BATCH]]
+        rows = connection.execute(_KEYS, {"collection": collection_id, "names": some})
+        found |= {(kind, folded): entity_id for kind, folded, entity_id in rows}
+    return found
+
+
+def put(connection: Connection, collection_id: int, document_id: int, findings: Findings | None) -> None:
+    """Write what a document says, in place of what it said before; None: that is not known yet."""
+    for table in (entity_mentions, entity_relations, extractions):
+        connection.execute(delete(table).where(table.c.document_id == document_id))
+    add(connection, collection_id, [(document_id, findings)])
+
+
+def add(connection: Connection, collection_id: int, found: Iterable[tuple[int, Findings | None]]) -> None:
+    """Write what new documents, given by their ids, say; see ``put``."""
+    known = [(document_id, findings) for document_id, findings in found if findings is not None and findings.recipe]
+    if not known:
+        return
+    named = [one for _, findings in known for one in findings.entities()]
+    keys = {one.key for one in named}
+    ids = _ids(connection, collection_id, keys)
+    if keys - ids.keys():
+        ensure(connection, collection_id, named)
+        ids = _ids(connection, collection_id, keys)
+    mentions = [
+        _place(document_id, one) | {"entity_id": ids[one.entity.key]}
+        for document_id, findings in known
+        for one in findings.mentions
+    ]
+    relations = [
+        _place(document_id, one)
+        | {"source_id": ids[one.source.key], "type": one.type, "target_id": ids[one.target.key]}
+        for document_id, findings in known
+        for one in findings.relations
+    ]
+    for table, rows in ((entity_mentions, mentions), (entity_relations, relations)):
+        if rows:
+            insert_rows(connection, table, rows)
+    extracted = [
+        {"document_id": document_id, "recipe": findings.recipe, "left_out": findings.left_out}
+        for document_id, findings in known
+    ]
+    connection.execute(extractions.insert(), extracted)
+
+
+def _place(document_id: int, one: Mention | StatedRelation) -> dict[str, Any]:
+    return {
+        "document_id": document_id,
+        "start": one.start,
+        "end": one.end,
+        "confidence": one.confidence,
+        "extractor": one.extractor,
+    }
+
+
+def outdated(connection: Connection, collection_id: int, recipe: str, limit: int) -> list[int]:
+    """Return ids of documents whose mentions are not known, or were found by another recipe, lowest first."""
+    known = documents.outerjoin(extractions, extractions.c.document_id == documents.c.id)
+    query = select(documents.c.id).select_from(known).where(documents.c.collection_id == collection_id)
+    other = or_(extractions.c.recipe.is_(None), extractions.c.recipe != recipe)
+    return list(connection.scalars(query.where(other).order_by(documents.c.id).limit(limit)))
+
+
+def subjects(connection: Connection, document_ids: Sequence[int]) -> list[ExtractedText]:
+    """Return these documents as extractors see them."""
+    columns = (documents.c[name] for name in ExtractedText.__annotations__)
+    query = select(*columns).where(documents.c.id.in_(document_ids)).order_by(documents.c.id)
+    return [ExtractedText(*row) for row in connection.execute(query)]
+
+
+def forget(connection: Connection, collection_id: int) -> None:
+    """Have all documents of a collection extracted again, and the graph computed anew. Decisions stay."""
+    ids = select(documents.c.id).where(documents.c.collection_id == collection_id)
+    connection.execute(delete(extractions).where(extractions.c.document_id.in_(ids)))
+    connection.execute(delete(graphs).where(graphs.c.collection_id == collection_id))
+
+
+def state(connection: Connection, collection_id: int) -> GraphState:
+    """Return what the graph of a collection was computed from."""
+    row = connection.execute(select(graphs).where(graphs.c.collection_id == collection_id)).first()
+    if row is None:
+        return GraphState()
+    return GraphState(row.position, row.recipe, row.decided, row.computed_at, row.figures)
+
+
+def last_decision(connection: Connection, collection_id: int) -> int:
+    """Return the number of the latest decision on names of a collection, 0 where there is none."""
+    newest = select(func.max(entity_decisions.c.id)).where(entity_decisions.c.collection_id == collection_id)
+    return int(connection.scalar(newest) or 0)
+
+
+def every(connection: Connection, collection_id: int) -> list[EntityRecord]:
+    """Return all entities of a collection, candidates included, oldest first."""
+    rows = connection.execute(_RECORD.where(entities.c.collection_id == collection_id).order_by(entities.c.id))
+    return [EntityRecord(*row) for row in rows]
+
+
+def facts(connection: Connection, collection_id: int) -> list[EntityFact]:
+    """Return what was found for each entity of a collection, by clue."""
+    of = entity_mentions.join(documents, documents.c.id == entity_mentions.c.document_id)
+    rows = connection.execute(
+        select(
+            entity_mentions.c.entity_id,
+            entity_mentions.c.extractor,
+            func.count(entity_mentions.c.document_id.distinct()),
+            func.count(),
+            func.max(entity_mentions.c.confidence),
+        )
+        .select_from(of)
+        .where(documents.c.collection_id == collection_id)
+        .group_by(entity_mentions.c.entity_id, entity_mentions.c.extractor)
+        .order_by(entity_mentions.c.entity_id, entity_mentions.c.extractor)
+    )
+    return [EntityFact(*row) for row in rows]
+
+
+def decisions(connection: Connection, collection_id: int) -> list[Decision]:
+    """Return the decisions on names of a collection, oldest first."""
+    columns = (getattr(entity_decisions.c, name) for name in ("kind", "type", "name", "other", "other_type"))
+    query = select(*columns).where(entity_decisions.c.collection_id == collection_id)
+    return [Decision(*row) for row in connection.execute(query.order_by(entity_decisions.c.id))]
+
+
+def decide(connection: Connection, collection_id: int, one: Decision) -> None:
+    """Remember a decision on two names, in place of earlier ones on the same."""
+    same = tuple_(entity_decisions.c.type, entity_decisions.c.name, entity_decisions.c.other)
+    connection.execute(
+        delete(entity_decisions).where(
+            entity_decisions.c.collection_id == collection_id, same.in_([(one.type, one.name, one.other)])
+        )
+    )
+    values = {"kind": one.kind, "type": one.type, "name": one.name, "other": one.other, "other_type": one.other_type}
+    connection.execute(entity_decisions.insert(), values | {"collection_id": collection_id, "at": now()})
+
+
+def resolve(
+    connection: Connection,
+    collection_id: int,
+    resolutions: Sequence[Resolution],
+    aliases: Iterable[tuple[EntityName, str, str]],
+    reached: GraphState,
+) -> None:
+    """Write the derived part of a graph. ``aliases``: of lists, as (entity, alias, folded alias)."""
+    if resolutions:
+        connection.execute(
+            _RESOLVE,
+            [
+                {
+                    "entity": one.id,
+                    "canonical": one.canonical_id,
+                    "because": one.why,
+                    "sure": one.confidence,
+                }
+                for one in resolutions
+            ],
+        )
+    _count(connection, collection_id)
+    connection.execute(delete(entity_aliases).where(entity_aliases.c.collection_id == collection_id))
+    rows = {
+        (entity.type, entity.key[1], folded): {
+            "collection_id": collection_id,
+            "type": entity.type,
+            "name": entity.key[1],
+            "alias": alias,
+            "folded": folded,
+        }
+        for entity, alias, folded in aliases
+    }
+    if rows:
+        connection.execute(entity_aliases.insert(), [rows[key] for key in sorted(rows)])
+    values = {
+        "position": reached.position,
+        "recipe": reached.recipe,
+        "decided": reached.decided,
+        "computed_at": now(),
+        "figures": dict(reached.figures),
+    }
+    written = insert(graphs).values(collection_id=collection_id, **values)
+    connection.execute(written.on_conflict_do_update(index_elements=["collection_id"], set_=values))
+
+
+def _count(connection: Connection, collection_id: int) -> None:
+    """Write how many documents mention each canonical entity, and how often."""
+    canonical = func.coalesce(entities.c.canonical_id, entities.c.id)
+    counted = (
+        select(canonical, func.count(entity_mentions.c.document_id.distinct()), func.count())
+        .join_from(entities, entity_mentions, entity_mentions.c.entity_id == entities.c.id)
+        .where(entities.c.collection_id == collection_id)
+        .group_by(canonical)
+    )
+    found = {row[0]: (row[1], row[2]) for row in connection.execute(counted)}
+    columns = (entities.c.id, entities.c.documents, entities.c.mentions)
+    rows = connection.execute(select(*columns).where(entities.c.collection_id == collection_id)).all()
+    changed = [
+        {"entity": row.id, "in_documents": counts[0], "in_places": counts[1]}
+        for row in rows
+        if (counts := found.get(row.id, (0, 0))) != (row.documents, row.mentions)
+    ]
+    if changed:
+        connection.execute(_COUNT, changed)
+
+
+def named(connection: Connection, collection_ids: Sequence[int], folded: str) -> list[EntityRecord]:
+    """Return the canonical entities that are called so, or have such an alias, the most mentioned first."""
+    same = entities.alias("same")
+    by_name = select(func.coalesce(same.c.canonical_id, same.c.id)).where(
+        same.c.collection_id.in_(collection_ids), same.c.folded == folded
+    )
+    by_alias = (
+        select(func.coalesce(same.c.canonical_id, same.c.id))
+        .join_from(
+            entity_aliases,
+            same,
+            (same.c.collection_id == entity_aliases.c.collection_id)
+            & (same.c.type == entity_aliases.c.type)
+            & (same.c.folded == entity_aliases.c.name),
+        )
+        .where(entity_aliases.c.collection_id.in_(collection_ids), entity_aliases.c.folded == folded)
+    )
+    query = _RECORD.where(entities.c.id.in_(by_name.union(by_alias)), entities.c.documents > 0)
+    return [EntityRecord(*row) for row in connection.execute(_most_first(query))]
+
+
+def known(
+    connection: Connection, collection_id: int, types: Collection[str] = (), limit: int | None = None, after: int = 0
+) -> list[EntityRecord]:
+    """Return the canonical entities of a collection that documents mention, the most mentioned first."""
+    query = _RECORD.where(entities.c.collection_id == collection_id, *_CANONICAL)
+    if types:
+        query = query.where(entities.c.type.in_(sorted(types)))
+    return [EntityRecord(*row) for row in connection.execute(_most_first(query).limit(limit).offset(after))]
+
+
+def counts(connection: Connection, collection_id: int) -> dict[str, int]:
+    """Return type → number of canonical entities that documents mention."""
+    query = select(entities.c.type, func.count()).where(entities.c.collection_id == collection_id, *_CANONICAL)
+    return {row[0]: row[1] for row in connection.execute(query.group_by(entities.c.type).order_by(entities.c.type))}
+
+
+def of_ids(connection: Connection, entity_ids: Collection[int]) -> dict[int, EntityRecord]:
+    """Return id → entity."""
+    wanted, found = sorted(set(entity_ids)), dict[int, EntityRecord]()
+    for start in range(0, len(wanted), _BATCH):
+        some = _RECORD.where(entities.c.id.in_(wanted[start : start + _BATCH])).order_by(entities.c.id)
+        found |= {row.id: EntityRecord(*row) for row in connection.execute(some)}
+    return found
+
+
+def other_names(connection: Connection, one: EntityRecord) -> list[str]:
+    """Return the other names of a canonical entity: of lists, and those that were merged into it."""
+    merged = select(entities.c.name).where(entities.c.canonical_id == one.id, entities.c.name != one.name)
+    of_entity = select(entities.c.collection_id).where(entities.c.id == one.id).scalar_subquery()
+    listed = select(entity_aliases.c.alias).where(
+        entity_aliases.c.collection_id == of_entity,
+        entity_aliases.c.type == one.type,
+        entity_aliases.c.name == one.folded,
+    )
+    return sorted(set(connection.scalars(merged.union(listed))))
+
+
+def members(connection: Connection, entity_ids: Sequence[int]) -> dict[int, list[EntityRecord]]:
+    """Return canonical id → the entities that are other names of it."""
+    found: dict[int, list[EntityRecord]] = {one: [] for one in entity_ids}
+    wanted = list(found)
+    for start in range(0, len(wanted), _BATCH):
+        query = _RECORD.where(entities.c.canonical_id.in_(wanted[start : start + _BATCH])).order_by(entities.c.id)
+        for row in connection.execute(query):
+            found[row.canonical_id].append(EntityRecord(*row))
+    return found
+
+
+def each_fact_of(connection: Connection, document_id: int) -> Iterator[tuple[int, int, int, float, str]]:
+    """Yield entity id, start, end, confidence and extractor of the mentions of a document, by place."""
+    columns = (getattr(entity_mentions.c, name) for name in ("entity_id", "start", "end", "confidence", "extractor"))
+    query = select(*columns).where(entity_mentions.c.document_id == document_id)
+    for row in connection.execute(query.order_by(entity_mentions.c.start, entity_mentions.c.id)):
+        yield row.entity_id, row.start, row.end, row.confidence, row.extractor
+
+
+def _most_first(query: Select[Any]) -> Select[Any]:
+    return query.order_by(entities.c.documents.desc(), entities.c.mentions.desc(), entities.c.name, entities.c.id)
+
+
+_ENSURE = insert(entities).on_conflict_do_nothing(index_elements=["collection_id", "type", "folded"])
+_KEYS = (
+    select(entities.c.type, entities.c.folded, entities.c.id)
+    .where(
+        entities.c.collection_id == bindparam("collection"), entities.c.folded.in_(bindparam("names", expanding=True))
+    )
+    .order_by(entities.c.id)
+)
+_RECORD = select(
+    entities.c.id,
+    entities.c.type,
+    entities.c.name,
+    entities.c.folded,
+    entities.c.canonical_id,
+    entities.c.why,
+    entities.c.confidence,
+    entities.c.documents,
+    entities.c.mentions,
+)
+_CANONICAL = (entities.c.canonical_id.is_(None), entities.c.type != literal(""), entities.c.documents > 0)
+_RESOLVE = (
+    update(entities)
+    .where(entities.c.id == bindparam("entity"))
+    .values(
+        canonical_id=bindparam("canonical"),
+        why=bindparam("because"),
+        confidence=bindparam("sure"),
+    )
+)
+_COUNT = (
+    update(entities)
+    .where(entities.c.id == bindparam("entity"))
+    .values(documents=bindparam("in_documents"), mentions=bindparam("in_places"))
+)

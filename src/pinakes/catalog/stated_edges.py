@@ -1,0 +1,207 @@
+"""Relations as edges between canonical entities, and the places that state them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_, select, true, update
+
+from pinakes.catalog.schema import chunks, documents, entities, entity_mentions, entity_relations
+
+_BATCH = 400
+_CONTEXT_BEFORE = 60
+CONTEXT_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A relation between two canonical entities, as stated in ``statements`` places; ``confidence`` of the surest."""
+
+    source_id: int
+    type: str
+    target_id: int
+    confidence: float
+    statements: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A place of a document that states a relation or mentions an entity.
+
+    ``chunk_id``: the chunk that holds it, None where the document says it in its metadata. ``text``: its words;
+    ``context``: at most 200 characters around them.
+    """
+
+    document_id: int
+    uid: str
+    path: str
+    title: str
+    start: int
+    end: int
+    chunk_id: int | None
+    text: str
+    context: str
+    confidence: float
+    extractor: str
+
+
+def edges(
+    connection: Connection,
+    entity_ids: Collection[int],
+    types: Collection[str] = (),
+    direction: str = "both",
+    min_confidence: float = 0.0,
+) -> list[Edge]:
+    """Return the edges of these canonical entities: "out" from them, "in" to them, or "both"; the surest first."""
+    wanted, found = sorted(set(entity_ids)), dict[tuple[int, str, int], Edge]()
+    for start in range(0, len(wanted), _BATCH):
+        some = wanted[start : start + _BATCH]
+        members = select(entities.c.id).where(or_(entities.c.id.in_(some), entities.c.canonical_id.in_(some)))
+        for column in _ENDS[direction]:
+            query = _EDGES.where(column.in_(members))
+            if types:
+                query = query.where(entity_relations.c.type.in_(sorted(types)))
+            for row in connection.execute(query):
+                edge = Edge(*row)
+                found[edge.source_id, edge.type, edge.target_id] = edge
+    kept = (one for one in found.values() if one.confidence >= min_confidence)
+    return sorted(kept, key=lambda one: (-one.confidence, -one.statements, one.type, one.source_id, one.target_id))
+
+
+def all_edges(connection: Connection, collection_id: int) -> list[Edge]:
+    """Return the edges of a collection."""
+    of_collection = entity_relations.c.document_id.in_(
+        select(documents.c.id).where(documents.c.collection_id == collection_id)
+    )
+    return [Edge(*row) for row in connection.execute(_EDGES.where(of_collection))]
+
+
+def statements(connection: Connection, edge: Edge, limit: int = 5) -> list[Evidence]:
+    """Return the places that state an edge, the surest first."""
+    table = entity_relations
+    query = _evidence(table).where(
+        table.c.type == edge.type,
+        table.c.fits == 1,
+        table.c.source_id.in_(_members(edge.source_id)),
+        table.c.target_id.in_(_members(edge.target_id)),
+    )
+    rows = connection.execute(query.order_by(table.c.confidence.desc(), table.c.id).limit(limit))
+    return [Evidence(*row) for row in rows]
+
+
+def mentions(connection: Connection, entity_id: int, limit: int = 5) -> list[Evidence]:
+    """Return the places that mention a canonical entity: the surest of each document, those of many mentions first."""
+    table = entity_mentions
+    best = (
+        select(func.min(table.c.id).label("id"), func.count().label("places"))
+        .where(table.c.entity_id.in_(_members(entity_id)))
+        .group_by(table.c.document_id)
+        .order_by(func.count().desc(), func.min(table.c.id))
+        .limit(limit)
+        .subquery()
+    )
+    query = _evidence(table).join(best, best.c.id == table.c.id)
+    rows = connection.execute(query.order_by(best.c.places.desc(), table.c.id))
+    return [Evidence(*row) for row in rows]
+
+
+def check_types(
+    connection: Connection, collection_id: int, relation: str, sources: Collection[str], targets: Collection[str]
+) -> None:
+    """Note which relations of a type have ends of such types; none = of any type."""
+    table = entity_relations
+    wanted = [
+        (column, types) for column, types in ((table.c.source_id, sources), (table.c.target_id, targets)) if types
+    ]
+    tests = [column.in_(_of_types(collection_id, types)) for column, types in wanted]
+    of_collection = table.c.document_id.in_(select(documents.c.id).where(documents.c.collection_id == collection_id))
+    fits = case((and_(true(), *tests), 1), else_=0)
+    connection.execute(
+        update(table).where(table.c.type == relation, of_collection, table.c.fits != fits).values(fits=fits)
+    )
+
+
+def _of_types(collection_id: int, types: Collection[str]) -> Select[tuple[int]]:
+    """Return the ids of entities whose canonical entity has one of these types."""
+    main = entities.alias("main")
+    return (
+        select(entities.c.id)
+        .join_from(entities, main, main.c.id == func.coalesce(entities.c.canonical_id, entities.c.id))
+        .where(entities.c.collection_id == collection_id, main.c.type.in_(sorted(types)))
+    )
+
+
+def documents_of(connection: Connection, entity_id: int, limit: int | None = None) -> list[tuple[int, int]]:
+    """Return (document id, number of mentions) of the documents that mention a canonical entity, most first."""
+    query = (
+        select(entity_mentions.c.document_id, func.count())
+        .where(entity_mentions.c.entity_id.in_(_members(entity_id)))
+        .group_by(entity_mentions.c.document_id)
+        .order_by(func.count().desc(), entity_mentions.c.document_id)
+        .limit(limit)
+    )
+    return [(row[0], row[1]) for row in connection.execute(query)]
+
+
+def _members(entity_id: int) -> Select[tuple[int]]:
+    return select(entities.c.id).where(or_(entities.c.id == entity_id, entities.c.canonical_id == entity_id))
+
+
+def _evidence(table: Any) -> Select[Any]:
+    chunk = (
+        select(func.min(chunks.c.id))
+        .where(
+            chunks.c.document_id == table.c.document_id, chunks.c.start <= table.c.start, chunks.c.end > table.c.start
+        )
+        .scalar_subquery()
+    )
+    before = case((table.c.start > _CONTEXT_BEFORE, table.c.start - _CONTEXT_BEFORE), else_=0)
+    return select(
+        documents.c.id,
+        documents.c.uid,
+        documents.c.path,
+        documents.c.title,
+        table.c.start,
+        table.c.end,
+        chunk,
+        func.substr(documents.c.text, table.c.start + 1, table.c.end - table.c.start),
+        func.substr(documents.c.text, before + 1, CONTEXT_CHARS),
+        table.c.confidence,
+        table.c.extractor,
+    ).join_from(table, documents, documents.c.id == table.c.document_id)
+
+
+_SOURCE, _TARGET = entities.alias("source"), entities.alias("target")
+_SOURCE_ID = func.coalesce(_SOURCE.c.canonical_id, _SOURCE.c.id)
+_TARGET_ID = func.coalesce(_TARGET.c.canonical_id, _TARGET.c.id)
+_SOURCE_OF, _TARGET_OF = entities.alias("source_of"), entities.alias("target_of")
+_EDGES = (
+    select(
+        _SOURCE_OF.c.id,
+        entity_relations.c.type,
+        _TARGET_OF.c.id,
+        func.max(entity_relations.c.confidence),
+        func.count(),
+    )
+    .select_from(
+        entity_relations.join(_SOURCE, _SOURCE.c.id == entity_relations.c.source_id)
+        .join(_TARGET, _TARGET.c.id == entity_relations.c.target_id)
+        .join(_SOURCE_OF, _SOURCE_OF.c.id == _SOURCE_ID)
+        .join(_TARGET_OF, _TARGET_OF.c.id == _TARGET_ID)
+    )
+    .where(
+        entity_relations.c.fits == 1,
+        _SOURCE_OF.c.type != "",
+        _TARGET_OF.c.type != "",
+        _SOURCE_OF.c.id != _TARGET_OF.c.id,
+    )
+    .group_by(_SOURCE_OF.c.id, entity_relations.c.type, _TARGET_OF.c.id)
+    .order_by(_SOURCE_OF.c.id, entity_relations.c.type, _TARGET_OF.c.id)
+)
+_ENDS: dict[str, tuple[ColumnElement[int], ...]] = {
+    "out": (entity_relations.c.source_id,),
+    "in": (entity_relations.c.target_id,),
+    "both": (entity_relations.c.source_id, entity_relations.c.target_id),
+}

@@ -1,0 +1,244 @@
+"""``graph``: entities, their relations, paths between them, and what names mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from pinakes.cli.options import Searched, with_common_options
+from pinakes.cli.screen import printable
+from pinakes.cli.session import Session
+from pinakes.core.wording import counted
+
+if TYPE_CHECKING:
+    from pinakes.library import Library
+    from pinakes.services.graph_report import GraphReport
+    from pinakes.services.knowledge_graph import Entity, Relation
+
+_MOST_QUOTED_CHARS = 160
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name or alias; TYPE:NAME where several are called so.")]
+Types = Annotated[
+    list[str] | None, typer.Option("--type", "-t", metavar="TYPE", help="Only entities of this type. May be repeated.")
+]
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option("--relation", "-r", metavar="TYPE", help="Only relations of this type. May be repeated."),
+]
+Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=500, help="How many.")]
+
+graph_app = typer.Typer(
+    help="See who is related to whom, as documents say.", context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+@graph_app.command("show")
+@with_common_options
+def show(session: Session, name: Name, collection: Searched = None, limit: Limit = 30) -> None:
+    """Show an entity: its names, its relations with the words that state them, and where it is mentioned."""
+    with session.library() as library:
+        report = library.graph.show(entity_named(library, name, collection), limit=limit)
+    screen, entity = session.screen, report.entity
+    screen.document(asdict(report))
+    screen.show(printable(f"{entity.name}  {entity.type}  ({entity.collection})"))
+    if entity.aliases:
+        screen.show(printable(f"  also called {', '.join(entity.aliases)}"))
+    screen.show(
+        f"  in {counted(entity.documents, 'document')}, {counted(entity.mentions, 'mention')}; "
+        f"confidence {entity.confidence:.2f}"
+    )
+    for other, why in report.merged:
+        screen.show(printable(f"  merged: {other} ({why})"))
+    for relation in report.relations:
+        _show_relation(session, relation)
+    for place in report.mentions:
+        screen.show(printable(f"  mentioned in {place.path}"))
+
+
+@graph_app.command("neighbours")
+@with_common_options
+def neighbours(
+    session: Session,
+    name: Name,
+    relations: Kinds = None,
+    direction: Annotated[
+        Literal["out", "in", "both"], typer.Option("--direction", help="From the entity, to it, or both.")
+    ] = "both",
+    least: Annotated[
+        float, typer.Option("--min-confidence", metavar="X", min=0, max=1, help="Only relations as sure as this.")
+    ] = 0.0,
+    collection: Searched = None,
+    limit: Limit = 50,
+) -> None:
+    """List the relations of an entity, the surest first."""
+    with session.library() as library:
+        entity = entity_named(library, name, collection)
+        found = library.graph.neighbours(
+            entity, types=relations or (), direction=direction, min_confidence=least, limit=limit, evidence=1
+        )
+    session.screen.document({"entity": asdict(entity), "relations": [asdict(one) for one in found]})
+    for relation in found:
+        _show_relation(session, relation)
+    if not found:
+        session.screen.say(f"{entity.name} has no such relations.")
+
+
+@graph_app.command("path")
+@with_common_options
+def path(
+    session: Session,
+    source: Name,
+    target: Annotated[str, typer.Argument(metavar="OTHER", help="The entity at the other end.")],
+    relations: Kinds = None,
+    hops: Annotated[int, typer.Option("--hops", metavar="N", min=1, max=6, help="At most so many relations.")] = 4,
+    collection: Searched = None,
+    limit: Limit = 3,
+) -> None:
+    """Show the shortest paths between two entities, with the words that state each step."""
+    with session.library() as library:
+        ends = [entity_named(library, name, collection) for name in (source, target)]
+        found = library.graph.paths(*ends, types=relations or (), most_hops=hops, limit=limit)
+    session.screen.document({"paths": [[asdict(one) for one in each] for each in found]})
+    for number, each in enumerate(found, start=1):
+        session.screen.show(f"path {number}: {counted(len(each), 'hop')}")
+        for relation in each:
+            _show_relation(session, relation)
+    if not found:
+        session.screen.say(f"No path of at most {counted(hops, 'hop')} joins {ends[0].name} and {ends[1].name}.")
+
+
+@graph_app.command("top")
+@with_common_options
+def top(session: Session, types: Types = None, collection: Searched = None, limit: Limit = 20) -> None:
+    """List the entities that most documents mention."""
+    with session.library() as library:
+        found = library.graph.top(_named(collection), types or (), limit)
+    session.screen.document({"entities": [asdict(one) for one in found]})
+    for one in found:
+        session.screen.show(printable(f"{one.documents:>6}  {one.type:<14} {one.name}"))
+    if not found:
+        session.screen.say("There are no entities: name their types in collections.NAME.graph.types, or use a profile.")
+
+
+@graph_app.command("missing")
+@with_common_options
+def missing(session: Session, collection: Searched = None, limit: Limit = 20) -> None:
+    """Show how complete the graph is, and what its lists lack or name in vain."""
+    with session.library() as library:
+        reports = [library.graph.report(name, limit) for name in library.named(collection)]
+    session.screen.document({"collections": [asdict(one) for one in reports]})
+    for one in reports:
+        _show_report(session, one)
+
+
+@graph_app.command("merge")
+@with_common_options
+def merge(
+    session: Session,
+    name: Name,
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="A name of the same entity.")],
+    collection: Searched = None,
+) -> None:
+    """Make another entity a name of this one; that is remembered when documents are read again."""
+    _decide(session, "merge", name, other, collection)
+
+
+@graph_app.command("alias")
+@with_common_options
+def alias(
+    session: Session,
+    name: Name,
+    other: Annotated[str, typer.Argument(metavar="ALIAS", help="Another name of it.")],
+    collection: Searched = None,
+) -> None:
+    """Give an entity another name; the same as merge."""
+    _decide(session, "merge", name, other, collection)
+
+
+@graph_app.command("split")
+@with_common_options
+def split(
+    session: Session,
+    name: Name,
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="A name that means another entity.")],
+    collection: Searched = None,
+) -> None:
+    """Have a name that was merged into an entity be one of its own; that is remembered, too."""
+    _decide(session, "split", name, other, collection)
+
+
+def entity_named(library: Library, name: str, collection: str | None) -> Entity:
+    """Return the entity that a caller means: NAME, or TYPE:NAME."""
+    kind, colon, rest = name.partition(":")
+    if colon and rest and kind.isupper():
+        return library.graph.one(rest, _named(collection), (kind,))
+    return library.graph.one(name, _named(collection))
+
+
+def _named(collection: str | None) -> str | None:
+    return collection or None
+
+
+def _decide(session: Session, kind: Literal["merge", "split"], name: str, other: str, collection: str | None) -> None:
+    with session.library() as library:
+        entity = entity_named(library, name, collection)
+        other_kind, colon, rest = other.partition(":")
+        typed = bool(colon and rest and other_kind.isupper())
+        library.graph.decide(kind, entity, rest if typed else other, other_kind if typed else "")
+        report = library.graph.show(library.graph.one(entity.name, entity.collection, (entity.type,)), mentions=0)
+    session.screen.document({"entity": asdict(report.entity), "merged": [list(one) for one in report.merged]})
+    names = ", ".join(report.entity.aliases) or "none"
+    session.screen.show(printable(f"{report.entity.name}: other names: {names}"))
+
+
+def rebuild(session: Session, collection: str | None) -> None:
+    """Extract all documents again and build the graphs anew; decisions on names stay."""
+    with session.library() as library:
+        names = [record.name for record in library.collections(collection)]
+        done = {name: library.graph.update(name, again=True) for name in names}
+        counts = {name: library.graph.counts(name) for name, built in done.items() if built}
+    session.screen.document({"graphs": counts})
+    for name, built in done.items():
+        types = ", ".join(f"{number:,} {kind}" for kind, number in counts.get(name, {}).items())
+        session.screen.show(f"{name}: {types or 'no entities'}" if built else f"{name}: has no graph")
+
+
+def _show_report(session: Session, one: GraphReport) -> None:
+    show = session.screen.show
+    show(f"{one.collection}: {counted(one.entities, 'entity', 'entities')}, {counted(one.relations, 'relation')}")
+    show(f"  documents with an entity  {one.documents_with_entity:,} of {one.documents:,}")
+    show(f"  vendors with a product    {one.vendors_with_product:,} of {one.vendors:,}")
+    show(f"  without relations         {one.orphans:,}")
+    show(f"  names merged              {one.merged:,}; names without a type {one.candidates_count:,}")
+    if one.left_out:
+        show(f"  mentions over the limits  {one.left_out:,}")
+    for source, kind, target in one.conflicts:
+        show(printable(f"  stated both ways: {source} {kind} {target}"))
+    for kind, name, documents in one.unlisted:
+        show(printable(f"  not in a list: {kind} {name} ({counted(documents, 'document')})"))
+    for _, name, documents in one.candidates:
+        show(printable(f"  without a type: {name} ({counted(documents, 'document')})"))
+    for kind, name in one.unseen:
+        show(printable(f"  listed, never mentioned: {kind} {name}"))
+    for problem in one.problems:
+        session.screen.warn(problem)
+
+
+def _show_relation(session: Session, relation: Relation) -> None:
+    line = f"  {relation.source.name} {relation.type} {relation.target.name}  {relation.confidence:.2f}"
+    times = f"  ({counted(relation.statements, 'statement')})" if relation.statements > 1 else ""
+    session.screen.show(printable(line + times))
+    for place in relation.evidence:
+        session.screen.show(printable(f"    {place.path}: {quoted(place.text)}"))
+
+
+def quoted(text: str) -> str:
+    """Return words of a document on one line, shortened."""
+    plain = " ".join(text.split())
+    return plain if len(plain) <= _MOST_QUOTED_CHARS else f"{plain[: _MOST_QUOTED_CHARS - 1]}…"
+
+
+__all__: Sequence[str] = ("entity_named", "graph_app", "quoted")

@@ -1,0 +1,122 @@
+"""The records of the knowledge graph: what extractors find in a document."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from pinakes.core.records import Chunk, Document, Metadata
+
+UNTYPED: Final = ""
+"""The type of a candidate: a name of the text whose type the statistics of the collection may tell later."""
+
+MAX_NAME_CHARS: Final = 200
+"""A longer name is no name: mentions of it are left out."""
+
+
+@lru_cache(maxsize=50_000)
+def folded(name: str) -> str:
+    """Return a name as names are compared: NFKC, case folded, each run of blanks, dashes and quotes as one blank.
+
+    ``.``, ``+``, ``#``, ``&``, ``/`` and ``@`` stay, since they tell names apart (C, C++, C#).
+    """
+    text = unicodedata.normalize("NFKC", name).casefold()
+    return " ".join("".join(char if char.isalnum() or char in ".+#&/@_" else " " for char in text).split()).strip(".")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class EntityName:
+    """An entity of a collection: type and name; ``folded`` names are equal. ``UNTYPED`` is the type of a candidate."""
+
+    type: str
+    name: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from every other entity of a collection: type and folded name."""
+        return self.type, folded(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A place ``text[start:end]`` of a document that names an entity.
+
+    ``start == end``: the document says it outside of its text, in its metadata or its path. ``confidence``: 0 to 1.
+    ``extractor``: what found it, and by which clue: "lists", "candidates:heading".
+    """
+
+    entity: EntityName
+    start: int
+    end: int
+    confidence: float
+    extractor: str
+
+    @property
+    def is_in_text(self) -> bool:
+        """Whether the text itself says so."""
+        return self.end > self.start
+
+
+@dataclass(frozen=True, slots=True)
+class StatedRelation:
+    """A directed relation that a document states in ``text[start:end]``; see ``Mention`` for ``start == end``."""
+
+    source: EntityName
+    type: str
+    target: EntityName
+    start: int
+    end: int
+    confidence: float
+    extractor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What one document says of the graph. ``recipe``: the extractors and rules by which it was found.
+
+    ``left_out``: number of mentions and relations over the limits, which were not kept.
+    """
+
+    mentions: Sequence[Mention] = ()
+    relations: Sequence[StatedRelation] = ()
+    recipe: str = ""
+    left_out: int = 0
+
+    def entities(self) -> list[EntityName]:
+        """Return each entity once, sorted by key, so that all writers lock their rows in one order."""
+        named = {one.entity.key: one.entity for one in self.mentions}
+        for relation in self.relations:
+            for name in (relation.source, relation.target):
+                named.setdefault(name.key, name)
+        return [named[key] for key in sorted(named)]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link of a text: the span of its label, and where it leads."""
+
+    start: int
+    end: int
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionSubject:
+    """The input of an extractor: a document at ``path`` with its chunks and metadata.
+
+    ``prose``: the text, as long as it is, with blanks in place of code blocks, addresses and targets of links, which
+    ``links`` has.
+    ``mentions``: those in the text that extractors before this one found, by place, without overlaps.
+    """
+
+    path: str
+    title: str
+    document: Document
+    metadata: Metadata
+    prose: str
+    links: Sequence[Link] = ()
+    chunks: Sequence[Chunk] = ()
+    mentions: Sequence[Mention] = ()

@@ -1,0 +1,158 @@
+"""Entities and relations of documents, found by lists, declarations, patterns and forms; no model is needed.
+
+``Extraction`` runs the extractors of a collection one after the other, so that each knows what those before it found,
+and keeps what they find within limits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from pinakes.core.errors import InvalidSetting
+from pinakes.core.graph_records import (
+    MAX_NAME_CHARS,
+    UNTYPED,
+    ExtractionSubject,
+    Findings,
+    Mention,
+    StatedRelation,
+    folded,
+)
+from pinakes.core.ports import Extractor
+from pinakes.core.records import Chunk, Document, Metadata
+from pinakes.extraction.candidate_names import CandidateNames
+from pinakes.extraction.declared_names import DeclaredNames
+from pinakes.extraction.gazetteer import Gazetteer, Listing, without_repeats
+from pinakes.extraction.list_files import listing, read_list
+from pinakes.extraction.listed_relations import ListedRelations
+from pinakes.extraction.name_patterns import NamePatterns
+from pinakes.extraction.prose_text import prose_of
+from pinakes.extraction.stated_relations import StatedRelations
+from pinakes.platform import plugins
+from pinakes.settings import GraphRules, Settings
+
+MAX_TEXT_CHARS: Final = 2_000_000
+"""Of a longer text the beginning is looked at."""
+
+MAX_PLACES: Final = 16
+"""So many mentions of one entity are kept of a document, the surest first."""
+
+MAX_CANDIDATE_PLACES: Final = 4
+"""The same for a candidate."""
+
+MAX_MENTIONS: Final = 5_000
+MAX_RELATIONS: Final = 2_000
+_RECIPE_CHARS: Final = 16
+
+
+class Extraction:
+    """The extractors of one collection. ``recipe``: changes whenever their findings may change. Thread-safe.
+
+    ``listings``: the curated lists. ``problems``: what was wrong with them, in words.
+    """
+
+    def __init__(self, rules: GraphRules, listings: Iterable[Listing] = (), extra: Sequence[Extractor] = ()) -> None:
+        self.rules = rules
+        self.listings, self.problems = without_repeats(one for one in listings if one.entity.type in rules.types)
+        finders: list[Extractor] = [DeclaredNames(rules), Gazetteer(self.listings, rules.types), NamePatterns(rules)]
+        if rules.candidates:
+            finders.append(CandidateNames(rules))
+        self._finders = [*finders, *extra]
+        self._relations: list[Extractor] = [StatedRelations(rules), ListedRelations(rules)]
+        prints = [one.fingerprint for one in (*self._finders, *self._relations)]
+        self.recipe = hashlib.sha256("\n".join(prints).encode(errors="replace")).hexdigest()[:_RECIPE_CHARS]
+
+    def extract(
+        self, path: str, title: str, document: Document, metadata: Metadata, chunks: Sequence[Chunk] = ()
+    ) -> Findings:
+        """Return what a document says of the graph, within the limits of this module. Linear time."""
+        if len(document.text) > MAX_TEXT_CHARS:
+            document = Document(document.text[:MAX_TEXT_CHARS], kind=document.kind, language=document.language)
+        prose, links = prose_of(document.text)
+        subject = ExtractionSubject(path, title, document, metadata, prose, links, chunks)
+        mentions: list[Mention] = []
+        relations: list[StatedRelation] = []
+        left_out = 0
+        for finder in self._finders:
+            found = finder.extract(subject)
+            named = [one for one in found.mentions if 0 < len(one.entity.name) <= MAX_NAME_CHARS]
+            named = [one for one in named if folded(one.entity.name)]
+            left_out += len(found.mentions) - len(named)
+            mentions += named
+            relations += found.relations
+            subject = ExtractionSubject(path, title, document, metadata, prose, links, chunks, in_order(mentions))
+        for relating in self._relations:
+            relations += relating.extract(subject).relations
+        kept = _kept(mentions)
+        left_out += len(mentions) - len(kept) + max(0, len(relations) - MAX_RELATIONS)
+        return Findings(kept, relations[:MAX_RELATIONS], self.recipe, left_out)
+
+
+def extraction_of(settings: Settings, collection: str, rules: GraphRules) -> Extraction | None:
+    """Return the extraction of a collection, None where its settings name no types of entities.
+
+    Raises:
+        InvalidSetting: a list cannot be read, or an extractor is unknown.
+        PluginBroken: an extractor of another package cannot be used.
+    """
+    if not rules.types:
+        return None
+    listings = [
+        _entry(one.type, one.name, list(one.aliases)) for one in settings.entities if one.collection in ("", collection)
+    ]
+    for kind, one_type in rules.types.items():
+        listings += [_entry(kind, name, list(aliases)) for name, aliases in one_type.names.items()]
+    for place in rules.lists:
+        path = Path(place).expanduser()
+        listings += read_list(path if path.is_absolute() else settings.home / path)
+    extra = [plugins.build("extractors", {}, name, lambda kind: kind.open(rules)) for name in rules.extractors]
+    return Extraction(rules, listings, extra)
+
+
+def in_order(mentions: Iterable[Mention]) -> list[Mention]:
+    """Return the mentions in the text by place, typed ones before candidates, the longest of those that overlap.
+
+    Mentions of one place may differ in type: all of them stay.
+    """
+    ranked = sorted(
+        (one for one in mentions if one.is_in_text),
+        key=lambda one: (one.start, one.entity.type == UNTYPED, -one.end, -one.confidence),
+    )
+    kept: list[Mention] = []
+    for one in ranked:
+        last = kept[-1] if kept else None
+        if last is None or one.start >= last.end or _is_another_type(last, one):
+            kept.append(one)
+    return kept
+
+
+def _is_another_type(last: Mention, one: Mention) -> bool:
+    same_place = (last.start, last.end) == (one.start, one.end)
+    return same_place and one.entity.type not in (UNTYPED, last.entity.type)
+
+
+def _kept(mentions: Sequence[Mention]) -> list[Mention]:
+    """Return at most ``MAX_PLACES`` mentions of each entity, the surest and then the first, by place."""
+    counts: Counter[tuple[str, str]] = Counter()
+    kept: list[Mention] = []
+    for one in sorted(mentions, key=lambda one: (-one.confidence, one.start)):
+        key = one.entity.key
+        most = MAX_PLACES if one.entity.type != UNTYPED else MAX_CANDIDATE_PLACES
+        if counts[key] < most and len(kept) < MAX_MENTIONS:
+            counts[key] += 1
+            kept.append(one)
+    return sorted(kept, key=lambda one: (one.start, one.end, one.entity))
+
+
+def _entry(kind: str, name: str, aliases: list[str]) -> Listing:
+    try:
+        return listing(kind, name, aliases)
+    except ValueError as error:
+        raise InvalidSetting(f"entities: {error}.") from error
+
+
+__all__ = ["Extraction", "Listing", "extraction_of", "in_order"]

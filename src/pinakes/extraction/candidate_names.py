@@ -1,0 +1,211 @@
+"""Names that no list has: rows of words with capitals, and what the text around them says about their type.
+
+A candidate whose type the text tells gets it; the type of the others the statistics of the collection may tell later
+(``graph.canonical``).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from pinakes.core.filters import glob_matches
+from pinakes.core.graph_records import UNTYPED, EntityName, ExtractionSubject, Findings, Link, Mention
+from pinakes.settings import GraphRules
+
+_WORD: Final = r"[A-Z0-9][\w'’]*(?:[.&+/'’-]\w+)*|[a-z]+[A-Z]\w*"
+_ROW: Final = re.compile(rf"(?<![\w./#@-])(?:{_WORD})(?:(?:[ ]&)?[ ](?:{_WORD})){{0,5}}")
+_SAYS: Final = re.compile(
+    r"[\"')*_]{0,4}(?: \([^()\n]{1,60}\))? (?:is|are|was) (?:an?|the|our|one of)\b(?P<what>[^.;:\n]{1,160})"
+)
+_START: Final = re.compile(r"(?:^|[\n.!?:;|>*_#•-]|\d[.)])[ \t\"'(\[*_]*$")
+_HEADING_LINE: Final = re.compile(r"^#{1,6}[ \t]+(?P<title>[^\n]+)$", re.MULTILINE)
+_TABLE_ROW: Final = re.compile(r"^[ \t]*\|(?P<cells>[^\n]+)$", re.MULTILINE)
+_RULE: Final = re.compile(r"^[ \t|:-]+$")
+_ITEM: Final = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?P<item>[^\n]{1,200})$", re.MULTILINE)
+_NUMBER: Final = re.compile(r"[\d.,:/%$€£+-]+[a-zA-Z]?")
+_WORDS: Final = re.compile(r"[a-z]{2,}")
+_LOOKED_AT: Final = 24
+_MOST_WORDS: Final = 6
+
+_STOP: Final = frozenset(
+    "a about after again all also although always an and any are as at be because been before both but by can "
+    "check click contact day do does during each either every example faq find first follow for from get give go "
+    "has have he her here his how i if in into is it its just last let like link look make many may me more most "
+    "my new next no not note now of on once one only open or other our out over per please read refer review see "
+    "select she should since so some still such take than that the their them then there these they this those "
+    "through to today together two under until up update us use using via was we week were what when where which "
+    "while who why will with within without would yes you your january february march april june july august "
+    "september october november december monday tuesday wednesday thursday friday saturday sunday jan feb mar apr "
+    "jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun q1 q2 q3 q4 fy tbd todo tl;dr eta am pm pst pdt "
+    "utc".split()
+)
+
+TYPED_BY: Final = {"domains": 0.8, "links": 0.85, "columns": 0.75, "headings": 0.6, "says": 0.7, "suffixes": 0.5}
+"""What tells the type of a candidate → how sure that is."""
+
+UNTYPED_CONFIDENCE: Final = {"run": 0.4, "heading": 0.3, "link": 0.35, "cell": 0.35, "start": 0.15}
+
+
+class CandidateNames:
+    """Finds names by their form."""
+
+    def __init__(self, rules: GraphRules) -> None:
+        self._types = rules.types
+        self._stop = _STOP | {word.casefold() for word in rules.not_names}
+        self._suffixes = {
+            word.casefold(): name for name, one in rules.types.items() for word in one.suffixes if word.isalpha()
+        }
+        self._nouns = {
+            name: re.compile(rf"\b(?:{'|'.join(re.escape(word) for word in one.says)})s?\b", re.IGNORECASE)
+            for name, one in rules.types.items()
+            if one.says
+        }
+        self.fingerprint = f"candidates:1 {sorted(self._stop - _STOP)!r} {rules.types!r}"
+
+    def extract(self, subject: ExtractionSubject) -> Findings:
+        """Return the candidates beside the mentions that are there, with their types as far as these are told."""
+        prose = subject.prose
+        lower = frozenset(_WORDS.findall(prose))
+        taken = [(one.start, one.end) for one in subject.mentions]
+        found: dict[tuple[int, int], Mention] = {}
+
+        def note(start: int, end: int, kind: str, clue: str, sure: float) -> None:
+            known = found.get((start, end))
+            name = " ".join(prose[start:end].split())
+            if name and (known is None or (known.confidence, known.entity.type) < (sure, kind)):
+                found[start, end] = Mention(EntityName(kind, name), start, end, sure, f"candidates:{clue}")
+
+        for start, end in self._rows(prose):
+            for kind, clue, sure in self._judged(prose, start, end, lower):
+                note(start, end, kind, clue, sure)
+        for start, end, kind, clue in (
+            *self._of_links(prose, subject.links),
+            *self._of_columns(prose),
+            *self._of_headings(prose),
+        ):
+            note(start, end, kind, clue, TYPED_BY[clue])
+        return Findings([found[span] for span in sorted(found) if not _is_taken(span, taken)])
+
+    def _rows(self, prose: str) -> Iterator[tuple[int, int]]:
+        """Yield rows of words with capitals, without stop words at their ends."""
+        for row in _ROW.finditer(prose):
+            if " " not in row[0]:
+                if not self._is_stop(row[0]):
+                    yield row.start(), _without_possessive(prose, *row.span())
+                continue
+            words = [(found.start() + row.start(), found.end() + row.start()) for found in re.finditer(r"\S+", row[0])]
+            while words and self._is_stop(prose[slice(*words[0])]):
+                words.pop(0)
+            while words and (self._is_stop(prose[slice(*words[-1])]) or prose[slice(*words[-1])] == "&"):
+                words.pop()
+            if words:
+                yield words[0][0], _without_possessive(prose, words[0][0], words[-1][1])
+
+    def _is_stop(self, word: str) -> bool:
+        plain = word.casefold()
+        if plain in self._stop or ("'" in plain and plain.partition("'")[0] in self._stop):
+            return True
+        return not plain[0].isalpha() and bool(_NUMBER.fullmatch(plain))
+
+    def _judged(self, prose: str, start: int, end: int, lower: frozenset[str]) -> Iterator[tuple[str, str, float]]:
+        """Yield type, clue and confidence of what the words at a place and around it say."""
+        name = prose[start:end]
+        before = prose[max(0, start - _LOOKED_AT) : start]
+        at_start = bool(_START.search(before)) or start == 0
+        is_word = " " not in name and name[1:].islower()
+        if is_word and at_start and (name.lower() in lower or len(name) < 3):
+            return
+        if len(name) < 2:
+            return
+        yield UNTYPED, "start" if at_start else "run", UNTYPED_CONFIDENCE["start" if at_start else "run"]
+        following = re.match(r"[ \t]([A-Za-z]+)", prose[end : end + _LOOKED_AT])
+        if following and (kind := self._suffixes.get(following[1].casefold())):
+            yield kind, "suffixes", TYPED_BY["suffixes"]
+        says = _SAYS.match(prose, end, end + 240)
+        for kind, nouns in self._nouns.items() if says else ():
+            if says and nouns.search(says["what"]):
+                yield kind, "says", TYPED_BY["says"]
+
+    def _of_links(self, prose: str, links: Sequence[Link]) -> Iterator[tuple[int, int, str, str]]:
+        for link in links:
+            start, end = _stripped(prose, link.start, link.end)
+            name = prose[start:end]
+            if not name or len(name.split()) > _MOST_WORDS or "\n" in name:
+                continue
+            for kind, one in self._types.items():
+                if one.links and name[0].isupper() and glob_matches(one.links, link.target):
+                    yield start, end, kind, "links"
+                elif one.domains and _is_domain_of(name, link.target):
+                    yield start, end, kind, "domains"
+
+    def _of_columns(self, prose: str) -> Iterator[tuple[int, int, str, str]]:
+        wanted = {word.casefold(): name for name, one in self._types.items() for word in one.columns}
+        if not wanted:
+            return
+        kinds: list[str] = []
+        last_end = -1
+        for row in _TABLE_ROW.finditer(prose):
+            cells = list(re.finditer(r"[^|]+", row[0]))
+            if row.start() != last_end + 1:
+                kinds = [wanted.get(cell[0].strip(" *_").casefold(), "") for cell in cells]
+            elif any(kinds) and not _RULE.match(row[0]):
+                for cell, kind in zip(cells, kinds, strict=False):
+                    start, end = _stripped(prose, row.start() + cell.start(), row.start() + cell.end())
+                    if kind and start < end and prose[start].isupper() and len(prose[start:end].split()) <= _MOST_WORDS:
+                        yield start, end, kind, "columns"
+            last_end = row.end()
+
+    def _of_headings(self, prose: str) -> Iterator[tuple[int, int, str, str]]:
+        """Yield the items and sub-headings below headings that name a type."""
+        wanted = {word.casefold(): name for name, one in self._types.items() for word in one.headings}
+        if not wanted:
+            return
+        heads = [
+            (found.start(), found.end(), found[0].index(" ") - 0, found["title"].strip(" *_#:").casefold())
+            for found in _HEADING_LINE.finditer(prose)
+        ]
+        for number, (_, end, level, title) in enumerate(heads):
+            kind = wanted.get(title)
+            if not kind:
+                continue
+            until = next((start for start, _, other, _ in heads[number + 1 :] if other <= level), len(prose))
+            for item in _ITEM.finditer(prose, end, until):
+                first, last = _stripped(prose, *item.span("item"))
+                if prose[first : first + 1].isupper() and len(prose[first:last].split()) <= 4:
+                    yield first, last, kind, "headings"
+
+
+def _is_domain_of(name: str, target: str) -> bool:
+    """Say whether a link's text is the name of the domain that it leads to: [Fivetran](https://www.fivetran.com/)."""
+    if not target.startswith(("http://", "https://")) or not name[0].isalnum():
+        return False
+    try:
+        host = urlsplit(target).hostname or ""
+    except ValueError:
+        return False
+    plain = re.sub(r"[^a-z0-9]", "", name.lower())
+    labels = host.split(".")
+    return len(plain) > 2 and len(labels) > 1 and plain in {labels[-2], "".join(labels[-2:])}
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return a span without the blanks and marks at its ends."""
+    inner = text[start:end]
+    start += len(inner) - len(inner.lstrip(" \t*_`\"'([#:"))
+    return start, start + len(text[start:end].rstrip(" \t*_`\"')].,:;"))
+
+
+def _without_possessive(text: str, start: int, end: int) -> int:
+    return end - 2 if text[start:end].endswith(("'s", "’s")) else end
+
+
+def _is_taken(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:
+    """Say whether a place is, or lies in, one of ``taken``, which are in order."""
+    at = bisect_right(taken, (span[0], 1 << 60)) - 1
+    if at >= 0 and taken[at][1] >= span[1]:
+        return True
+    return at >= 0 and taken[at][1] > span[0] and taken[at][0] < span[0]

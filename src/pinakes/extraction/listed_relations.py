@@ -1,0 +1,158 @@
+"""Relations that the form of a text states: lists below headings, and tables."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pinakes.core.graph_records import UNTYPED, EntityName, ExtractionSubject, Findings, Mention, StatedRelation
+from pinakes.extraction.pattern_sets import set_of
+from pinakes.extraction.section_topics import Topics
+from pinakes.settings import GraphRules, RelationRule
+from pinakes.settings.graph_rules import compiled
+
+_LINE: Final = re.compile(
+    r"^(?P<indent>[ \t]*)(?P<mark>#{1,6}[ \t]+|[-*+•][ \t]+|\d{1,3}[.)][ \t]+|\|)?(?P<rest>[^\n]+)$", re.MULTILINE
+)
+_RULE: Final = re.compile(r"[ \t|:-]+")
+_TOPIC: Final = "{topic}"
+_MOST_HEAD_CHARS: Final = 200
+_TEXT_DEPTH: Final = 10
+_CANDIDATE_SHARE: Final = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """A heading or line that says what the items below it are; ``topic``: what the section around it is about."""
+
+    depth: int
+    rules: Sequence[RelationRule]
+    topic: Sequence[Mention]
+
+
+class ListedRelations:
+    """Finds relations between the items of lists, or the cells of tables, and what these are about."""
+
+    def __init__(self, rules: GraphRules) -> None:
+        kind, _, name = rules.owner.partition(":")
+        self._owner = [Mention(EntityName(kind, name), 0, 0, 1.0, "owner")] if name else []
+        self._lists = [rule for rule in rules.relations for _ in rule.lists]
+        self._heads = set_of([f"(?i){one}" for rule in rules.relations for one in rule.lists])
+        self._tables = [
+            (rule, _any((source,)), None if target == _TOPIC else _any((target,)))
+            for rule in rules.relations
+            for source, target in rule.tables
+        ]
+        told = [(rule.type, rule.lists, rule.lists_of, rule.reverse, rule.tables) for rule in rules.relations]
+        self.fingerprint = f"structure:1 {rules.owner} {told!r}"
+
+    def extract(self, subject: ExtractionSubject) -> Findings:
+        """Return the relations of lists and tables. Linear time."""
+        if not subject.mentions or not (self._lists or self._tables):
+            return Findings()
+        found: dict[Any, StatedRelation] = {}
+        for one in self._relations(subject):
+            found.setdefault((one.source.key, one.type, one.target.key), one)
+        return Findings(relations=list(found.values()))
+
+    def _relations(self, subject: ExtractionSubject) -> Iterator[StatedRelation]:
+        mentions = subject.mentions
+        starts = [one.start for one in mentions]
+        topics = Topics(subject.prose, mentions, starts)
+        heads: list[_Head] = []
+        columns: list[tuple[int, str]] = []
+        titled = False
+        for line in _LINE.finditer(subject.prose):
+            mark = (line["mark"] or "").strip()
+            if mark == "|":
+                cells = _cells(line)
+                if not columns:
+                    columns = [(at, subject.prose[a:b].strip(" *_").casefold()) for at, (a, b) in enumerate(cells)]
+                elif not _RULE.fullmatch(line[0]):
+                    yield from self._of_row(cells, columns, mentions, starts, topics.of(line.start()), line.span())
+                continue
+            columns = []
+            depth = _depth(line["indent"], mark) if titled else 0  # the title holds for the whole text
+            titled = True
+            heads = [one for one in heads if one.depth < depth]
+            if mark and heads:
+                first = mentions[bisect_left(starts, line.start()) : bisect_left(starts, line.end())][:1]
+                for head in heads:
+                    yield from self._of_item(head, first, line.span())
+            title = line["rest"].strip(" *_#:")[:_MOST_HEAD_CHARS]
+            if title and (fitting := [self._lists[number] for number in self._heads.Match(title) or ()]):
+                above = topics.of(line.start() - 1) if mark.startswith("#") else topics.of(line.start())
+                heads.append(_Head(depth, fitting, above))
+
+    def _of_item(self, head: _Head, item: Sequence[Mention], span: tuple[int, int]) -> Iterator[StatedRelation]:
+        for rule in head.rules:
+            about = self._owner if rule.lists_of == "owner" else head.topic
+            for topic in (about, self._owner):
+                ends = (item, topic) if rule.reverse else (topic, item)
+                found = list(_between(rule, *ends, span, "lists"))
+                yield from found
+                if found:
+                    break
+
+    def _of_row(
+        self,
+        cells: Sequence[tuple[int, int]],
+        columns: Sequence[tuple[int, str]],
+        mentions: Sequence[Mention],
+        starts: Sequence[int],
+        topic: Sequence[Mention],
+        span: tuple[int, int],
+    ) -> Iterator[StatedRelation]:
+        held = [mentions[bisect_left(starts, a) : bisect_left(starts, b)] for a, b in cells]
+        for rule, source, target in self._tables:
+            for at, name in columns:
+                if at >= len(held) or not source.search(name):
+                    continue
+                others = (
+                    [topic]
+                    if target is None
+                    else [
+                        held[other]
+                        for other, word in columns
+                        if other != at and other < len(held) and target.search(word)
+                    ]
+                )
+                for ends in others:
+                    yield from _between(rule, held[at], ends, span, "tables")
+
+
+def _depth(indent: str, mark: str) -> int:
+    """Return how deep a line is: headings by level, then text, then items of lists by their indent."""
+    if mark.startswith("#"):
+        return len(mark)
+    return _TEXT_DEPTH + (1 + len(indent) if mark else 0)
+
+
+def _between(
+    rule: RelationRule, sources: Sequence[Mention], targets: Sequence[Mention], span: tuple[int, int], by: str
+) -> Iterator[StatedRelation]:
+    for source in sources:
+        for target in targets:
+            kinds = (source.entity.type, target.entity.type)
+            fits = all(
+                not wanted or kind in (UNTYPED, *wanted)
+                for wanted, kind in zip((rule.source, rule.target), kinds, strict=True)
+            )
+            if fits and source.entity.key != target.entity.key:
+                sure = rule.confidence * (_CANDIDATE_SHARE if UNTYPED in kinds else 1.0)
+                yield StatedRelation(source.entity, rule.type, target.entity, *span, round(sure, 3), by)
+
+
+def _cells(line: re.Match[str]) -> list[tuple[int, int]]:
+    at, spans = line.start("rest"), list[tuple[int, int]]()
+    for cell in line["rest"].split("|"):
+        spans.append((at, at + len(cell)))
+        at += len(cell) + 1
+    return spans[:-1] if spans and not line["rest"][spans[-1][0] - line.start("rest") :].strip() else spans
+
+
+def _any(patterns: Sequence[str]) -> Any:
+    return compiled("(?i)" + "|".join(f"(?:{one})" for one in patterns))

@@ -1,0 +1,154 @@
+"""Relations that sentences state: patterns over sentences in which a mark stands for each mention."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pinakes.core.graph_records import UNTYPED, EntityName, ExtractionSubject, Findings, Mention, StatedRelation
+from pinakes.extraction.pattern_sets import set_of
+from pinakes.extraction.prose_text import sentences
+from pinakes.extraction.section_topics import Topics
+from pinakes.settings import GraphRules, RelationRule
+from pinakes.settings.graph_rules import SLOT, compiled
+
+_OPEN, _CLOSE, _OWNER, _TOPIC = "\ue000", "\ue001", "\ue002", "\ue003"
+"""Private characters: they stand around the number of a mention, for the owner, and for the topic of a section."""
+
+_MARK: Final = rf"{_OPEN}(\d+){_CLOSE}"
+_ONE: Final = rf"{_OPEN}\d+{_CLOSE}"
+_BETWEEN: Final = r"(?: ?(?:,|/|&|;)? ?(?:and|or|as well as)? ?(?:the )?)"
+_LIST: Final = rf"{_ONE}(?:{_BETWEEN}{_ONE}){{0,19}}"
+_NUMBERS: Final = re.compile(_MARK)
+_TOPIC_WORDS: Final = re.compile(
+    r"^(?:[-*+•]|\d{1,3}[.)])?[ \t*_]*(?:It|This (?:tool|app|application|platform|service|product|system))\b"
+)
+_MOST_MENTIONS: Final = 40
+"""A sentence with more mentions is a list of names; it states nothing."""
+
+_ITEM_START: Final = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
+_CANDIDATE_SHARE: Final = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    rule: RelationRule
+    regex: Any
+
+
+class StatedRelations:
+    """Finds relations by the patterns of the settings."""
+
+    def __init__(self, rules: GraphRules) -> None:
+        kind, _, name = rules.owner.partition(":")
+        self._owner = EntityName(kind, name) if name else None
+        words = "|".join(re.escape(word) for word in rules.owner_words)
+        self._owner_words = re.compile(rf"\b(?:{words})\b", re.IGNORECASE) if self._owner and words else None
+        self._patterns = [_Pattern(rule, compiled(_regex(one))) for rule in rules.relations for one in rule.patterns]
+        self._set = set_of([_regex(one) for rule in rules.relations for one in rule.patterns])
+        self.fingerprint = f"relations:1 {rules.owner} {rules.owner_words!r} {rules.relations!r}"
+
+    def extract(self, subject: ExtractionSubject) -> Findings:
+        """Return the relations that sentences state; time is linear in the text, times the number of patterns."""
+        if not self._patterns or not subject.mentions:
+            return Findings()
+        mentions, prose = subject.mentions, subject.prose
+        starts = [one.start for one in mentions]
+        topics = Topics(prose, mentions, starts)
+        found: dict[tuple[Any, ...], StatedRelation] = {}
+        for start, end in sentences(prose):
+            first, last = bisect_left(starts, start), bisect_left(starts, end)
+            inside = [one for one in mentions[first:last] if one.end <= end]
+            if not inside or len(inside) > _MOST_MENTIONS:
+                continue
+            for one in self._of_sentence(prose, start, end, inside, topics):
+                key = (one.source.key, one.type, one.target.key)
+                known = found.get(key)
+                if known is None or known.confidence < one.confidence:
+                    found[key] = one
+        return Findings(relations=list(found.values()))
+
+    def _of_sentence(
+        self, prose: str, start: int, end: int, inside: Sequence[Mention], topics: Topics
+    ) -> Iterator[StatedRelation]:
+        masked, named = self._masked(prose, start, end, inside)
+        topic = topics.of(start)
+        masked = _TOPIC_WORDS.sub(_TOPIC, masked, count=1) if topic else masked
+        for number in self._set.Match(masked) or ():
+            pattern = self._patterns[number]
+            for match in pattern.regex.finditer(masked):
+                groups = match.groupdict()
+                sources = self._meant(groups, "source", named, topic)
+                if groups.get("source") is None and pattern.rule.without_source == "topic":
+                    sources = list(topic)
+                targets = self._meant(groups, "target", named, topic)
+                for source in sources:
+                    for target in targets:
+                        if source.entity.key == target.entity.key or not _fits(pattern.rule, source, target):
+                            continue
+                        sure = pattern.rule.confidence * (
+                            _CANDIDATE_SHARE if UNTYPED in (source.entity.type, target.entity.type) else 1.0
+                        )
+                        yield StatedRelation(
+                            source.entity, pattern.rule.type, target.entity, start, end, round(sure, 3), "sentences"
+                        )
+
+    def _masked(
+        self, prose: str, start: int, end: int, inside: Sequence[Mention]
+    ) -> tuple[str, dict[int, list[Mention]]]:
+        """Return a sentence with marks in place of mentions, and number of a mark → the mentions there."""
+        parts, named, at = list[str](), dict[int, list[Mention]](), start
+        for one in inside:
+            if one.start < at and named:
+                named[len(named) - 1].append(one)  # another type of the same name
+                continue
+            parts += [self._with_owner(prose[at : one.start]), f"{_OPEN}{len(named)}{_CLOSE}"]
+            named[len(named)] = [one]
+            at = one.end
+        parts.append(self._with_owner(prose[at:end]))
+        return re.sub(r"[ \t*_`]+", " ", "".join(parts)).strip(), named
+
+    def _with_owner(self, text: str) -> str:
+        return self._owner_words.sub(_OWNER, text) if self._owner_words else text
+
+    def _meant(
+        self, groups: dict[str, str | None], slot: str, named: dict[int, list[Mention]], topic: Sequence[Mention]
+    ) -> list[Mention]:
+        """Return the mentions that a group of a match stands for; the owner where a pattern names no source."""
+        text = groups.get(slot)
+        if text is None:
+            return [Mention(self._owner, 0, 0, 1.0, "owner")] if slot == "source" and self._owner else []
+        if text == _OWNER:
+            return [Mention(self._owner, 0, 0, 1.0, "owner")] if self._owner else []
+        if text == _TOPIC:
+            return list(topic)
+        return [one for number in _NUMBERS.findall(text) for one in named.get(int(number), ())]
+
+
+def _regex(pattern: str) -> str:
+    """Return a pattern of the settings with groups in place of its slots."""
+
+    def group(slot: re.Match[str]) -> str:
+        name = slot[1]
+        if name == "gap":
+            return f"[^{_OPEN}{_CLOSE}{_OWNER}{_TOPIC}]{{0,60}}?"
+        if name == "owner":
+            return f"(?P<source>{_OWNER})"
+        if name == "topic":
+            return f"(?P<source>{_TOPIC})"
+        kind = "source" if name.startswith("source") else "target"
+        one = _LIST if name.endswith("s") else _ONE
+        return f"(?P<{kind}>{one}|{_OWNER}|{_TOPIC})" if kind == "source" else f"(?P<{kind}>{one})"
+
+    return SLOT.sub(group, pattern)
+
+
+def _fits(rule: RelationRule, source: Mention, target: Mention) -> bool:
+    """Say whether a relation may hold between entities of such types; those of candidates are not known yet."""
+    return all(
+        not types or one.entity.type == UNTYPED or one.entity.type in types
+        for types, one in ((rule.source, source), (rule.target, target))
+    )

@@ -1,0 +1,119 @@
+"""The derived part of a graph follows its documents: what waits is extracted, names are made canonical."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from pinakes.catalog import Catalog, Connection, changes, documents, entities, stated_edges
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.entities import GraphState
+from pinakes.core.graph_records import UNTYPED, folded
+from pinakes.core.records import Document
+from pinakes.extraction import Extraction
+from pinakes.graph.canonical import canonical
+from pinakes.settings import GraphRules
+
+_log = logging.getLogger(__name__)
+
+_BATCH = 50
+_MOST_ROUNDS = 4
+
+
+def is_behind(connection: Connection, record: CollectionRecord, extraction: Extraction) -> bool:
+    """Say whether documents, rules or decisions are others than those that the graph was computed from."""
+    known = entities.state(connection, record.id)
+    return known.recipe != extraction.recipe or (known.position, known.decided) != _present(connection, record)
+
+
+def follow(
+    catalog: Catalog,
+    record: CollectionRecord,
+    extraction: Extraction,
+    on_step: Callable[[int], object] = lambda _: None,
+) -> bool:
+    """Bring the graph of a collection up to date; say whether anything was to be done.
+
+    ``on_step`` is told how many documents were extracted by now; it may raise to stop, and the next call goes on.
+    """
+    with catalog.read() as connection:
+        if not is_behind(connection, record, extraction):
+            return False
+    for problem in extraction.problems:
+        _log.warning("collection %r: %s", record.name, problem)
+    _extract_waiting(catalog, record, extraction, on_step)
+    for _ in range(_MOST_ROUNDS):
+        if _resolve(catalog, record, extraction):
+            break
+    return True
+
+
+def _present(connection: Connection, record: CollectionRecord) -> tuple[int, int]:
+    return changes.head(connection, record.id), entities.last_decision(connection, record.id)
+
+
+def _extract_waiting(
+    catalog: Catalog, record: CollectionRecord, extraction: Extraction, on_step: Callable[[int], object]
+) -> None:
+    """Extract the documents that were written without that, or by another recipe."""
+    done = 0
+    while True:
+        with catalog.read() as connection:
+            ids = entities.outdated(connection, record.id, extraction.recipe, _BATCH)
+            held = entities.subjects(connection, ids)
+        if not ids:
+            return
+        found = []
+        for one in held:
+            document = Document(one.text, one.title, one.kind, one.language)
+            found.append((one, extraction.extract(one.path, one.title, document, one.metadata)))
+        named = {name.key: name for _, findings in found for name in findings.entities()}
+        with catalog.write() as connection:
+            entities.ensure(connection, record.id, named.values())
+        with catalog.write() as connection:
+            versions = {one.id: one.version for one in documents.of_ids(connection, ids)}
+            for one, findings in found:
+                if versions.get(one.id) == one.version:
+                    entities.put(connection, record.id, one.id, findings)
+        done += len(ids)
+        on_step(done)
+
+
+def _resolve(catalog: Catalog, record: CollectionRecord, extraction: Extraction) -> bool:
+    """Compute canonical names and statistics; False where entities were missing, so that it is to be done again."""
+    with catalog.read() as connection:
+        every = entities.every(connection, record.id)
+        facts = entities.facts(connection, record.id)
+        decisions = entities.decisions(connection, record.id)
+        position, decided = _present(connection, record)
+    found = canonical(every, facts, decisions, extraction.rules, extraction.listings)
+    if found.missing:
+        with catalog.write() as connection:
+            entities.ensure(connection, record.id, found.missing)
+        return False
+    before = {one.id: one for one in every}
+    changed = [
+        one
+        for one in found.resolutions
+        if (one.canonical_id, one.why, one.confidence)
+        != (before[one.id].canonical_id, before[one.id].why, before[one.id].confidence)
+    ]
+    aliases = [(one.entity, alias, folded(alias)) for one in extraction.listings for alias in one.aliases]
+    types = [before[one.id].type for one in found.resolutions if one.canonical_id is None]
+    figures = {"entities": sum(kind != UNTYPED for kind in types), "candidates": types.count(UNTYPED)}
+    with catalog.write() as connection:
+        reached = GraphState(position, extraction.recipe, decided, figures=figures)
+        entities.resolve(connection, record.id, changed, aliases, reached)
+        for relation, (sources, targets) in _ends(extraction.rules).items():
+            stated_edges.check_types(connection, record.id, relation, sources, targets)
+    return True
+
+
+def _ends(rules: GraphRules) -> dict[str, tuple[set[str], set[str]]]:
+    """Return type of relation → the types that its sources and targets may have; none = any."""
+    found: dict[str, tuple[set[str], set[str]]] = {}
+    for rule in rules.relations:
+        sources, targets = found.setdefault(rule.type, (set(), set()))
+        sources.update(rule.source or rules.types)
+        targets.update(rule.target or rules.types)
+    return found

@@ -1,0 +1,102 @@
+"""How complete and how clean the graph of a collection is, and what its lists lack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pinakes.app import App
+from pinakes.catalog import entities, graph_statistics, stated_edges
+from pinakes.core.errors import InvalidInput
+from pinakes.core.graph_records import folded
+
+VENDOR, PRODUCT = "VENDOR", "PRODUCT"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphReport:
+    """Counts of a graph, and names for who keeps its lists.
+
+    ``documents_with_entity`` of ``documents`` mention an entity; ``vendors_with_product`` of ``vendors`` are related to
+    a product or another vendor's. ``orphans``: entities without relations. ``merged``: names that became other names.
+    ``left_out``: mentions over the limits. ``conflicts``: directed relations that are stated both ways.
+    ``unlisted``: entities that texts alone tell, ``candidates``: frequent names without a type, both as (type, name,
+    documents); ``unseen``: listed names that no document mentions. ``problems``: what is wrong with the lists.
+    """
+
+    collection: str
+    documents: int
+    documents_with_entity: int
+    entities: int
+    candidates_count: int
+    merged: int
+    relations: int
+    orphans: int
+    vendors: int
+    vendors_with_product: int
+    left_out: int
+    conflicts: Sequence[tuple[str, str, str]] = field(default=())
+    unlisted: Sequence[tuple[str, str, int]] = field(default=())
+    candidates: Sequence[tuple[str, str, int]] = field(default=())
+    unseen: Sequence[tuple[str, str]] = field(default=())
+    problems: Sequence[str] = field(default=())
+
+
+def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
+    """Return how the graph of a collection stands; it has followed its documents before.
+
+    Raises:
+        InvalidInput: the collection has no graph.
+    """
+    record = app.record(collection)
+    extraction = app.graphs.of(record).extraction
+    if extraction is None:
+        raise InvalidInput(
+            f"Collection {collection!r} has no graph.", hint="Name types in collections.NAME.graph.types, or a profile."
+        )
+    symmetric = {rule.type for rule in extraction.rules.relations if rule.symmetric}
+    listed = {one.entity.key for one in extraction.listings}
+    with app.catalog.read() as connection:
+        known = {one.id: one for one in entities.known(connection, record.id)}
+        edges = stated_edges.all_edges(connection, record.id)
+        counts = graph_statistics.counts(connection, record.id)
+        candidates = graph_statistics.frequent_candidates(connection, record.id, most)
+    related = {end for one in edges for end in (one.source_id, one.target_id)}
+    vendors = {one.id for one in known.values() if one.type == VENDOR}
+    offering = {
+        end
+        for one in edges
+        for end, other in ((one.source_id, one.target_id), (one.target_id, one.source_id))
+        if end in vendors and other in known and known[other].type in (PRODUCT, VENDOR)
+    }
+    directed = {(one.source_id, one.type, one.target_id) for one in edges if one.type not in symmetric}
+    both = sorted((a, kind, b) for a, kind, b in directed if a < b and (b, kind, a) in directed)
+    seen = {(one.type, one.folded) for one in known.values()}
+    return GraphReport(
+        collection,
+        counts.documents,
+        counts.documents_with_entity,
+        len(known),
+        counts.candidates,
+        counts.merged,
+        len(edges),
+        len(known.keys() - related),
+        len(vendors),
+        len(offering),
+        counts.left_out,
+        [(known[a].name, kind, known[b].name) for a, kind, b in both if a in known and b in known][:most],
+        [
+            (one.type, one.name, one.documents)
+            for one in known.values()
+            if listed and (one.type, one.folded) not in listed
+        ][:most],
+        candidates,
+        sorted((one.entity.type, one.entity.name) for one in extraction.listings if _unseen(one.entity.key, seen))[
+            :most
+        ],
+        extraction.problems,
+    )
+
+
+def _unseen(key: tuple[str, str], seen: set[tuple[str, str]]) -> bool:
+    return (key[0], folded(key[1])) not in seen

@@ -1,0 +1,306 @@
+"""The knowledge graph as callers see it: entities, their neighbours, paths between them, and decisions on names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from pinakes.app import App
+from pinakes.catalog import Connection, entities, stated_edges
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.entities import Decision, EntityRecord
+from pinakes.catalog.stated_edges import Edge, Evidence
+from pinakes.core.errors import InvalidInput, NotFound
+from pinakes.core.graph_records import MAX_NAME_CHARS, folded
+from pinakes.graph import following
+from pinakes.graph.traversal import Path, shortest_paths
+from pinakes.services.graph_report import GraphReport, report_of
+
+Direction: TypeAlias = Literal["out", "in", "both"]
+
+MOST_EDGES = 500
+_SUGGESTED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """An entity as callers see it. ``id`` is that of its row; ``aliases`` are other names that texts or lists have."""
+
+    id: int
+    name: str
+    type: str
+    collection: str
+    confidence: float
+    documents: int
+    mentions: int
+    aliases: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A directed relation of two entities, as stated in ``statements`` places; ``evidence``: some of them."""
+
+    source: Entity
+    type: str
+    target: Entity
+    confidence: float
+    statements: int
+    evidence: Sequence[Evidence] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EntityReport:
+    """What is known of an entity: its relations, the surest first, and where it is mentioned.
+
+    ``merged``: the other names that were made its own, each with the reason.
+    """
+
+    entity: Entity
+    relations: Sequence[Relation]
+    mentions: Sequence[Evidence]
+    merged: Sequence[tuple[str, str]] = field(default=())
+
+
+class KnowledgeGraph:
+    """Questions to the graphs of a home. Each first has the graph follow its documents. Thread-safe."""
+
+    def __init__(self, app: App, named: Callable[[str | Sequence[str] | None], list[str]]) -> None:
+        """``named``: gives the names of the collections that a caller means."""
+        self._app, self._named = app, named
+
+    def update(
+        self, collection: str, *, again: bool = False, on_step: Callable[[int], object] = lambda _: None
+    ) -> bool:
+        """Have the graph of a collection follow its documents; say whether anything was to be done.
+
+        ``again``: everything is extracted anew. ``on_step`` is told how many documents were extracted.
+
+        Raises:
+            NotFound: there is no such collection.
+        """
+        record = self._app.record(collection)
+        extraction = self._app.graphs.of(record).extraction
+        if extraction is None or self._app.catalog.unwritable:
+            return False
+        if again:
+            with self._app.catalog.write() as connection:
+                entities.forget(connection, record.id)
+        return following.follow(self._app.catalog, record, extraction, on_step)
+
+    def is_behind(self, collection: str) -> bool:
+        """Say whether the graph of a collection has to follow its documents."""
+        record = self._app.record(collection)
+        extraction = self._app.graphs.of(record).extraction
+        if extraction is None:
+            return False
+        with self._app.catalog.read() as connection:
+            return following.is_behind(connection, record, extraction)
+
+    def find(
+        self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()
+    ) -> list[Entity]:
+        """Return the entities that are called ``name``, or have such an alias, the most mentioned first.
+
+        Raises:
+            InvalidInput: ``name`` is no name.
+        """
+        key = _key(name)
+        records = self._current(collection)
+        with self._app.catalog.read() as connection:
+            found = [
+                self._entity(connection, record, one, aliases=True)
+                for record in records
+                for one in entities.named(connection, [record.id], key)
+                if one.type and (not types or one.type in types)
+            ]
+        return sorted(found, key=lambda one: (-one.documents, one.name, one.id))
+
+    def one(self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()) -> Entity:
+        """Return the entity that is called ``name``; of those of several types the one that most documents mention.
+
+        Raises:
+            NotFound: there is none; similar names are told.
+            InvalidInput: two are mentioned equally often.
+        """
+        found = self.find(name, collection, types)
+        if not found:
+            near = ", ".join(one.name for one in self.similar(name, collection, types))
+            raise NotFound(f"There is no entity {name!r}.", hint=f"There is {near}." if near else _NO_GRAPH)
+        if len(found) > 1 and found[0].documents == found[1].documents:
+            several = ", ".join(f"{one.type}:{one.name} ({one.collection})" for one in found)
+            raise InvalidInput(f"Several entities are called {name!r}: {several}.", hint="Name the type.")
+        return found[0]
+
+    def similar(
+        self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()
+    ) -> list[Entity]:
+        """Return entities whose names are like ``name``, the most similar first."""
+        from rapidfuzz import fuzz, process
+
+        key, records, found = _key(name), self._current(collection), list[tuple[float, Entity]]()
+        with self._app.catalog.read() as connection:
+            for record in records:
+                known = entities.known(connection, record.id, types)
+                near = process.extract(key, [one.folded for one in known], scorer=fuzz.WRatio, limit=_SUGGESTED)
+                found += [(score, self._entity(connection, record, known[at])) for _, score, at in near if score > 70]
+        return [one for _, one in sorted(found, key=lambda each: (-each[0], -each[1].documents))][:_SUGGESTED]
+
+    def show(self, entity: Entity, *, evidence: int = 1, mentions: int = 5, limit: int = MOST_EDGES) -> EntityReport:
+        """Return what is known of an entity, with so many places for each relation."""
+        record = self._app.record(entity.collection)
+        relations = self.neighbours(entity, limit=limit, evidence=evidence)
+        with self._app.catalog.read() as connection:
+            places = stated_edges.mentions(connection, entity.id, mentions)
+            members = entities.members(connection, [entity.id])[entity.id]
+            full = self._entity(connection, record, entities.of_ids(connection, [entity.id])[entity.id], aliases=True)
+        merged = tuple((f"{one.type or 'candidate'}:{one.name}", one.why) for one in members)
+        return EntityReport(full, relations, places, merged)
+
+    def neighbours(
+        self,
+        entity: Entity,
+        *,
+        types: Collection[str] = (),
+        direction: Direction = "both",
+        min_confidence: float = 0.0,
+        limit: int = MOST_EDGES,
+        evidence: int = 0,
+    ) -> list[Relation]:
+        """Return the relations of an entity, the surest first, with so many places that state each."""
+        record = self._app.record(entity.collection)
+        with self._app.catalog.read() as connection:
+            found = stated_edges.edges(connection, [entity.id], types, direction, min_confidence)[:limit]
+            return self._relations(connection, record, found, evidence)
+
+    def paths(
+        self, source: Entity, target: Entity, *, types: Collection[str] = (), most_hops: int = 4, limit: int = 3
+    ) -> list[list[Relation]]:
+        """Return the shortest paths between two entities of one collection, in either direction, with evidence.
+
+        Raises:
+            InvalidInput: they are of different collections.
+        """
+        if source.collection != target.collection:
+            raise InvalidInput(f"{source.name!r} and {target.name!r} are of different collections.")
+        record = self._app.record(source.collection)
+        with self._app.catalog.read() as connection:
+
+            def edges_of(ids: Collection[int]) -> list[Edge]:
+                return stated_edges.edges(connection, ids, types)
+
+            found: list[Path] = shortest_paths(edges_of, source.id, target.id, most_hops, limit)
+            return [self._relations(connection, record, path, 1) for path in found]
+
+    def top(
+        self, collection: str | Sequence[str] | None = None, types: Collection[str] = (), limit: int = 20
+    ) -> list[Entity]:
+        """Return the entities that most documents mention."""
+        records, found = self._current(collection), list[Entity]()
+        with self._app.catalog.read() as connection:
+            for record in records:
+                some = entities.known(connection, record.id, types, limit)
+                found += [self._entity(connection, record, one) for one in some]
+        return sorted(found, key=lambda one: (-one.documents, -one.mentions, one.name))[:limit]
+
+    def types(self, collection: str | Sequence[str] | None = None) -> set[str]:
+        """Return the types of entities that the settings of these collections name."""
+        records = [self._app.record(name) for name in self._named(collection)]
+        return {kind for record in records for kind in self._app.rules(record).graph.types}
+
+    def counts(self, collection: str | Sequence[str] | None = None) -> dict[str, int]:
+        """Return type → number of entities that documents mention, most first."""
+        found: Counter[str] = Counter()
+        records = self._current(collection)
+        with self._app.catalog.read() as connection:
+            for record in records:
+                found.update(entities.counts(connection, record.id))
+        return dict(found.most_common())
+
+    def report(self, collection: str, most: int = 20) -> GraphReport:
+        """Return how complete and clean the graph of a collection is; see ``graph_report``."""
+        self._current(collection)
+        return report_of(self._app, collection, most)
+
+    def updated_at(self, collection: str) -> str:
+        """Return when the graph of a collection last followed its documents, ISO 8601; "" = never."""
+        record = self._app.record(collection)
+        with self._app.catalog.read() as connection:
+            return entities.state(connection, record.id).computed_at
+
+    def context(self, entity: Entity) -> str:
+        """Return some words around the surest mention of an entity, "" where only metadata mentions it."""
+        with self._app.catalog.read() as connection:
+            places = stated_edges.mentions(connection, entity.id, 3)
+        return next((one.context for one in places if one.end > one.start), "")
+
+    def with_evidence(self, relations: Sequence[Relation], limit: int = 1) -> list[Relation]:
+        """Return relations with so many places that state each."""
+        with self._app.catalog.read() as connection:
+            return [replace(one, evidence=stated_edges.statements(connection, _edge(one), limit)) for one in relations]
+
+    def decide(self, kind: Literal["merge", "split"], main: Entity, other: str, other_type: str = "") -> None:
+        """Remember that ``other`` is another name of an entity ("merge"), or is not ("split"), and follow that.
+
+        It holds also when documents are read again.
+
+        Raises:
+            InvalidInput: ``other`` is no name, or that of the entity itself.
+        """
+        key = _key(other)
+        if key == folded(main.name):
+            raise InvalidInput(f"{other!r} is the name of the entity itself.")
+        record = self._app.record(main.collection)
+        with self._app.catalog.write() as connection:
+            named = Decision(kind, main.type, folded(main.name), key, other_type or main.type)
+            entities.decide(connection, record.id, named)
+        self.update(main.collection)
+
+    def _current(self, collection: str | Sequence[str] | None) -> list[CollectionRecord]:
+        """Return the collections that are meant, with their graphs up to date."""
+        names = self._named(collection)
+        for name in names:
+            self.update(name)
+        return [self._app.record(name) for name in names]
+
+    def _relations(
+        self, connection: Connection, record: CollectionRecord, found: Sequence[Edge], evidence: int
+    ) -> list[Relation]:
+        ids = {end for one in found for end in (one.source_id, one.target_id)}
+        rows = {
+            number: self._entity(connection, record, row) for number, row in entities.of_ids(connection, ids).items()
+        }
+        return [
+            Relation(
+                rows[one.source_id],
+                one.type,
+                rows[one.target_id],
+                one.confidence,
+                one.statements,
+                stated_edges.statements(connection, one, evidence) if evidence else (),
+            )
+            for one in found
+        ]
+
+    def _entity(
+        self, connection: Connection, record: CollectionRecord, one: EntityRecord, *, aliases: bool = False
+    ) -> Entity:
+        others = entities.other_names(connection, one) if aliases else []
+        return Entity(
+            one.id, one.name, one.type, record.name, one.confidence, one.documents, one.mentions, tuple(others)
+        )
+
+
+_NO_GRAPH = "See what there is: pinakes graph top. A collection has a graph where its settings name types of entities."
+
+
+def _key(name: str) -> str:
+    key = folded(name[: MAX_NAME_CHARS + 1])
+    if not key or len(name) > MAX_NAME_CHARS:
+        raise InvalidInput(f"{name[:50]!r} is no name of 1 to {MAX_NAME_CHARS} characters.")
+    return key
+
+
+def _edge(one: Relation) -> Edge:
+    return Edge(one.source.id, one.type, one.target.id, one.confidence, one.statements)

@@ -1,0 +1,207 @@
+"""The settings of the knowledge graph: which entities and relations a collection has, and how they are found."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from pinakes.settings.base import Section
+from pinakes.settings.metadata import Texts
+
+TypeName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{0,63}$")]
+"""The name of a type of entities or relations: VENDOR, INTEGRATES_WITH."""
+
+NameCase: TypeAlias = Literal["capital", "exact", "any"]
+"""How the letters of a mention and of a listed name go together.
+
+capital = a name of one word that begins with a capital does so in the text, others are found in any case; exact = as
+written; any = in any case.
+"""
+
+SLOT = re.compile(r"\{([a-z]+)\}")
+"""A slot of a pattern of relations."""
+
+_SLOTS = {"gap", "source", "target", "sources", "targets", "topic", "owner"}
+
+
+def compiled(pattern: str) -> Any:
+    """Return a pattern compiled by RE2, whose time is linear in the length of a text.
+
+    Raises:
+        PydanticCustomError: it is none.
+    """
+    import re2  # slow to import, and most commands need no pattern
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
+        raise _refused(f"{pattern!r} is no regular expression of RE2: {reason}") from error
+
+
+def _refused(words: str) -> PydanticCustomError:
+    return PydanticCustomError("told", "{words}", {"words": words})
+
+
+def _names(pattern: str) -> str:
+    if "name" not in compiled(pattern).groupindex:
+        raise _refused(f"{pattern!r} has no group (?P<name>…) for the name of the entity")
+    return pattern
+
+
+def _heads(pattern: str) -> str:
+    compiled(SLOT.sub("", pattern))
+    return pattern
+
+
+def _has_slots(pattern: str) -> str:
+    slots = set(SLOT.findall(pattern))
+    compiled(SLOT.sub("x", pattern))
+    if unknown := slots - _SLOTS:
+        raise _refused(f"{pattern!r} has {{{min(unknown)}}}, but there are {', '.join(sorted(_SLOTS))}")
+    if not slots & {"target", "targets"}:
+        raise _refused(f"{pattern!r} names no {{target}}")
+    return pattern
+
+
+ListRegex: TypeAlias = Annotated[str, Field(max_length=500), AfterValidator(_heads)]
+NameRegex: TypeAlias = Annotated[str, Field(max_length=2000), AfterValidator(_names)]
+StatementRegex: TypeAlias = Annotated[str, Field(max_length=2000), AfterValidator(_has_slots)]
+NameRegexes: TypeAlias = Annotated[
+    tuple[NameRegex, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
+]
+
+
+class ListedEntity(Section):
+    """An entity that is known by name: an entry of a curated list."""
+
+    name: str = Field(min_length=1, max_length=200, description="Its canonical name.")
+    type: TypeName = Field(description="Its type: VENDOR.")
+    aliases: Texts = Field((), description="Other names of it.")
+    collection: str = Field("", description="Only for this collection; empty = for all that have this type.")
+
+
+class EntityType(Section):
+    """A type of entities, and what tells that a name is of this type."""
+
+    names: dict[str, Texts] = Field({}, description="Names of this type that are known, each with its aliases.")
+    case: NameCase = Field("capital", description="How letters of a mention and of a listed name go together.")
+    merge: bool = Field(
+        False, description="Names that differ by little are one entity; never for code, numbers and the like."
+    )
+    inside: bool = Field(
+        True, description="Whether a listed name counts inside a longer row of words with capitals: Sales in Sales Hub."
+    )
+    given_names: bool = Field(
+        False, description="Names of people: the first word of a name names one, too, and tells that others are names."
+    )
+    suffixes: Texts = Field((), description="Words behind a name that are not part of it, in any case: team, Inc.")
+    says: Texts = Field(
+        (), description="Nouns by which a text says what a name is: `X is a … tool`; they give the type to candidates."
+    )
+    domains: bool = Field(False, description="A link whose text is the name of its domain is of this type.")
+    links: Texts = Field((), description="Link targets whose texts are of this type: `**/team/**#*`.")
+    columns: Texts = Field((), description="Names of table columns that list entities of this type.")
+    headings: Texts = Field((), description="Headings whose lists and sub-headings name entities of this type.")
+
+
+class NamePattern(Section):
+    """A pattern of text that names an entity."""
+
+    type: TypeName = Field(description="Type of the entity.")
+    pattern: NameRegexes = Field(description="Regular expressions (RE2), the name in a group: `(?P<name>KEP-\\d+)`.")
+    name: str = Field("", description="Template of the name, of the groups: `KEP-{number}`; empty = the group itself.")
+    confidence: float = Field(0.9, ge=0, le=1, description="How sure a match is.")
+
+
+class DocumentEntity(Section):
+    """The entity that a document is about, by its metadata."""
+
+    type: TypeName = Field(description="Type of the entity.")
+    name: str = Field(min_length=1, description="Template of its name, of metadata fields: `KEP-{kep_number}`.")
+    aliases: Texts = Field((), description="Templates of other names of it.")
+    paths: Texts = Field((), description="Only for documents with paths like these.")
+
+
+class MetadataEntity(Section):
+    """Entities that a metadata field names, and how the entity of the document is related to them."""
+
+    field: str = Field(min_length=1, description="Metadata field; inner fields with a dot.")
+    type: TypeName = Field(description="Type of the entities.")
+    relation: str = Field("", description="Type of the relation of the document's entity to them; empty = none.")
+    reverse: bool = Field(False, description="The relation goes from them to the document's entity.")
+    pattern: NameRegexes = Field((), description="What of a value is the name; none = all of it.")
+    name: str = Field("", description="Template of the name, of the groups of `pattern`.")
+    paths: Texts = Field((), description="Only for documents with paths like these.")
+
+
+class RecordEntity(Section):
+    """Entities that a file of records names: each record of a YAML or JSON file gives one."""
+
+    paths: Texts = Field(min_length=1, description="Paths of such files: `data/team.yml`.")
+    type: TypeName = Field(description="Type of the entities.")
+    name: str = Field("name", description="Key of the name in each record.")
+    aliases: Texts = Field((), description="Keys of other names.")
+
+
+class RelationRule(Section):
+    """How a text states a relation between entities that it mentions."""
+
+    type: TypeName = Field(description="Type of the relation: INTEGRATES_WITH.")
+    source: Texts = Field((), description="Types of its source; none = any.")
+    target: Texts = Field((), description="Types of its target; none = any.")
+    patterns: tuple[StatementRegex, ...] = Field(
+        (),
+        description="Regular expressions (RE2) over a sentence, with {source}, {target}, lists {sources} and "
+        "{targets}, {topic} (what the section is about), {owner} (we) and {gap} (other words).",
+    )
+    without_source: Literal["topic", "owner"] = Field(
+        "owner", description="The source where a pattern names none: what the section is about, or the owner."
+    )
+    lists: tuple[ListRegex, ...] = Field(
+        (), description="Regular expressions (RE2) of headings and lines above lists: each item names a target."
+    )
+    lists_of: Literal["topic", "owner"] = Field(
+        "topic", description="lists: the source is what the heading above is about, or the owner."
+    )
+    reverse: bool = Field(False, description="lists: the items name sources, and the topic is the target.")
+    tables: tuple[tuple[ListRegex, ListRegex], ...] = Field(
+        (), description="Pairs of regular expressions of column names: source and target; `{topic}` = the topic."
+    )
+    inverse: str = Field("", description="How it is called from the other side: USED_BY.")
+    symmetric: bool = Field(False, description="It holds both ways.")
+    confidence: float = Field(0.8, ge=0, le=1, description="How sure a match is.")
+
+
+class GraphRules(Section):
+    """The knowledge graph of a collection: none where there are no types."""
+
+    types: dict[TypeName, EntityType] = Field({}, description="Types of entities.")
+    owner: str = Field("", description="The entity that `we` means, as `TYPE:name`.")
+    owner_words: Texts = Field(("we",), description="Words that mean the owner.")
+    lists: Texts = Field(
+        (), description="Files of curated lists, CSV (name, type, aliases) or JSON; relative paths start at the home."
+    )
+    candidates: bool = Field(True, description="Also find names that no list has, by their form and by statistics.")
+    not_names: Texts = Field((), description="Words that are never names.")
+    documents: tuple[DocumentEntity, ...] = Field((), description="The entities that documents are about.")
+    records: tuple[RecordEntity, ...] = Field((), description="Files of records that name entities.")
+    metadata: tuple[MetadataEntity, ...] = Field((), description="Entities that metadata fields name.")
+    patterns: tuple[NamePattern, ...] = Field((), description="Patterns that name entities.")
+    relations: tuple[RelationRule, ...] = Field((), description="How texts state relations.")
+    extractors: Texts = Field((), description="Extractors of other packages, by name.")
+
+    @model_validator(mode="after")
+    def _types_exist(self) -> Self:
+        used = {one.type for rules in (self.documents, self.records, self.metadata, self.patterns) for one in rules}
+        used |= {name for rule in self.relations for name in (*rule.source, *rule.target)}
+        if unknown := used - set(self.types):
+            raise _refused(f"names the type {min(unknown)}, which is not in types ({', '.join(self.types) or 'none'})")
+        if self.owner and self.owner.partition(":")[0] not in self.types:
+            raise _refused(f"has the owner {self.owner!r}, which is no TYPE:name of types")
+        return self

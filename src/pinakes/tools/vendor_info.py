@@ -1,0 +1,274 @@
+"""``find_vendor_info``: all that is known of a vendor, or of an entity of another type, in the contracted form."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from pinakes.core.errors import InvalidInput, NotFound, PinakesError
+from pinakes.core.records import JSON
+from pinakes.library import Library
+from pinakes.services.knowledge_graph import Entity, EntityReport, Relation
+from pinakes.tools.declare import Reply, Tool, tool
+from pinakes.tools.graph_tools import snippet
+from pinakes.tools.parameters import Collection, meant
+
+VENDOR = "VENDOR"
+_LIMITS: Mapping[str, tuple[int, int]] = {
+    "ids_only": (100, 500),
+    "metadata": (100, 500),
+    "preview": (5, 5),
+    "full": (100, 500),
+}
+"""Response mode → at most so many entities and relationships in one answer."""
+
+_MOST_RELATIONS = 10_000
+_TOP = 5
+
+ResponseMode = Literal["ids_only", "metadata", "preview", "full"]
+
+
+class VendorInfo(Reply):
+    """What is known of a vendor: ``results`` by response mode, and how to get the next page."""
+
+    vendor_name: str
+    results: dict[str, Any]
+    pagination: dict[str, Any]
+    execution_time_ms: float
+    text: str | SkipJsonSchema[None] = None
+
+
+def as_contracted(_tool: Tool, arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:
+    """Tell of an error in the contracted words."""
+    if isinstance(error, NotFound | Ambiguity):
+        message = error.message
+    elif isinstance(error, InvalidInput):
+        message = f"Invalid request parameters: {error.message}"
+    else:
+        message = f"Search failed: {error.message}"
+    return {
+        "error": message,
+        **({"hint": error.hint} if error.hint else {}),
+        "vendor_name": arguments.get("vendor_name"),
+    }
+
+
+class Ambiguity(InvalidInput):
+    """Several entities have the name."""
+
+
+@tool(toolset="graph", error_data=as_contracted, tags=("vendor", "entity", "graph"))
+def find_vendor_info(
+    library: Library,
+    vendor_name: Annotated[str, Field(max_length=400, description="Name or alias of a vendor, in any case.")],
+    response_mode: Annotated[
+        ResponseMode,
+        Field(
+            description="ids_only; metadata = counts and the most important entities; preview = 5 entities and 5 "
+            "relationships; full = up to 100 and 500."
+        ),
+    ] = "metadata",
+    include_relationships: Annotated[bool, Field(description="Whether relationships are listed, too.")] = True,
+    page_size: Annotated[int, Field(ge=1, le=100, description="At most so many entities in one answer.")] = 20,
+    cursor: Annotated[str, Field(max_length=500, description="`next_cursor` of the answer before.")] = "",
+    fields: Annotated[
+        list[str], Field(description="Only these fields of each entity and relationship; none = all.")
+    ] = [],  # noqa: B006
+    response_format: Annotated[
+        Literal["json", "markdown"], Field(description="markdown adds the answer as text for people.")
+    ] = "json",
+    entity_type: Annotated[str, Field(description="Its type; empty = VENDOR, where there is that type.")] = "",
+    collection: Collection = "",
+) -> VendorInfo:
+    """Tell what is known of a vendor: what it offers, who uses it, who looks after it, what it works with.
+
+    Vendors are those of the lists and texts of the collections. Each relationship names the chunk that states it.
+    """
+    started = time.perf_counter()
+    entity = _named(library, vendor_name.strip(), entity_type.strip(), collection)
+    report = library.graph.show(entity, mentions=1, limit=_MOST_RELATIONS, evidence=0)
+    most_entities, most_relations = _LIMITS[response_mode]
+    related = _related(report)
+    start, size = _start(cursor, entity, response_mode), min(page_size, most_entities)
+    page = related[start : start + size]
+    shown = {one.id for one in page}
+    relations = [one for one in report.relations if {one.source.id, one.target.id} <= shown | {entity.id}]
+    relations = relations[:most_relations] if include_relationships else []
+    results = _results(library, response_mode, report, related, page, relations)
+    if fields:
+        results = _with_fields(results, fields)
+    has_more = start + size < len(related)
+    pagination = {
+        "page_size": size,
+        "total": len(related),
+        "has_more": has_more,
+        "next_cursor": _cursor(start + size, entity, response_mode) if has_more else None,
+    }
+    return VendorInfo(
+        vendor_name=report.entity.name,
+        results=results,
+        pagination=pagination,
+        execution_time_ms=round((time.perf_counter() - started) * 1000, 3),
+        text=_markdown(report, page, relations) if response_format == "markdown" else None,
+    )
+
+
+def _named(library: Library, name: str, entity_type: str, collection: str) -> Entity:
+    """Return the entity that is meant.
+
+    Raises:
+        NotFound: there is none.
+        Ambiguity: there are several.
+        InvalidInput: that is no name.
+    """
+    if not 1 <= len(name) <= 200:
+        raise InvalidInput(f"vendor_name has to have 1 to 200 characters, not {len(name)}.")
+    where = meant(library, collection)
+    types = (entity_type,) if entity_type else (VENDOR,) if VENDOR in library.graph.types(where) else ()
+    found = library.graph.find(name, where, types)
+    if not found and not entity_type:
+        found = library.graph.find(name, where)
+    if not found:
+        near = ", ".join(one.name for one in library.graph.similar(name, where, types))
+        like = f" Similar names: {near}." if near else ""
+        raise NotFound(
+            f"Vendor {name!r} not found. Try using semantic_search first to find documents that mention it.{like}"
+        )
+    if len(found) > 1:
+        matches = [f"{one.name} ({one.type}, {one.collection})" for one in found]
+        raise Ambiguity(
+            f"Ambiguous vendor name. Multiple matches found: {matches}", hint="Give entity_type or collection."
+        )
+    return found[0]
+
+
+def _related(report: EntityReport) -> list[Entity]:
+    """Return the vendor, then the entities that it is related to, the surest first."""
+    found = {report.entity.id: report.entity}
+    for one in report.relations:
+        for end in (one.source, one.target):
+            found.setdefault(end.id, end)
+    return list(found.values())
+
+
+def _results(
+    library: Library,
+    mode: ResponseMode,
+    report: EntityReport,
+    related: Sequence[Entity],
+    page: Sequence[Entity],
+    relations: Sequence[Relation],
+) -> dict[str, Any]:
+    if mode == "ids_only":
+        return {
+            "vendor_name": report.entity.name,
+            "entity_ids": [one.id for one in page],
+            "relationship_ids": [_relation_id(one) for one in relations],
+        }
+    if mode == "metadata":
+        kinds, types = Counter(one.type for one in report.relations), Counter(one.type for one in related)
+        statistics = {
+            "entity_count": len(related),
+            "relationship_count": len(report.relations),
+            "entity_type_distribution": dict(types.most_common()),
+            "relationship_type_distribution": dict(kinds.most_common()),
+        }
+        top = sorted(related, key=lambda one: (-one.documents, one.name))[:_TOP]
+        return {
+            "vendor_name": report.entity.name,
+            "statistics": statistics,
+            "top_entities": [_entity_data(library, one) for one in top],
+            "last_updated": library.graph.updated_at(report.entity.collection),
+        }
+    return {
+        "vendor_name": report.entity.name,
+        "entities": [_entity_data(library, one) for one in page],
+        "relationships": [_relationship_data(one) for one in library.graph.with_evidence(relations)],
+    }
+
+
+def _entity_data(library: Library, one: Entity) -> dict[str, Any]:
+    return {
+        "entity_id": one.id,
+        "name": one.name,
+        "entity_type": one.type,
+        "confidence": min(one.confidence, 1.0),
+        "snippet": snippet(library.graph.context(one)),
+    }
+
+
+def _relationship_data(one: Relation) -> dict[str, Any]:
+    place = one.evidence[0] if one.evidence else None
+    told = {"confidence": one.confidence, "statements": one.statements, "source": one.source.name}
+    told |= {"target": one.target.name, "source_chunk_id": place.chunk_id if place else None}
+    told |= {"source_file": place.path if place else "", "text": snippet(place.text) if place else ""}
+    return {
+        "relationship_id": _relation_id(one),
+        "source_id": one.source.id,
+        "target_id": one.target.id,
+        "relationship_type": one.type,
+        "metadata": told,
+    }
+
+
+def _relation_id(one: Relation) -> str:
+    return f"{one.source.id}-{one.type}-{one.target.id}"
+
+
+def _with_fields(results: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
+    """Return the results with only these fields of each item; fields that no item has are refused.
+
+    Raises:
+        InvalidInput: there is no such field.
+    """
+    lists = {name: value for name, value in results.items() if isinstance(value, list) and value}
+    known = {key for value in lists.values() for one in value if isinstance(one, dict) for key in one} | set(results)
+    if lists and (unknown := sorted(set(fields) - known)):
+        raise InvalidInput(f"fields: there is no {unknown[0]!r}; there are {', '.join(sorted(known))}.")
+    made: dict[str, Any] = {}
+    for name, value in results.items():
+        if name in lists and isinstance(value[0], dict) and name not in fields:
+            made[name] = [{key: one[key] for key in one if key in fields} for one in value]
+        else:
+            made[name] = value
+    return made
+
+
+def _cursor(start: int, entity: Entity, mode: str) -> str:
+    return base64.urlsafe_b64encode(json.dumps([start, entity.id, mode]).encode()).decode()
+
+
+def _start(cursor: str, entity: Entity, mode: str) -> int:
+    """Return where the page begins that a cursor means.
+
+    Raises:
+        InvalidInput: it is none of this entity and mode.
+    """
+    if not cursor:
+        return 0
+    try:
+        start, entity_id, of_mode = json.loads(base64.urlsafe_b64decode(cursor.encode()))
+        if (entity_id, of_mode) == (entity.id, mode) and isinstance(start, int) and start >= 0:
+            return start
+    except (ValueError, TypeError, binascii.Error):
+        pass
+    raise InvalidInput("cursor is none that an answer for this vendor and response_mode gave.")
+
+
+def _markdown(report: EntityReport, page: Sequence[Entity], relations: Sequence[Relation]) -> str:
+    entity = report.entity
+    lines = [f"# {entity.name} ({entity.type})", ""]
+    if entity.aliases:
+        lines += [f"Also called {', '.join(entity.aliases)}.", ""]
+    lines += [f"- {one.source.name} {one.type} {one.target.name} ({one.confidence:.2f})" for one in relations]
+    if not relations:
+        lines += [f"- {one.name} ({one.type})" for one in page[1:]]
+    return "\n".join(lines)
