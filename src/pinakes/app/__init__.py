@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
-from pinakes.app.collection_models import OwnModels, close, mismatch, vocabulary_of
+from pinakes.app.collection_models import OwnModels, check_model, close, vocabulary_of
 from pinakes.app.graph_feeds import GraphFeeds
 from pinakes.app.source_overlaps import how_to
 from pinakes.app.source_settings import earlier_part, effective_settings, options_of, same_options
@@ -214,7 +214,7 @@ class App:
         Raises:
             ModelMismatch: the collection was embedded by another model than the settings name, or than its own is now.
         """
-        _check_model(record, self._fingerprint(record))
+        check_model(record, self._fingerprint(record))
 
     def remember(self, name: str, source: SourceSettings) -> tuple[CollectionRecord, SourceRecord]:
         """Record a collection and a source of it.
@@ -231,7 +231,7 @@ class App:
         with self.catalog.write() as connection:
             record = collections.ensure(connection, name, self.settings.of_collection(name).description)
             if known is None or record.line == known.line:
-                _check_model(record, fingerprint)
+                check_model(record, fingerprint)
             was = earlier_part(self.settings, name, source)
             kept = sources.remember(connection, record.id, source.place, options, was=was, same=same_options)
         return record, kept
@@ -489,11 +489,6 @@ class App:
             return (self.embedder if record is None else self.embedder_of(record)).fingerprint
         except ModelUnavailable:
             return None
-
-
-def _check_model(record: CollectionRecord, fingerprint: str | None) -> None:
-    if fingerprint is not None and record.fingerprint not in ("", fingerprint):
-        raise mismatch(record, fingerprint)
 
 
 def _dropped(record: CollectionRecord) -> NotFound:

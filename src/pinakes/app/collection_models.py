@@ -113,6 +113,16 @@ def close(embedder: Embedder) -> None:
         embedder.close()
 
 
+def check_model(record: CollectionRecord, fingerprint: str | None) -> None:
+    """Make sure that a collection was embedded by the model with this ``fingerprint``; None: it is not known.
+
+    Raises:
+        ModelMismatch: it was not.
+    """
+    if fingerprint is not None and record.fingerprint not in ("", fingerprint):
+        raise mismatch(record, fingerprint)
+
+
 def mismatch(record: CollectionRecord, fingerprint: str) -> ModelMismatch:
     """Return the error that says a collection was embedded by another model than would embed its questions."""
     if record.embedding is not None:

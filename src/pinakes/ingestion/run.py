@@ -10,15 +10,14 @@ import hashlib
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractContextManager, closing, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Set
+from contextlib import closing, suppress
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import PurePosixPath
 
 from pinakes.catalog import (
-    Catalog,
     Connection,
     collections,
     document_fields,
@@ -32,15 +31,15 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.core.errors import InvalidInput, ModelUnavailable, PinakesError, PluginBroken, TooLarge, Unreadable
-from pinakes.core.ports import Embedder, Source
+from pinakes.core.ports import Source
 from pinakes.core.records import Chunk, Float32, Item, ParsedDocument, Scan, Skipped
-from pinakes.graph.feeding import GraphFeed
 from pinakes.ingestion.cutter import Cutter
 from pinakes.ingestion.embedding import bind_model, embed, has_pending, keep, keeping, quiet_progress, refusal
 from pinakes.ingestion.file_changes import Entry, Move, Note, Put, chunks_in, documents_in, vanished_files, weight
 from pinakes.ingestion.report import Event, Report
 from pinakes.ingestion.rereading import Rereading, present_versions
 from pinakes.ingestion.run_options import RunOptions
+from pinakes.ingestion.run_tools import Tools
 from pinakes.ingestion.scan import check_place, is_there, looked_through
 from pinakes.ingestion.shared_files import held_by_others
 from pinakes.ingestion.source_metadata import with_source_metadata
@@ -48,7 +47,6 @@ from pinakes.ingestion.version_retention import keeping_of
 from pinakes.metadata import ERRORS, RuleSubject, ruled, typed
 from pinakes.metadata.templates import fields_of, key_of
 from pinakes.platform import memory
-from pinakes.settings import CollectionSettings, HistorySettings, IngestSettings
 from pinakes.text.secrets.masking import masking_of
 
 _log = logging.getLogger(__name__)
@@ -62,24 +60,6 @@ _BYTES_PER_CHUNK = 700
 
 _AHEAD_BYTES = 8_000_000
 """Total bytes of the files that are parsed concurrently."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """The dependencies of an ingestion run, chosen by the composition root."""
-
-    catalog: Catalog
-    embedder: Embedder
-    cutting: Callable[[Sequence[Item]], AbstractContextManager[Cutter]]
-    follow: Callable[[], object]
-    embed_waiting: Callable[[Callable[[int], object]], Iterator[Event]]
-    defer_chunks: int | None
-    limits: IngestSettings
-    rules: CollectionSettings
-    history: HistorySettings
-    longest: Mapping[str, int] = field(default_factory=dict)
-    """Location of a source → maximum tokens of a new document from it; existing documents may be longer."""
-    graph: GraphFeed = field(default_factory=GraphFeed)
 
 
 class Ingest:
