@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog import embeddings
@@ -45,9 +45,8 @@ def claim(
     found = _claim_free(connection, collection_id, model_id, owner, expires, limit)
     if only_wanted or len(found) >= limit:
         return found
-    free = ~exists().where(embedding_claims.c.model_id == model_id, embedding_claims.c.key == chunks.c.embedding_key)
-    most = limit - len(found)
-    rows = embeddings.pending(connection, collection_id, model_id, most, after, where=free, locked=True)
+    most, unclaimed = limit - len(found), _unclaimed(model_id)
+    rows = embeddings.pending(connection, collection_id, model_id, most, after, where=unclaimed, locked=True)
     by_key = {key: (chunk_id, key, text) for chunk_id, key, text in reversed(rows)}
     if not by_key:
         return found
@@ -61,21 +60,7 @@ def claim(
 def _claim_free(
     connection: Connection, collection_id: int, model_id: int, owner: str, expires: ColumnElement[float], limit: int
 ) -> Rows:
-    of_collection = (
-        exists()
-        .where(chunks.c.embedding_key == embedding_claims.c.key, documents.c.collection_id == collection_id)
-        .where(documents.c.id == chunks.c.document_id)
-    )
-    vector = exists().where(stored.c.key == embedding_claims.c.key, stored.c.model_id == model_id)
-    free = (
-        select(embedding_claims.c.key)
-        .where(embedding_claims.c.model_id == model_id, embedding_claims.c.expires_at < clock())
-        .where(of_collection, ~vector)
-        .order_by(embedding_claims.c.wanted.desc(), embedding_claims.c.key)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-    )
-    keys = connection.scalars(free).all()
+    keys = connection.scalars(_free(collection_id, model_id, limit).with_for_update(skip_locked=True)).all()
     if not keys:
         return []
     mine = embedding_claims.c.model_id == model_id, embedding_claims.c.key.in_(keys)
@@ -87,6 +72,36 @@ def _claim_free(
         .group_by(chunks.c.embedding_key)
     )
     return embeddings.embedded(connection, connection.scalars(first).all())
+
+
+def _free(collection_id: int, model_id: int, limit: int) -> Select[tuple[bytes]]:
+    """Return the query of texts that searches met, or whose lease has ended."""
+    of_collection = (
+        exists()
+        .where(chunks.c.embedding_key == embedding_claims.c.key, documents.c.collection_id == collection_id)
+        .where(documents.c.id == chunks.c.document_id)
+    )
+    vector = exists().where(stored.c.key == embedding_claims.c.key, stored.c.model_id == model_id)
+    return (
+        select(embedding_claims.c.key)
+        .where(embedding_claims.c.model_id == model_id, embedding_claims.c.expires_at < clock())
+        .where(of_collection, ~vector)
+        .order_by(embedding_claims.c.wanted.desc(), embedding_claims.c.key)
+        .limit(limit)
+    )
+
+
+def _unclaimed(model_id: int) -> ColumnElement[bool]:
+    """Return the test whether a chunk's text has no row here."""
+    return ~exists().where(embedding_claims.c.model_id == model_id, embedding_claims.c.key == chunks.c.embedding_key)
+
+
+def is_free(connection: Connection, collection_id: int, model_id: int, *, only_wanted: bool = False) -> bool:
+    """Say whether ``claim`` would take anything."""
+    if connection.execute(_free(collection_id, model_id, 1)).first() is not None:
+        return True
+    unclaimed = _unclaimed(model_id)
+    return not only_wanted and bool(embeddings.pending(connection, collection_id, model_id, 1, where=unclaimed))
 
 
 def owned(

@@ -58,7 +58,7 @@ class Claims:
             return []
         of = collection.id, collection.model_id, self.owner, LEASE_S, most
         with self.catalog.read() as connection:  # writing wakes everybody
-            if not embedding_claims.is_left(connection, collection.id, collection.model_id):
+            if not embedding_claims.is_free(connection, *of[:2], only_wanted=only_wanted):
                 return []
         with self.catalog.write() as connection:
             return embedding_claims.claim(connection, *of, after, only_wanted=only_wanted)

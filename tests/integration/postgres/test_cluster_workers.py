@@ -14,6 +14,7 @@ import pytest
 from slow_embedder import SlowEmbedder
 from worker_processes import WorkerProcess, worker
 
+from pinakes.api.worker_process import unreached
 from pinakes.catalog import embedding_claims, embeddings
 from pinakes.catalog.schema import embedding_claims as claim_rows
 from pinakes.catalog.schema import embeddings as vectors_kept
@@ -21,7 +22,7 @@ from pinakes.core.errors import ModelMismatch, PinakesError
 from pinakes.ingestion import claiming
 from pinakes.library import Library
 from pinakes.models.embedders.deterministic import DeterministicEmbedder
-from pinakes.settings import Settings
+from pinakes.settings import Settings, SourceSettings
 
 _MOST_S = 60.0
 
@@ -257,6 +258,38 @@ def test_a_worker_reads_by_schedule_the_folders_that_it_was_told_are_the_same(ur
 
 def _searched(library: Library, words: str) -> list[Any]:
     return list(library.search(words, "notes", mode="keyword").hits) if library.collections() else []
+
+
+@pytest.mark.parametrize(
+    ("kind", "location", "folders", "why"),
+    [
+        ("http", "https://docs.example.org/guide.html", False, ""),
+        ("git", "https://git.example.org/team/notes.git", False, ""),
+        ("git", "ssh://git@git.example.org/team/notes.git", False, ""),
+        ("git", "{there}", False, "is a path"),
+        ("git", "{there}", True, ""),
+        ("folder", "{there}", False, "is a path"),
+        ("folder", "{there}", True, ""),
+        ("folder", "{there}/gone", True, "not there"),
+        ("slack", "{there}/export.zip", False, "is a path"),
+    ],
+)
+def test_a_worker_reads_what_it_reaches_as_the_servers_do(
+    kind: str, location: str, folders: bool, why: str, tmp_path: Path
+) -> None:
+    source = SourceSettings.model_validate({"kind": kind, "location": location.format(there=tmp_path)})
+    assert why in unreached(source, folders=folders)
+    assert bool(why) == bool(unreached(source, folders=folders))
+
+
+def test_who_finds_nothing_free_writes_nothing(library: Library) -> None:
+    fill(library, 5)
+    record, catalog = library.collection(), library.app.catalog
+    assert claiming.Claims(catalog, "lazy").take(record, 10, only_wanted=True) == []
+    assert len(claiming.Claims(catalog, "one").take(record, 10)) == 6
+    with catalog.read() as connection:
+        assert not embedding_claims.is_free(connection, record.id, record.model_id or 0)
+    assert claiming.Claims(catalog, "two").take(record, 10) == []
 
 
 @pytest.mark.parametrize("queues", ["", "embed,mend"])
