@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 _RETRY_S = 60.0
 _DEAD_SHARE = 0.2
 _RESCORED = 2
-_REST_AFTER_ROWS = 20_000
+_REST_AFTER_ROWS = 6_000
 """Rows read before their memory is released: the system maps 16 pages around each, which counts as ours."""
 
 _SAVE_AFTER_ROWS = 1000
@@ -188,7 +188,7 @@ class VectorIndex:
         view = self._view
         if self._is_many(len(view.ids)):  # those of all would be read from the disk for this, and take long
             rows = view.rows_of_documents(np.unique(document_ids))
-            self._rest_after(view, len(rows))
+            self._rest_after(view, len(document_ids))  # those of a document are next to each other
             return DocumentSums.from_rows(view.ids, view.documents, view.matrix, rows).get(document_ids)
         if view.sums is None and self._is_first("sums"):
             rows = np.flatnonzero(view.alive & np.isin(view.documents, document_ids))
