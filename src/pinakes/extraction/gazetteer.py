@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pinakes.core.graph_records import EntityName, ExtractionSubject, Findings, Mention, folded
+from pinakes.extraction.prose_text import whole
 from pinakes.settings import EntityType
 
 _PLAIN: Final = (*((char, " ") for char in "\n\t\r\u00a0\u2010\u2011\u2012\u2013"), ("\u2019", "'"), ("\u2018", "'"))
@@ -40,7 +41,7 @@ class _Surface:
 
 def lowered(text: str) -> str:
     """Return ``text`` in lower case, as long as it is, with a blank for each kind of white space and dash."""
-    plain = text
+    plain = whole(text)
     for char, as_char in _PLAIN:  # faster than a translation
         plain = plain.replace(char, as_char)
     lower = plain.lower()

@@ -11,20 +11,22 @@ from pinakes.core.records import Span
 MAX_SENTENCE_CHARS = 1000
 
 _FENCED = r"^(?P<fence>```++|~~~++)[^\n]*+\n.*?(?:^(?P=fence)[ \t]*$|\Z)"
-_LINK = r"!?\[(?P<label>[^\]\n]{0,300})\]\((?P<target>[^)\s]{0,1000})[^)\n]{0,300}\)"
+_LINK = r"!?\[(?P<label>[^\]\n]{0,300}+)\]\((?P<target>[^()\s]{0,1000}+)[^()\n]{0,300}+\)"
 _BEGINS = r"(?<![\w.+-])"  # a word is tried once, not again from each of its letters
 _ADDRESS = (
     rf"{_BEGINS}[a-z][a-z0-9+.-]{{1,20}}://[^\s)>\]|\"']+|\bwww\.[^\s)>\]|\"']+"
     rf"|{_BEGINS}[\w.+-]{{1,64}}@[\w-]{{1,64}}\.[\w.-]{{1,64}}"
 )
-_TAG = r"</?[A-Za-z!][^>\n]{0,300}>"
+_TAG = r"</?[A-Za-z!][^<>\n]{0,300}+>"
 _BLANKED = re.compile(f"{_FENCED}|{_LINK}|{_ADDRESS}|{_TAG}", re.MULTILINE | re.DOTALL)
+_HALF = re.compile("[\ud800-\udfff]")
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])[\"')\]*_]*[ \t]+(?=[\"'(\[*_]*[A-Z0-9])|\n")
 
 
 def prose_of(text: str) -> tuple[str, list[Link]]:
     """Return the prose of ``text``, with blanks for what is none, and its links in order. Linear time."""
     links: list[Link] = []
+    text = whole(text)
 
     def blanks(found: re.Match[str]) -> str:
         if found["label"] is None:
@@ -36,6 +38,11 @@ def prose_of(text: str) -> tuple[str, list[Link]]:
         return f"{' ' * before}{found['label']}{' ' * after}"
 
     return _BLANKED.sub(blanks, text), links
+
+
+def whole(text: str) -> str:
+    """Return ``text``, as long as it is, with U+FFFD for halves of characters, which no matcher takes."""
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 
 def sentences(prose: str) -> Iterator[Span]:

@@ -1,4 +1,4 @@
-"""What every embedder, reranker and index engine must do, as tests that anyone can run, and a tiny corpus.
+"""What every embedder, reranker, extractor and index engine must do, as tests that anyone can run, and a tiny corpus.
 
 ::
 
@@ -10,7 +10,8 @@
     def test_my_embedder(check):
         check(MyEmbedder())
 
-Rerankers have ``RERANKER_CHECKS``. Outside pytest, ``check_index`` and its like run them all; the first broken promise
+Rerankers have ``RERANKER_CHECKS``,
+extractors ``EXTRACTOR_CHECKS``. Outside pytest, ``check_index`` and its like run them all; the first broken promise
 raises ``AssertionError``. ``ReferenceIndex`` is the plain truth to compare with: everything in memory, nothing clever.
 """
 
@@ -20,11 +21,13 @@ from collections.abc import Callable
 
 from pinakes.testing.corpus import FILES, FILTERS, ODD_QUERIES, Corpus, ReferenceIndex, write_files
 from pinakes.testing.embedder_contract import EMBEDDER_CHECKS, check_embedder
+from pinakes.testing.extractor_contract import EXTRACTOR_CHECKS, check_extractor
 from pinakes.testing.index_contract import INDEX_CHECKS, VECTOR_TOLERANCE, MakeIndex, check_index
 from pinakes.testing.reranker_contract import RERANKER_CHECKS, check_reranker
 
 __all__ = [
     "EMBEDDER_CHECKS",
+    "EXTRACTOR_CHECKS",
     "FILES",
     "FILTERS",
     "INDEX_CHECKS",
@@ -35,6 +38,7 @@ __all__ = [
     "MakeIndex",
     "ReferenceIndex",
     "check_embedder",
+    "check_extractor",
     "check_index",
     "check_reranker",
     "name_of",

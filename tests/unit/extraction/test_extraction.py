@@ -1,0 +1,201 @@
+"""What extractors find in a document, and within which limits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from pinakes import testing
+from pinakes.core.graph_records import UNTYPED, EntityName, Findings, folded
+from pinakes.core.records import Document
+from pinakes.extraction import MAX_MENTIONS, MAX_PLACES, Extraction, Listing
+from pinakes.extraction.candidate_names import CandidateNames
+from pinakes.extraction.declared_names import DeclaredNames
+from pinakes.extraction.gazetteer import Gazetteer, without_repeats
+from pinakes.settings import GraphRules
+
+RULES = {
+    "owner": "TEAM:Us",
+    "types": {
+        "VENDOR": {"domains": True, "says": ["tool"], "columns": ["vendor"]},
+        "TEAM": {"inside": False, "suffixes": ["team"]},
+        "PERSON": {"links": ["**team#*"]},
+        "KEP": {},
+    },
+    "relations": [
+        {
+            "type": "WORKS_WITH",
+            "source": ["VENDOR"],
+            "target": ["VENDOR"],
+            "patterns": ["{source} works with {targets}", "{topic} works with {targets}"],
+        },
+        {"type": "USES", "target": ["VENDOR"], "patterns": ["{owner} use {targets}"], "lists": ["^tools we use$"], "lists_of": "owner"},
+        {"type": "LEADS", "source": ["PERSON"], "target": ["TEAM"], "tables": [["^lead$", "^team$"]]},
+    ],
+}
+LISTS = {"VENDOR": {"Looker": [], "Acme Cloud": ["ACME"], "Zoom": [], "Acme": []}, "TEAM": {"Sales": []}}
+
+
+def extraction(lists: Mapping[str, Mapping[str, Sequence[str]]] = LISTS, **rules: Any) -> Extraction:
+    listings = [
+        Listing(EntityName(kind, name), aliases) for kind, each in lists.items() for name, aliases in each.items()
+    ]
+    return Extraction(GraphRules.model_validate(RULES | rules), listings)
+
+
+def found_in(text: str, held: Mapping[str, Any] | None = None, **rules: Any) -> Findings:
+    return extraction(**rules).extract("guide.md", "Guide", Document(text), held or {})
+
+
+def names(found: Findings) -> set[tuple[str, str]]:
+    return {(one.entity.type, one.entity.name) for one in found.mentions if one.entity.type != UNTYPED}
+
+
+def stated(found: Findings) -> set[tuple[str, str, str]]:
+    return {(one.source.name, one.type, one.target.name) for one in found.relations}
+
+
+def test_the_longest_name_counts_and_only_as_whole_words() -> None:
+    found = found_in("ask Acme Cloud, not Acmeology or Lookers, about Looker")
+    assert names(found) == {("VENDOR", "Acme Cloud"), ("VENDOR", "Looker")}
+
+
+def test_a_common_word_is_a_name_only_with_its_capital() -> None:
+    assert names(found_in("we zoom in and see the looker")) == set()
+    assert names(found_in("we meet in Zoom")) == {("VENDOR", "Zoom")}
+
+
+def test_a_team_inside_a_longer_name_is_none() -> None:
+    assert ("TEAM", "Sales") not in names(found_in("the Sales Navigator of them"))
+    assert ("TEAM", "Sales") in names(found_in("the Sales team of them"))
+
+
+def test_addresses_and_code_are_no_prose() -> None:
+    assert names(found_in("see https://Looker.example/Zoom\n```\nLooker Zoom\n```\n")) == set()
+
+
+def test_links_columns_and_sentences_tell_types() -> None:
+    text = "[Fivetran](https://www.fivetran.com/) and [Ada Byron](../team#ada). Airflow is a tool for jobs.\n\n"
+    found = found_in(text + "| Vendor | Price |\n|---|---|\n| Gusto | 3 |\n")
+    assert names(found) == {("VENDOR", "Fivetran"), ("PERSON", "Ada Byron"), ("VENDOR", "Airflow"), ("VENDOR", "Gusto")}
+
+
+def test_sentences_lists_and_tables_state_relations_with_their_words() -> None:
+    text = "# Looker\n\nLooker works with Zoom and Acme Cloud. We use Zoom.\n\n## Tools we use\n\n- Acme\n\n"
+    found = found_in(text + "| Lead | Team |\n|---|---|\n| [Ada Byron](team#a) | Sales |\n")
+    assert stated(found) == {
+        ("Looker", "WORKS_WITH", "Zoom"),
+        ("Looker", "WORKS_WITH", "Acme Cloud"),
+        ("Us", "USES", "Zoom"),
+        ("Us", "USES", "Acme"),
+        ("Ada Byron", "LEADS", "Sales"),
+    }
+    words = {text[one.start : one.end] for one in found.relations if one.type == "WORKS_WITH"}
+    assert words == {"Looker works with Zoom and Acme Cloud."}
+
+
+def test_it_means_what_the_heading_names() -> None:
+    assert stated(found_in("# Looker\n\nIt works with Zoom.\n")) == {("Looker", "WORKS_WITH", "Zoom")}
+
+
+def test_an_entity_is_not_related_to_itself() -> None:
+    assert stated(found_in("Looker works with Looker.")) == set()
+
+
+def test_metadata_declare_entities_and_relations() -> None:
+    rules = {
+        "documents": [{"type": "KEP", "name": "KEP-{number:int}"}],
+        "metadata": [
+            {
+                "field": "see-also",
+                "type": "KEP",
+                "relation": "SEE_ALSO",
+                "pattern": r"(?P<name>(?P<number>\d+))-\w",
+                "name": "KEP-{number:int}",
+            }
+        ],
+    }
+    found = found_in(
+        "text", {"number": "0012", "see-also": ["/keps/sig-a/0034-thing", "/keps/0012-me", "nothing"]}, **rules
+    )
+    assert names(found) == {("KEP", "KEP-12"), ("KEP", "KEP-34")}
+    assert stated(found) == {("KEP-12", "SEE_ALSO", "KEP-34")}
+
+
+def test_aliases_in_a_circle_and_repeated_names_are_settled_and_told() -> None:
+    listings = [
+        Listing(EntityName("VENDOR", "A One"), ["B Two"]),
+        Listing(EntityName("VENDOR", "B Two"), ["A One"]),
+        Listing(EntityName("VENDOR", "a one"), ["Shared"]),
+        Listing(EntityName("VENDOR", "C Three"), ["Shared"]),
+    ]
+    kept, problems = without_repeats(listings)
+    assert [(one.entity.name, list(one.aliases)) for one in kept] == [
+        ("A One", ["Shared"]),
+        ("B Two", []),
+        ("C Three", []),
+    ]
+    assert len(problems) == 3
+
+
+def test_a_name_may_have_two_types() -> None:
+    both = {"VENDOR": {"Graph": []}, "TEAM": {"Graph": []}}
+    found = extraction(both).extract("a.md", "", Document("ask the Graph team"), {})
+    assert names(found) == {("VENDOR", "Graph"), ("TEAM", "Graph")}
+
+
+def test_look_alikes_are_other_names() -> None:
+    assert folded("Ａｃｍｅ") == folded("ACME") == "acme"
+    assert folded("Аcme") != folded("Acme")  # the first letter is Cyrillic
+    assert names(found_in("ask Zооm")) == set()
+
+
+def test_of_a_hundred_thousand_mentions_some_are_kept_and_the_rest_is_counted() -> None:
+    found = found_in("Looker and Zoom. " * 50_000)
+    assert len(found.mentions) == 2 * MAX_PLACES
+    assert found.left_out > 90_000
+
+
+def test_a_name_of_a_megabyte_is_left_out() -> None:
+    found = found_in("See " + "A" * 1_000_000 + " there.")
+    assert all(len(one.entity.name) < 1000 for one in found.mentions)
+    assert found.left_out == 1
+
+
+@pytest.mark.parametrize(
+    "unit", ["A", "A b ", "[A](", "| ", "# A\n", "- A\n", "A.b", "a@", "Looker works with Zoom, ", "((", "é’"]
+)
+def test_the_time_is_linear(unit: str) -> None:
+    rules = extraction()
+
+    def seconds(chars: int) -> float:
+        document = Document(unit * (chars // len(unit)))
+        start = time.process_time()
+        found = rules.extract("a.md", "", document, {})
+        assert len(found.mentions) <= MAX_MENTIONS
+        return time.process_time() - start
+
+    seconds(10_000)
+    small, large = min(seconds(50_000) for _ in range(3)), min(seconds(200_000) for _ in range(2))
+    assert large < 4 * 4 * max(small, 0.005)
+
+
+@pytest.mark.parametrize("check", testing.EXTRACTOR_CHECKS, ids=testing.name_of)
+@pytest.mark.parametrize("kind", ["lists", "candidates", "declared"])
+def test_ours_keep_the_contract(kind: str, check: Any) -> None:
+    rules = GraphRules.model_validate(RULES)
+    made = {
+        "lists": lambda: Gazetteer(extraction().listings, rules.types),
+        "candidates": lambda: CandidateNames(rules),
+        "declared": lambda: DeclaredNames(rules),
+    }
+    check(made[kind]())
+
+
+def test_the_recipe_is_another_one_with_other_lists_or_rules() -> None:
+    recipes = {extraction().recipe, extraction({}).recipe, extraction(not_names=["However"]).recipe}
+    assert len(recipes) == 3
+    assert extraction().recipe in recipes
