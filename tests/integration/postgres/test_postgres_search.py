@@ -214,9 +214,9 @@ def test_a_graph_that_was_dropped_is_found_and_built_again(opened: Any, files: s
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_without_a_catalogue_in_postgresql_the_engine_says_so(tmp_path: Path, engine: str) -> None:
-    with Library(Settings.model_validate({"home": tmp_path, "index": {"engine": engine}})) as library:
-        with pytest.raises(InvalidSetting, match=r"needs a catalogue in PostgreSQL"):
-            library.documents.put("The heron.", title="Heron")
+    settings = Settings.model_validate({"home": tmp_path, "index": {"engine": engine}})
+    with Library(settings) as library, pytest.raises(InvalidSetting, match=r"needs a catalogue in PostgreSQL"):
+        library.documents.put("The heron.", title="Heron")
 
 
 def test_without_pgvector_words_work_and_vectors_say_what_is_missing(opened: Any, files: str) -> None:
