@@ -163,8 +163,10 @@ class PostgresEngine:
         return about
 
     def damaged(self) -> Mapping[str, Sequence[tuple[str, str]]]:
-        """Return that the graph was dropped, which the next search builds again."""
-        self._has_graph = False
+        """Return that the graph was dropped, which the next search builds again; what is asked next is read anew."""
+        self._has_graph, self._head = False, None
+        if self._words is not None:
+            self._words.forget()
         if self._dimension and self._now().graph and not self._graph():
             name = f"engine_{self._number}_graph"
             return {"vector": [(name, "the HNSW index is gone; it is built again at the next search by vectors")]}

@@ -51,6 +51,10 @@ class WordIndex:
             self._texts = now
         return now
 
+    def forget(self) -> None:
+        """Read everything again when it is asked for."""
+        self._texts = None
+
     def answers(
         self, turn: int, queries: Sequence[tuple[KeywordQuery, Int64 | None]], search: SearchSettings
     ) -> list[Ranking]:
