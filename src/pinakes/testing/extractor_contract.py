@@ -28,15 +28,17 @@ def subject_of(text: str, path: str = "guide.md") -> ExtractionSubject:
 def every_span_is_within_the_text(extractor: Extractor) -> None:
     for text in _TEXTS:
         found = extractor.extract(subject_of(text))
-        for one in (*found.mentions, *found.relations):
-            assert 0 <= one.start <= one.end <= len(text), f"the span {one.start}:{one.end} is outside of the text"
+        spans = [(one.start, one.end) for one in found.mentions] + [(one.start, one.end) for one in found.relations]
+        for start, end in spans:
+            assert 0 <= start <= end <= len(text), f"the span {start}:{end} is outside of the text"
 
 
 def every_entity_has_a_name_and_every_confidence_is_from_0_to_1(extractor: Extractor) -> None:
     for text in _TEXTS:
         found = extractor.extract(subject_of(text))
         assert all(one.name.strip() for one in found.entities()), "a name is empty"
-        assert all(0 <= one.confidence <= 1 for one in (*found.mentions, *found.relations)), "a confidence is no share"
+        shares = [one.confidence for one in found.mentions] + [one.confidence for one in found.relations]
+        assert all(0 <= share <= 1 for share in shares), "a confidence is no share"
 
 
 def equal_subjects_give_equal_findings(extractor: Extractor) -> None:

@@ -32,7 +32,13 @@ RULES = {
             "target": ["VENDOR"],
             "patterns": ["{source} works with {targets}", "{topic} works with {targets}"],
         },
-        {"type": "USES", "target": ["VENDOR"], "patterns": ["{owner} use {targets}"], "lists": ["^tools we use$"], "lists_of": "owner"},
+        {
+            "type": "USES",
+            "target": ["VENDOR"],
+            "patterns": ["{owner} use {targets}"],
+            "lists": ["^tools we use$"],
+            "lists_of": "owner",
+        },
         {"type": "LEADS", "source": ["PERSON"], "target": ["TEAM"], "tables": [["^lead$", "^team$"]]},
     ],
 }

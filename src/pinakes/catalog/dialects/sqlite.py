@@ -27,7 +27,7 @@ from pinakes.catalog.dialects.database import (
     why_unwritable,
 )
 from pinakes.catalog.dialects.translation import driver_message, translated
-from pinakes.catalog.schema import installation, metadata
+from pinakes.catalog.schema import GRAPH_TABLES, installation, metadata
 from pinakes.core import interrupt
 from pinakes.core.errors import CatalogueCorrupt, StorageFull, storing
 from pinakes.platform.locks import Lock
@@ -35,10 +35,10 @@ from pinakes.platform.permissions import PRIVATE_FILE, make_private
 
 BUSY_TIMEOUT_S = 60
 
-_READABLE: Final = frozenset({"0016", "0017", "0018"})
+_READABLE: Final = frozenset({"0016", "0017", "0018", "0019", "0020"})
 """Schemas that can be read without a migration: they only lack tables that count as empty in a home that is read."""
 
-_LATER: Final = ("jobs", "installation", "index_numbers", "servers", "embedding_claims")
+_LATER: Final = ("jobs", "installation", "index_numbers", "servers", "embedding_claims", *GRAPH_TABLES)
 
 _SWITCH_STEP_S = 0.02
 _STEPS_BETWEEN_LOOKS = 500_000

@@ -16,6 +16,7 @@ from sqlalchemy import (
 )
 
 from pinakes.catalog.schema.graph_tables import (
+    GRAPH_TABLES,
     entities,
     entity_aliases,
     entity_decisions,
@@ -29,6 +30,7 @@ from pinakes.catalog.schema.table_metadata import owner as _owner
 from pinakes.catalog.schema.types import ID, TEXT
 
 __all__ = [
+    "GRAPH_TABLES",
     "audit",
     "beside",
     "changes",

@@ -1,4 +1,4 @@
-"""Views for people who use SQL: ``knowledge_base``, ``indexed_content`` and ``vector_embeddings`` over our tables.
+"""Views for people who use SQL: ``knowledge_base``, ``indexed_content``, ``vector_embeddings`` and those of the graph.
 
 They are dropped before the tables are migrated and made anew afterwards, so that none keeps a table from changing. In
 SQLite, vectors are the bytes that are stored (float16, little-endian); in PostgreSQL they are ``real[]``, which casts
@@ -12,9 +12,10 @@ from typing import Any, Final
 from sqlalchemy import Connection, event
 
 from pinakes.catalog.schema import metadata
+from pinakes.catalog.schema.graph_views import graph_views
 from pinakes.core.content_types import CONFIG_EXTENSIONS, CONFIG_PATTERN
 
-VIEWS: Final = ("knowledge_base", "indexed_content", "vector_embeddings")
+VIEWS: Final = ("knowledge_base", "indexed_content", "vector_embeddings", "knowledge_entities", "entity_relationships")
 
 _VECTOR: Final = """
 CREATE OR REPLACE FUNCTION pinakes_vector(stored bytea) RETURNS real[]
@@ -121,6 +122,8 @@ def create_views(connection: Connection) -> None:
         connection.exec_driver_sql(_VECTOR)
     for view in (_KNOWLEDGE_BASE, _INDEXED_CONTENT, _VECTOR_EMBEDDINGS):
         connection.exec_driver_sql(view.format(**(_POSTGRES if in_postgresql else _SQLITE)))
+    for statement in graph_views(in_postgresql=in_postgresql):
+        connection.exec_driver_sql(statement)
 
 
 def drop_views(connection: Connection) -> None:

@@ -1,11 +1,10 @@
-"""The knowledge graph: entities, mentions, relations, and the views under which others read them."""
+"""The knowledge graph: entities, mentions, relations."""
 
 from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
 
-from pinakes.catalog.schema.graph_tables import VIEWS
 from pinakes.catalog.schema.types import ID, TEXT
 
 revision = "0021"
@@ -67,7 +66,6 @@ def upgrade() -> None:
     op.create_index("ix_entity_aliases_collection_id_folded", "entity_aliases", ["collection_id", "folded"])
     _decisions()
     _of_documents()
-    _views()
 
 
 def _decisions() -> None:
@@ -134,8 +132,3 @@ def _of_documents() -> None:
     op.create_index("ix_entity_mentions_entity_id_document_id", "entity_mentions", ["entity_id", "document_id"])
     for column in ("source_id", "target_id"):
         op.create_index(f"ix_entity_relations_{column}_type", "entity_relations", [column, "type"])
-
-
-def _views() -> None:
-    for statement in VIEWS[op.get_bind().dialect.name]:
-        op.execute(statement)
