@@ -322,7 +322,7 @@ class TestFaiss:
     def test_any_sequence_of_changes_gives_what_the_reference_gives(
         self, exact_max: int, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, built: list[int]
     ) -> None:
-        monkeypatch.setattr(module, "_RESCORED", 8)
+        monkeypatch.setattr(scanners, "_RESCORED", 8)
         monkeypatch.setattr(module, "_SAVE_AFTER_ROWS", 40)
         monkeypatch.setattr(module, "_LEFT_SHARE", 0.0)
         world = World(seed)
@@ -474,7 +474,7 @@ def test_other_settings_are_tried_on_the_same_vectors_and_leave_the_index_as_it_
         narrow = most.with_settings(0, 0.05)
         assert built == [400] * 3, "once for the index, once for each that is approximate; not for another share"
         assert index.describe()["vector_search"] == "exact (8 bit, re-scored)"
-        assert some.describe()["vector_search"] == "approximate (IVF, 8 bit)"
+        assert some.describe()["vector_search"] == "approximate (IVF of 1 bit, 5.0% read, re-scored)"
         shares: dict[str, list[float]] = {"some": [], "narrow": [], "most": []}
         for query in matrix[:40]:
             best = set(index.search(query, 20, None, None).ids.tolist())

@@ -18,6 +18,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,12 +52,13 @@ _log = logging.getLogger(__name__)
 
 _RETRY_S = 60.0
 _DEAD_SHARE = 0.2
-_RESCORED = 2
 _REST_AFTER_ROWS = 6_000
 """Rows read before their memory is released: the system maps 16 pages around each, which counts as ours."""
 
 _SAVE_AFTER_ROWS = 1000
 _LEFT_SHARE = 0.01
+_CLOSING_S = 15.0
+"""Seconds that a closing index is rebuilt for; what takes longer is left to the next who opens it."""
 
 
 class VectorIndex:
@@ -152,7 +154,7 @@ class VectorIndex:
             self._build()
             return self.search(query, limit, documents, among)
         held = (allowed & ~view.unscanned)[: view.scanned]
-        scanned = view.scanner.scan(query, min(limit * _RESCORED, total), held, self._share)
+        scanned = view.scanner.scan(query, min(limit, total), held, self._share)
         rows = np.concatenate([scanned, np.flatnonzero(allowed & view.unscanned)])
         self._rest_after(view, len(rows))
         return ranked(view, rows, query, limit)
@@ -215,7 +217,10 @@ class VectorIndex:
         view = self._view
         count = view.living
         is_approximate = self._is_many(count) if view.scanner is None else view.scanner.is_approximate
-        method = "approximate (IVF, 8 bit)" if is_approximate else "exact (8 bit, re-scored)"
+        method = "exact (8 bit, re-scored)"
+        if is_approximate:
+            share = self._share or (1.0 if view.scanner is None else view.scanner.share)
+            method = f"approximate (IVF of 1 bit, {share:.1%} read, re-scored)"
         about: dict[str, str | int] = {"vectors": count}
         if not view.all_exact:
             about["exact_vectors"] = int(np.count_nonzero(view.alive & view.exact))
@@ -230,14 +235,19 @@ class VectorIndex:
         return [(scanners.CODES, problem)] if problem else []
 
     def close(self) -> None:
-        """Save unsaved rows, unless they are so few that reading the changes again is cheaper."""
+        """Save unsaved rows, unless they are so few that reading the changes again is cheaper.
+
+        An approximate index is rebuilt if that is done in seconds, and else left to who opens it next.
+        """
         self._closing.set()
         if (rebuilder := self._rebuilder) is not None:
             rebuilder.join()
         view = self._view
         changed = max(self._unsaved, view.position - self._saved_position) > _LEFT_SHARE * len(view.ids)
         if self._is_many(view.living) and (changed or (view.scanner is None and self._used)):
-            self._rebuild(lambda _: True)
+            until = time.monotonic() + _CLOSING_S
+            with suppress(_ClosingError):
+                self._rebuild(lambda _: True, lambda: _check_before(until))
         with self._lock:
             if changed and self._saved_position < view.position:
                 self._save()
@@ -436,6 +446,11 @@ class VectorIndex:
 
 class _ClosingError(Exception):
     """The index is closed while it is rebuilt."""
+
+
+def _check_before(until: float) -> None:
+    if time.monotonic() > until:
+        raise _ClosingError
 
 
 def _has_no_scanner(view: View) -> bool:

@@ -1,4 +1,7 @@
-"""Scanners: FAISS indexes of 8-bit codes, which find the rows worth comparing; inverted files are kept on disk.
+"""Scanners: FAISS indexes of short codes, which find the rows worth comparing; inverted files are kept on disk.
+
+A flat scanner has codes of 8 bits a number. An inverted file has lists of rows near the same centroid, and codes of one
+bit a number (RaBitQ; Gao and Long 2024, as in FAISS) of what a row adds to its centroid.
 
 A scanner on disk belongs to a snapshot: its rows are those of the snapshot. It is mapped, so that opening it reads
 nothing but its checksum; if it is lost or damaged, it is built again.
@@ -9,7 +12,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,7 +25,7 @@ from pinakes.indexes.vector.mapped_rows import blocks
 
 ABOUT, CODES = "scanner.json", "scanner.faiss"
 
-_FORMAT = 1
+_FORMAT = 2
 _EIGHT_BIT = 127
 _TRAINED_ROWS = 50_000
 _ITERATIONS = 5
@@ -30,6 +33,14 @@ _NLIST_PER_ROOT = 3
 _BLOCK_BYTES = 1 << 20
 _ASSIGNED_AT_ONCE = 4096
 _SEED = 5
+_RESCORED = 2
+_RESCORED_BY_BITS = 1000
+"""Rows that a scan returns: so many times those wanted, and so many more where a code has one bit a number."""
+
+_QUERY_BITS = 8
+_TRIED_QUERIES, _TRIED_NEAREST = 200, 10
+_WANTED_RECALL = 0.985
+_LEAST_SHARE = 0.02
 
 Check: TypeAlias = Callable[[], object]
 """Called between the steps of a long build; raises to end it."""
@@ -37,13 +48,16 @@ Check: TypeAlias = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Scanner:
-    """A FAISS index over the rows 0 … n-1 of a matrix, times ``scale``, rounded to -127 … 127.
+    """A FAISS index over the rows 0 … n-1 of a matrix.
 
-    ``added``: rows that came after the lists of an inverted file were chosen. ``is_kept``: it is mapped from a file.
+    ``scale``: of a flat one, whose numbers are times this, rounded to -127 … 127. Of an inverted file: ``share``, the
+    share of its lists that a search reads to find nearly all of the nearest rows, measured when they were chosen;
+    ``added``, rows that came after that. ``is_kept``: it is mapped from a file.
     """
 
     index: Any
-    scale: float
+    scale: float = 1.0
+    share: float = 1.0
     added: int = 0
     is_kept: bool = False
 
@@ -58,20 +72,23 @@ class Scanner:
         return bool(self.added > self.index.ntotal // 2)
 
     def scan(self, query: Float32, limit: int, allowed: Bool, share: float) -> Int64:
-        """Return about ``limit`` rows near ``query`` float32 (dim,), of those that are ``allowed``, bool (n,).
+        """Return enough rows near ``query`` float32 (dim,) for the best ``limit``, of those ``allowed``, bool (n,).
 
-        ``share`` of the lists of an inverted file are read: more with a stricter filter, to see as many rows.
+        ``share`` of the lists of an inverted file are read, 0: as measured; more with a stricter filter, to see as
+        many rows.
         """
         faiss = faiss_module()
         selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
+        count, wanted = int(np.count_nonzero(allowed)), _RESCORED * limit
         if self.is_approximate:
-            lists = self.index.nlist
-            probed = max(1, int(share * lists)) * len(allowed) // max(1, int(np.count_nonzero(allowed)))
-            parameters = faiss.SearchParametersIVF(sel=selector, nprobe=min(lists, probed))
+            lists, wanted = self.index.nlist, wanted + _RESCORED_BY_BITS
+            probed = max(1, round((share or self.share) * lists)) * len(allowed) // max(1, count)
+            parameters = faiss.IVFRaBitQSearchParameters(sel=selector, nprobe=min(lists, probed), qb=_QUERY_BITS)
+            asked = query.reshape(1, -1)
         else:
             parameters = faiss.SearchParameters(sel=selector)
-        scaled = _eight_bit(query.reshape(1, -1), _EIGHT_BIT / max(float(np.abs(query).max()), 1e-6))
-        _, rows = self.index.search(scaled, limit, params=parameters)
+            asked = _eight_bit(query.reshape(1, -1), _EIGHT_BIT / max(float(np.abs(query).max()), 1e-6))
+        _, rows = self.index.search(asked, max(1, min(wanted, count)), params=parameters)
         found: Int64 = rows[0][rows[0] >= 0]
         return found
 
@@ -97,14 +114,15 @@ def flat(matrix: Any) -> Scanner:
 def inverted_file(matrix: Any, check: Check = lambda: None) -> Scanner:
     """Return a scanner of some lists of the rows of ``matrix``, float16 (n, dim): those near the same centroid.
 
-    The centroids are those of k-means by cosine over a sample (Sivic and Zisserman 2003, as in FAISS).
+    The centroids are those of k-means by distance over a sample (Sivic and Zisserman 2003, as in FAISS): it does not
+    change where all rows lie close together, as k-means by cosine does.
     """
     lists = max(1, min(len(matrix), int(_NLIST_PER_ROOT * len(matrix) ** 0.5)))
     sample = np.arange(0, len(matrix), max(1, len(matrix) // _TRAINED_ROWS))
     centroids = _centroids(float32(matrix[sample]), lists, check)
-    made = Scanner(_empty(centroids), _scale(matrix))
+    made = Scanner(_empty(centroids))
     _add(made, centroids, matrix, np.arange(len(matrix)), check)
-    return made
+    return replace(made, share=_measured_share(centroids, matrix, check))
 
 
 def followed(old: Scanner, places: Int64, matrix: Any, check: Check = lambda: None) -> Scanner:
@@ -130,7 +148,7 @@ def followed(old: Scanner, places: Int64, matrix: Any, check: Check = lambda: No
     fresh = np.ones(len(matrix), np.bool_)
     fresh[places[places >= 0]] = False
     made.ntotal = int(np.count_nonzero(~fresh))
-    scanner = Scanner(made, old.scale, old.added + int(np.count_nonzero(fresh)))
+    scanner = Scanner(made, share=old.share, added=old.added + int(np.count_nonzero(fresh)))
     _add(scanner, centroids, matrix, np.flatnonzero(fresh), check)
     return scanner
 
@@ -151,7 +169,7 @@ def save(folder: Path, scanner: Scanner, rows_crc: int) -> None:
             "format": _FORMAT,
             "rows_crc": rows_crc,
             "rows": scanner.index.ntotal,
-            "scale": scanner.scale,
+            "share": scanner.share,
             "added": scanner.added,
             "bytes": path.stat().st_size,
             "crc": _crc_of(path),
@@ -183,7 +201,7 @@ def load(folder: Path, rows_crc: int, shape: tuple[int, ...]) -> Scanner:
     if not hasattr(index, "nlist") or (index.ntotal, index.d) != shape:
         raise ValueError("it is no inverted file of as many rows")
     faiss.downcast_InvertedLists(index.invlists).prefetch_nthread = 0  # it starts 32 threads for each search
-    return Scanner(index, float(about["scale"]), int(about["added"]), is_kept=True)
+    return Scanner(index, share=float(about["share"]), added=int(about["added"]), is_kept=True)
 
 
 def problem(folder: Path) -> str:
@@ -207,10 +225,9 @@ def remove(folder: Path) -> None:
 def _empty(centroids: Float32) -> Any:
     faiss = faiss_module()
     lists, dimension = centroids.shape
-    quantizer = faiss.IndexFlatIP(dimension)
+    quantizer = faiss.IndexFlatL2(dimension)
     quantizer.add(centroids)
-    kind, inner = faiss.ScalarQuantizer.QT_8bit_direct_signed, faiss.METRIC_INNER_PRODUCT
-    index = faiss.IndexIVFScalarQuantizer(quantizer, dimension, lists, kind, inner, False)
+    index = faiss.IndexIVFRaBitQ(quantizer, dimension, lists, faiss.METRIC_INNER_PRODUCT)
     quantizer.this.disown()
     index.own_fields = True
     index.is_trained = True
@@ -223,34 +240,59 @@ def _add(scanner: Scanner, centroids: Float32, matrix: Any, rows: Int64, check: 
     for start in range(0, len(rows), _ASSIGNED_AT_ONCE):
         chosen = rows[start : start + _ASSIGNED_AT_ONCE]
         vectors = float32(matrix[chosen])
-        nearest = (vectors @ centroids.T).argmax(axis=1)
-        codes = _eight_bit(vectors, scanner.scale)
-        pointers = map(faiss.swig_ptr, (codes, chosen, nearest))
+        nearest = _nearness(vectors, centroids).argmax(axis=1)
+        pointers = map(faiss.swig_ptr, (vectors, chosen, nearest))
         index.add_core(len(chosen), *pointers)
         check()
 
 
 def _centroids(sample: Float32, lists: int, check: Check) -> Float32:
-    """Return float32 (lists, dim), of length 1: the centroids of spherical k-means."""
+    """Return float32 (lists, dim): the centroids of k-means."""
     random = np.random.default_rng(_SEED)
-    centroids = _unit(sample[np.sort(random.choice(len(sample), lists, replace=len(sample) < lists))])
+    centroids = sample[np.sort(random.choice(len(sample), lists, replace=len(sample) < lists))]
     for _ in range(_ITERATIONS):
         nearest = np.empty(len(sample), np.int64)
         for start in range(0, len(sample), _ASSIGNED_AT_ONCE):
             part = slice(start, start + _ASSIGNED_AT_ONCE)
-            nearest[part] = (sample[part] @ centroids.T).argmax(axis=1)
+            nearest[part] = _nearness(sample[part], centroids).argmax(axis=1)
             check()
         order = np.argsort(nearest, kind="stable")
-        used, starts = np.unique(nearest[order], return_index=True)
-        centroids = _unit(sample[random.choice(len(sample), lists)])  # a list that has no row begins elsewhere
-        centroids[used] = _unit(np.add.reduceat(sample[order], starts, axis=0))
+        used, starts, counts = np.unique(nearest[order], return_index=True, return_counts=True)
+        centroids = sample[random.choice(len(sample), lists)]  # a list that has no row begins elsewhere
+        centroids[used] = np.add.reduceat(sample[order], starts, axis=0) / counts[:, None].astype(np.float32)
     return centroids
 
 
-def _unit(rows: Float32) -> Float32:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit: Float32 = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
-    return unit
+def _nearness(vectors: Float32, centroids: Float32) -> Float32:
+    """Return float32 (n, lists), greater where a centroid is nearer."""
+    nearness: Float32 = vectors @ centroids.T
+    nearness -= np.vecdot(centroids, centroids) / 2
+    return nearness
+
+
+def _measured_share(centroids: Float32, matrix: Any, check: Check) -> float:
+    """Return the share of the lists, nearest first, that hold nearly all of the nearest rows to each of some queries.
+
+    A query is a mean of two rows: questions are farther from the rows than these from each other.
+    """
+    random = np.random.default_rng(_SEED)
+    one, other = (float32(matrix[random.choice(len(matrix), _TRIED_QUERIES)]) for _ in range(2))
+    queries = one + other
+    best, rows = np.empty((_TRIED_QUERIES, 0), np.float32), np.empty((_TRIED_QUERIES, 0), np.int64)
+    for start in range(0, len(matrix), _ASSIGNED_AT_ONCE):
+        scores = queries @ float32(matrix[start : start + _ASSIGNED_AT_ONCE]).T
+        found = np.broadcast_to(np.arange(start, start + scores.shape[1]), scores.shape)
+        best, rows = np.concatenate([best, scores], axis=1), np.concatenate([rows, found], axis=1)
+        kept = np.argsort(-best, axis=1)[:, :_TRIED_NEAREST]
+        best, rows = np.take_along_axis(best, kept, axis=1), np.take_along_axis(rows, kept, axis=1)
+        check()
+    lengths = np.linalg.norm(queries, axis=1, keepdims=True)
+    nearness = _nearness(queries / np.maximum(lengths, np.float32(1e-6)), centroids)
+    lists = [_nearness(float32(matrix[some]), centroids).argmax(axis=1) for some in rows]
+    read = [
+        np.count_nonzero(near > near[held][:, None], axis=1) + 1 for near, held in zip(nearness, lists, strict=True)
+    ]
+    return max(_LEAST_SHARE, float(np.quantile(np.concatenate(read), _WANTED_RECALL)) / len(centroids))
 
 
 def _scale(matrix: Any) -> float:
