@@ -122,7 +122,7 @@ class PostgresDatabase:
             driver = _driver(connection)
             driver.send_before(before, each=each)
             try:
-                with interrupt.stopping(partial(_cancel, driver)):
+                with interrupt.stopping(partial(cancel, driver)):
                     yield connection
             finally:
                 driver.send_before((), each=False)
@@ -286,17 +286,17 @@ def _local(settings: Mapping[str, str]) -> str:
     return f"SELECT {', '.join(each)}"
 
 
-def _cancel(driver: psycopg.Connection[Any]) -> None:
+def cancel(driver: psycopg.Connection[Any]) -> None:
     """Have the server end the statement under way, without waiting for it: who asks for that may be an event loop."""
 
-    def cancel() -> None:
+    def ask() -> None:
         try:
             driver.cancel_safe(timeout=CONNECT_S)
         except psycopg.Error:  # it has ended, or the server cannot be reached
             with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(driver.fileno())) as broken:
                 broken.shutdown(socket.SHUT_RDWR)
 
-    threading.Thread(target=cancel, name="pinakes-cancel", daemon=True).start()
+    threading.Thread(target=ask, name="pinakes-cancel", daemon=True).start()
 
 
 def _prepare(engine: Engine, migrating: Callable[[], Engine]) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeAlias
 
 import psycopg
 from psycopg import ClientCursor, Cursor
 from sqlalchemy.engine import make_url
 
+from pinakes.catalog.dialects.postgresql import cancel
 from pinakes.catalog.dialects.translation import translated
 from pinakes.catalog.engine import Catalog
 from pinakes.core import interrupt
@@ -34,6 +36,10 @@ class Sessions:
     def __init__(self, catalog: Catalog, settings: CatalogSettings) -> None:
         self._catalog, self._settings = catalog, settings
         limits = f"SET LOCAL statement_timeout = {round(settings.statement_timeout_s * 1000)}; "
+        self._limit_both = (
+            f"SELECT set_config('statement_timeout', '{round(settings.statement_timeout_s * 1000)}', true), "
+            f"set_config('lock_timeout', '{round(settings.lock_timeout_s * 1000)}', true)"
+        )
         self._limits = limits + f"SET LOCAL lock_timeout = {round(settings.lock_timeout_s * 1000)}"
 
     def rows(self, statement: str, parameters: Parameters, options: str = "") -> list[Row]:
@@ -48,7 +54,15 @@ class Sessions:
 
     def columns(self, statement: str, parameters: Parameters) -> list[Row]:
         """Return the rows of one statement as binary, which suits large values, in one round trip."""
-        return self._again(lambda session: session.execute(statement, parameters, binary=True).fetchall())
+        return self._again(lambda session: self._binary(session, statement, parameters))
+
+    def _binary(self, session: Session, statement: str, parameters: Parameters) -> list[Row]:
+        with session.pipeline():  # what is sent at once is answered at once
+            session.execute("BEGIN READ ONLY")
+            session.execute(self._limit_both)
+            found = session.execute(statement, parameters, binary=True)
+            session.execute("COMMIT")
+        return found.fetchall()
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
@@ -56,7 +70,6 @@ class Sessions:
 
         It draws no numbers of changes and tells nobody, since what it writes is derived.
         """
-        interrupt.check()
         with self._session() as session:
             session.execute(f"BEGIN; {self._limits}")
             yield session
@@ -97,11 +110,13 @@ class Sessions:
 
     @contextmanager
     def _connected(self) -> Iterator[Session]:
+        interrupt.check()
         connection = self._catalog.engine.connect()
         driver = connection.connection.driver_connection
         assert isinstance(driver, psycopg.Connection)
         try:
-            yield driver
+            with interrupt.stopping(partial(cancel, driver)):
+                yield driver
         except BaseException as error:
             if isinstance(error, psycopg.OperationalError):
                 connection.invalidate()

@@ -116,7 +116,7 @@ def of_chunks(sessions: Sessions, number: int, chunks: Int64, documents: Int64) 
     given = {"chunks": chunks.tolist(), "documents": documents.tolist()}
     found = sessions.columns(of_index(_OF_CHUNKS, number), given)
     own = [(chunk_id, exact, read(vector)) for chunk_id, exact, vector in found if exact is not None]
-    sums = [(document_id, read_sum(total)) for document_id, exact, total in found if exact is None]
+    sums = [(document_id, read(total)) for document_id, exact, total in found if exact is None]
     return own, sums
 
 
@@ -137,19 +137,27 @@ def build_graph(sessions: Sessions, number: int, settings: PostgresSettings) -> 
     with sessions.direct() as session:
         if session.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", [name]).fetchone() != (True,):
             return False
-        valid = session.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", [name])
-        state = valid.fetchone()
-        if state == (True,):
-            return True
-        session.execute("SET statement_timeout = 0")
-        session.execute(f"SET maintenance_work_mem = '{settings.build_memory_mb}MB'")
-        if state is not None:  # whoever built it was stopped
-            session.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
-        options = f"m = {settings.hnsw_m}, ef_construction = {settings.hnsw_ef_construction}"
-        on = of_index("$vectors", number)
-        session.execute(f"CREATE INDEX CONCURRENTLY {name} ON {on} USING hnsw (vector halfvec_ip_ops) WITH ({options})")
-        session.execute("UPDATE engine_indexes SET graph = true WHERE id = %s", [number])
+        try:
+            _build_graph(session, name, number, settings)
+        finally:  # the end of the connection would release it some time later
+            session.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", [name])
     return True
+
+
+def _build_graph(session: Session, name: str, number: int, settings: PostgresSettings) -> None:
+    valid = session.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", [name])
+    state = valid.fetchone()
+    if state == (True,):
+        return
+    session.execute("SET statement_timeout = 0")
+    session.execute(f"SET maintenance_work_mem = '{settings.build_memory_mb}MB'")
+    if state is not None:  # whoever built it was stopped
+        session.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+    options = f"m = {settings.hnsw_m}, ef_construction = {settings.hnsw_ef_construction}"
+    on = of_index("$vectors", number)
+    using = f"USING hnsw (vector halfvec_ip_ops) WITH ({options})"
+    session.execute(f"CREATE INDEX CONCURRENTLY {name} ON {on} {using}")
+    session.execute("UPDATE engine_indexes SET graph = true WHERE id = %s", [number])
 
 
 def written(vector: Float32) -> str:
@@ -162,21 +170,17 @@ def read(sent: bytes) -> Float32:
     return np.frombuffer(sent, ">f2", offset=4).astype(np.float32)
 
 
-def read_sum(sent: bytes) -> Float32:
-    """Return a vector as it is sent: two numbers of 16 bits, then the values."""
-    return np.frombuffer(sent, ">f4", offset=4).astype(np.float32)
-
-
 _CREATE: Final = """
 CREATE TABLE $vectors (
     chunk_id bigint PRIMARY KEY, document_id bigint NOT NULL, exact boolean NOT NULL, vector halfvec(DIMENSION) NOT NULL
 );
 CREATE INDEX $vectors_documents ON $vectors (document_id);
-CREATE TABLE $sums (document_id bigint PRIMARY KEY, sum vector(DIMENSION) NOT NULL)
+CREATE TABLE $sums (document_id bigint PRIMARY KEY, sum halfvec(DIMENSION) NOT NULL)
 """
 _ADD_UP: Final = """
 INSERT INTO $sums (document_id, sum)
-SELECT document_id, sum(vector::vector) FROM $vectors WHERE document_id = ANY(%(documents)s) GROUP BY document_id
+SELECT document_id, sum(vector::vector)::halfvec FROM $vectors WHERE document_id = ANY(%(documents)s)
+GROUP BY document_id
 ON CONFLICT (document_id) DO UPDATE SET sum = excluded.sum
 """
 _EXACTLY: Final = """
@@ -195,5 +199,5 @@ SELECT chunk_id, document_id, exact, -distance FROM near ORDER BY distance, chun
 _OF_CHUNKS: Final = """
 SELECT chunk_id, exact, halfvec_send(vector) FROM $vectors WHERE chunk_id = ANY(%(chunks)s::bigint[])
 UNION ALL
-SELECT document_id, NULL, vector_send(sum) FROM $sums WHERE document_id = ANY(%(documents)s::bigint[])
+SELECT document_id, NULL, halfvec_send(sum) FROM $sums WHERE document_id = ANY(%(documents)s::bigint[])
 """

@@ -2,19 +2,26 @@
 
 A segment holds up to 65,536 chunks, or whole documents, which its postings number from 0. ``header`` is what the
 segment says of each of them, ``dead`` a bit for each that is removed.
+
+A row of ``terms`` is a block: terms of one field of a segment that follow each other, with their postings. The block
+of a term is the last one of its segment that begins with it or before. ``names`` has the terms, each between two bytes
+``SEPARATOR``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 from pinakes.catalog.index_tables.sessions import Row, Session, Sessions, of_index
 
 TABLES: Final = ("terms", "segments")
 
-Posting: TypeAlias = tuple[bytes, bytes, bytes | None]
-"""A term; the numbers of the texts that have it, and how often, as uint16; its positions there, uint16."""
+SEPARATOR: Final = b"\xff"
+"""Is in no term, since none is in UTF-8."""
+
+Block: TypeAlias = tuple[bytes, bytes, bytes, bytes, bytes | None]
+"""The first term; all of them; in how many texts each is, less one, uint16; packed postings; packed positions."""
 
 
 def create(session: Session, number: int) -> None:
@@ -38,9 +45,7 @@ def headers(session: Session | Sessions, number: int, wanted: Sequence[int]) -> 
     return session.execute(query, {"wanted": wanted}, binary=True).fetchall()
 
 
-def add_segment(
-    session: Session, number: int, kind: int, header: bytes, dead: bytes, postings: Iterable[Posting]
-) -> int:
+def add_segment(session: Session, number: int, kind: int, header: bytes, dead: bytes, blocks: Iterable[Block]) -> int:
     """Write a segment; return its id."""
     row = session.execute(
         of_index("INSERT INTO $segments (kind, header, dead) VALUES (%s, %s, %s) RETURNING id", number),
@@ -48,11 +53,13 @@ def add_segment(
     ).fetchone()
     assert row is not None
     [segment] = row
-    copied = of_index("COPY $terms (term, segment, postings, positions) FROM STDIN (FORMAT BINARY)", number)
+    copied = of_index(
+        "COPY $terms (segment, first_term, names, counts, postings, positions) FROM STDIN (FORMAT BINARY)", number
+    )
     with session.cursor().copy(copied) as copy:
-        copy.set_types(["bytea", "int4", "bytea", "bytea"])
-        for term, places, positions in postings:
-            copy.write_row((term, segment, places, positions))
+        copy.set_types(["int4", *["bytea"] * 5])
+        for block in blocks:
+            copy.write_row((segment, *block))
     return int(segment)
 
 
@@ -61,10 +68,11 @@ def set_dead(session: Session, number: int, segment: int, dead: bytes) -> None:
     session.execute(of_index("UPDATE $segments SET dead = %s WHERE id = %s", number), [dead, segment])
 
 
-def of_segments(session: Session, number: int, wanted: Sequence[int]) -> Iterator[Row]:
-    """Yield (term, segment, postings, positions) of these segments, by term and segment."""
-    query = "SELECT term, segment, postings, positions FROM $terms WHERE segment = ANY(%s) ORDER BY term, segment"
-    yield from session.execute(of_index(query, number), [wanted], binary=True)
+def of_segments(session: Session, number: int, wanted: Sequence[int]) -> list[Row]:
+    """Return (segment, names, counts, postings, positions) of these segments, by segment and term."""
+    query = "SELECT segment, names, counts, postings, positions FROM $terms WHERE segment = ANY(%s)"
+    ordered = of_index(f"{query} ORDER BY segment, first_term", number)
+    return session.execute(ordered, [wanted], binary=True).fetchall()
 
 
 def drop_segments(session: Session, number: int, gone: Sequence[int]) -> None:
@@ -74,42 +82,62 @@ def drop_segments(session: Session, number: int, gone: Sequence[int]) -> None:
 
 
 def of_terms(sessions: Sessions, number: int, terms: Sequence[bytes], with_positions: Sequence[bytes]) -> list[Row]:
-    """Return (term, segment, postings, positions) of these terms; positions of those ``with_positions``, else None."""
-    query = """
-    SELECT term, segment, postings, CASE WHEN term = ANY(%(positions)s::bytea[]) THEN positions END
-    FROM $terms WHERE term = ANY(%(terms)s::bytea[]) ORDER BY term, segment
+    """Return (term, segment, names, counts, postings, positions): the blocks that have these terms.
+
+    ``positions`` of those ``with_positions``, else None.
     """
-    return sessions.columns(of_index(query, number), {"terms": terms, "positions": with_positions})
+    given = {"terms": terms, "positions": with_positions, "separator": SEPARATOR}
+    return sessions.columns(of_index(_OF_TERMS.format(_POSTINGS), number), given)
 
 
-def counts(sessions: Sessions, number: int, terms: Sequence[bytes]) -> dict[bytes, int]:
-    """Return term → how many texts have it, also removed ones."""
-    query = """
-    SELECT term, sum(octet_length(postings) / 4) FROM $terms WHERE term = ANY(%(terms)s::bytea[])
-    GROUP BY term ORDER BY term
-    """
-    return {bytes(term): int(count) for term, count in sessions.columns(of_index(query, number), {"terms": terms})}
+def counts(sessions: Sessions, number: int, terms: Sequence[bytes]) -> list[Row]:
+    """Return (term, segment, names, counts): the blocks that have these terms."""
+    return sessions.columns(of_index(_OF_TERMS.format(""), number), {"terms": terms, "separator": SEPARATOR})
 
 
-def beginning(sessions: Sessions, number: int, first: bytes, beyond: bytes, most: int) -> list[tuple[bytes, int]]:
-    """Return the terms from ``first`` to below ``beyond``, with how many texts have them, also removed ones."""
-    query = """
-    SELECT term, sum(octet_length(postings) / 4) FROM $terms WHERE term >= %(first)s AND term < %(beyond)s
-    GROUP BY term ORDER BY term LIMIT %(most)s
-    """
-    given = {"first": first, "beyond": beyond, "most": most}
-    return [(bytes(term), int(count)) for term, count in sessions.columns(of_index(query, number), given)]
+def beginning(
+    sessions: Sessions, number: int, wanted: Sequence[int], first: bytes, beyond: bytes, most: int
+) -> list[Row]:
+    """Return (names, counts) of the blocks that may have terms in a range, up to ``most`` of each of these segments."""
+    given = {"wanted": wanted, "first": first, "beyond": beyond, "most": most}
+    return sessions.columns(of_index(_BEGINNING, number), given)
 
 
+_POSTINGS: Final = ", block.postings, CASE WHEN asked.term = ANY(%(positions)s::bytea[]) THEN block.positions END"
+_OF_TERMS: Final = """
+SELECT asked.term, segment.id, block.names, block.counts{}
+FROM unnest(%(terms)s::bytea[]) AS asked (term)
+JOIN $segments AS segment ON segment.kind = get_byte(asked.term, 0) / 16
+CROSS JOIN LATERAL (
+    SELECT * FROM $terms AS one WHERE one.segment = segment.id AND one.first_term <= asked.term
+    ORDER BY one.first_term DESC LIMIT 1
+) AS block
+WHERE position(%(separator)s::bytea || asked.term || %(separator)s::bytea IN block.names) > 0
+ORDER BY asked.term, segment.id
+"""
+_BEGINNING: Final = """
+SELECT block.names, block.counts
+FROM unnest(%(wanted)s::int[]) AS segment (id)
+CROSS JOIN LATERAL (
+    SELECT * FROM $terms AS one
+    WHERE one.segment = segment.id AND one.first_term < %(beyond)s AND one.first_term >= coalesce((
+        SELECT max(other.first_term) FROM $terms AS other
+        WHERE other.segment = segment.id AND other.first_term <= %(first)s
+    ), %(first)s)
+    ORDER BY one.first_term LIMIT %(most)s
+) AS block
+ORDER BY block.first_term, segment.id
+"""
 _CREATE: Final = """
 CREATE TABLE $segments (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, kind smallint NOT NULL,
     header bytea NOT NULL, dead bytea NOT NULL
 );
 CREATE TABLE $terms (
-    term bytea NOT NULL, segment integer NOT NULL, postings bytea NOT NULL, positions bytea,
-    PRIMARY KEY (term, segment)
-);
-ALTER TABLE $terms ALTER COLUMN postings SET STORAGE EXTERNAL, ALTER COLUMN positions SET STORAGE EXTERNAL;
-CREATE INDEX $terms_segments ON $terms (segment)
+    segment integer NOT NULL, first_term bytea NOT NULL, names bytea NOT NULL, counts bytea NOT NULL,
+    postings bytea NOT NULL, positions bytea,
+    PRIMARY KEY (segment, first_term)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05);
+ALTER TABLE $terms ALTER COLUMN names SET STORAGE EXTERNAL, ALTER COLUMN counts SET STORAGE EXTERNAL,
+    ALTER COLUMN postings SET STORAGE EXTERNAL, ALTER COLUMN positions SET STORAGE EXTERNAL
 """

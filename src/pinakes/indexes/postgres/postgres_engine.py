@@ -30,7 +30,7 @@ from pinakes.settings import IndexSettings, SearchSettings
 from pinakes.text import analysis
 from pinakes.text.analysis import Analyzer
 
-_FORMAT = 1
+_FORMAT = 2
 """The version of the tables; an index of another one is built anew."""
 
 _WHAT = "The index in PostgreSQL"
@@ -69,7 +69,7 @@ class PostgresEngine:
         self._words = WordIndex(self._sessions, self._number, self._analyzer, terms) if has_words else None
         self._head: tuple[int, Head] | None = None
         self._has_graph = self._building = False
-        self._starting = threading.Lock()
+        self._starting, self._one_builds = threading.Lock(), threading.Lock()
 
     def position(self) -> int:
         return self._now().position
@@ -184,10 +184,14 @@ class PostgresEngine:
         return other
 
     def build_graph(self) -> bool:
-        """Build the HNSW index of the vectors, where there is none; return False where another home does so."""
+        """Build the HNSW index of the vectors, where there is none; return False where another home does so.
+
+        What this process builds in the background is waited for.
+        """
         if not self._dimension or self._dimension > vector_table.MOST_DIMENSIONS:
             return False
-        self._has_graph = vector_table.build_graph(self._sessions, self._number, self._settings)
+        with self._one_builds:
+            self._has_graph = vector_table.build_graph(self._sessions, self._number, self._settings)
         return self._has_graph
 
     def close(self) -> None:

@@ -3,6 +3,9 @@
 A text is a chunk or a whole document. Within its segment it has a number, from 0 on; what is said of all texts of a
 segment are arrays by these numbers. Postings of a term are the numbers of its texts, ascending, and how often it stands
 there, both uint16; positions follow text by text, uint16. A position beyond that is not kept.
+
+Postings are packed in blocks (``blocks``): of numbers that ascend the differences are kept, and of all of these first
+the low bytes, then the high ones, compressed by zlib.
 """
 
 from __future__ import annotations
@@ -11,12 +14,15 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from heapq import merge
 from itertools import groupby
-from typing import Final, TypeAlias
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from pinakes.catalog.index_tables.word_table import SEPARATOR, Block
 from pinakes.core.records import Bool, Int64
 from pinakes.indexes.keyword.clauses import EXACT, METADATA, SPELLED, TEXT, VARIANTS
 from pinakes.indexes.keyword.stored_terms import StoredTerms
@@ -36,6 +42,12 @@ MEASURED: Final = (TEXT, "title", "path", VARIANTS, METADATA)
 
 _OF_KIND: Final = {CHUNKS: (*MEASURED, EXACT, "symbols"), DOCUMENTS: (*MEASURED, SPELLED)}
 _LONGEST_TERM: Final = 200
+_MOST_WORDS: Final = MOST_TEXTS - 1
+"""So many words of a text are kept: how often one stands there, and where, is uint16."""
+
+_BLOCK_BYTES, _TERM_BYTES, _POSTING_BYTES = 1600, 3, 3
+"""What a block takes at most unless it has one term, and about what a term adds to its name, and a posting."""
+
 _KINDS_BIT: Final = 16
 _ROW: Final = np.dtype([("id", "<i8"), ("document", "<i8"), *((field, "<u4") for field in MEASURED)])
 
@@ -71,23 +83,22 @@ class Postings:
     times: UInt16
     positions: UInt16 | None = None
 
-    @classmethod
-    def read(cls, stored: bytes, positions: bytes | None) -> Postings:
-        """Return what ``packed`` made."""
-        both = np.frombuffer(stored, "<u2")
-        half = len(both) // 2
-        return cls(both[:half], both[half:], None if positions is None else np.frombuffer(positions, "<u2"))
+    def alone(self) -> Postings:
+        """Return the same, without keeping the rest of its block in memory."""
+        return Postings(
+            self.places.copy(), self.times.copy(), None if self.positions is None else self.positions.copy()
+        )
 
 
-Fresh: TypeAlias = tuple[bytes, bytes, bytes | None]
-"""A term with its packed postings and positions."""
+Fresh: TypeAlias = tuple[bytes, Postings]
+"""A term with its postings."""
 
 
 def key_of(kind: int, field: str, term: str) -> bytes:
     """Return the bytes by which a term of a field is kept: they sort as the term does, up to a length."""
     written = term.encode("utf-8", "surrogatepass")
     if len(written) > _LONGEST_TERM:
-        written = written[:_LONGEST_TERM] + blake2b(written, digest_size=16).digest()
+        written = written[:_LONGEST_TERM] + blake2b(written, digest_size=16).hexdigest().encode()
     return bytes([FIELDS.index(field) + _KINDS_BIT * kind]) + written
 
 
@@ -119,7 +130,7 @@ def alive_of(dead: bytes, count: int) -> Bool:
 
 
 def made(kind: int, texts: Sequence[StoredTerms]) -> tuple[npt.NDArray[np.void], list[Fresh]]:
-    """Return the rows of up to ``MOST_TEXTS`` texts, and their postings."""
+    """Return the rows of up to ``MOST_TEXTS`` texts, and their postings, by term."""
     rows = np.zeros(len(texts), _ROW)
     rows["id"] = [words.chunk_id for words in texts]
     rows["document"] = [words.document_id for words in texts]
@@ -132,23 +143,24 @@ def made(kind: int, texts: Sequence[StoredTerms]) -> tuple[npt.NDArray[np.void],
         if field in MEASURED:
             rows[field] = lengths
         found += _inverted(kind, field, streams, in_rows=field == TEXT and kind == CHUNKS)
-    return rows, found
+    return rows, sorted(found, key=itemgetter(0))
 
 
-def merged(segments: Sequence[Segment], stored: Iterable[tuple[bytes, int, bytes, bytes | None]]) -> Iterator[Fresh]:
+def merged(segments: Sequence[Segment], stored: Iterable[Sequence[Any]]) -> Iterator[Fresh]:
     """Yield the postings of one segment in place of several, whose removed texts are left out.
 
-    ``stored``: their (term, segment, postings, positions), those of a term adjacent, in the order of ``segments``.
+    ``stored``: their (segment, names, counts, postings, positions), by segment in the order of ``segments``, then by
+    term.
     """
     moved: dict[int, npt.NDArray[np.int64]] = {}
     base = 0
     for segment in segments:
         moved[segment.number] = np.where(segment.alive, base + np.cumsum(segment.alive) - 1, -1)
         base += int(segment.alive.sum())
-    for term, group in groupby(stored, key=lambda row: bytes(row[0])):
+    streams = [_of_segment(number, rows) for number, rows in groupby(stored, key=itemgetter(0))]
+    for term, group in groupby(merge(*streams, key=itemgetter(0, 1)), key=itemgetter(0)):
         places, times, positions = [], [], []
-        for _, number, packed_postings, at in group:
-            one = Postings.read(packed_postings, at)
+        for _, number, one in group:
             now = moved[number][one.places]
             kept = now >= 0
             places.append(now[kept])
@@ -156,11 +168,93 @@ def merged(segments: Sequence[Segment], stored: Iterable[tuple[bytes, int, bytes
             if one.positions is not None:
                 positions.append(one.positions[np.repeat(kept, one.times)])
         if sum(map(len, places)):
-            yield term, _packed(np.concatenate(places), np.concatenate(times)), _joined(positions)
+            at = np.concatenate(positions) if positions else None
+            yield term, Postings(np.concatenate(places).astype(np.uint16), np.concatenate(times), at)
 
 
-def _joined(positions: Sequence[UInt16]) -> bytes | None:
-    return np.concatenate(positions).astype("<u2").tobytes() if positions else None
+def _of_segment(number: int, rows: Iterable[Sequence[Any]]) -> Iterator[tuple[bytes, int, Postings]]:
+    for _, names, counts, postings, positions in rows:
+        read = read_block(counts, postings, positions)
+        for term, one in zip(terms_of(names), read, strict=True):
+            yield term, number, one
+
+
+def blocks(fresh: Iterable[Fresh]) -> Iterator[Block]:
+    """Pack terms with their postings, given in the order of terms, into blocks of one field each."""
+    held: list[Fresh] = []
+    size = 0
+    for term, postings in fresh:
+        more = len(term) + _TERM_BYTES + _POSTING_BYTES * len(postings.places)
+        if held and (size + more > _BLOCK_BYTES or term[0] != held[0][0][0]):
+            yield _block(held)
+            held, size = [], 0
+        held.append((term, postings))
+        size += more
+    if held:
+        yield _block(held)
+
+
+def terms_of(names: bytes) -> list[bytes]:
+    """Return the terms of a block, ascending."""
+    return bytes(names).split(SEPARATOR)[1:-1]
+
+
+def counts_of(counts: bytes) -> Int64:
+    """Return in how many texts each term of a block is, removed ones counted, int64 (n,)."""
+    return np.frombuffer(counts, "<u2").astype(np.int64) + 1
+
+
+def read_block(counts: bytes, postings: bytes, positions: bytes | None) -> list[Postings]:
+    """Return the postings of each term of a block."""
+    having = counts_of(counts)
+    both = _unpacked(postings)
+    half = len(both) // 2
+    places, times = _summed(both[:half], having), both[half:]
+    ends = np.cumsum(having)
+    starts = ends - having
+    if positions is None:
+        return [Postings(places[a:b], times[a:b]) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+    at, until = _summed(_unpacked(positions), times), np.append(0, np.cumsum(times, dtype=np.int64))
+    bounds = zip(starts.tolist(), ends.tolist(), until[starts].tolist(), until[ends].tolist(), strict=True)
+    return [Postings(places[a:b], times[a:b], at[c:d]) for a, b, c, d in bounds]
+
+
+def _block(held: Sequence[Fresh]) -> Block:
+    names = SEPARATOR + SEPARATOR.join(term for term, _ in held) + SEPARATOR
+    counts = np.array([len(one.places) for _, one in held], np.int64)
+    places, times = (np.concatenate(all_) for all_ in ([one.places for _, one in held], [one.times for _, one in held]))
+    packed = _packed(np.concatenate((_differences(places, counts), times)))
+    positions = [one.positions for _, one in held if one.positions is not None]
+    at = _packed(_differences(np.concatenate(positions), times)) if positions else None
+    return held[0][0], names, (counts - 1).astype("<u2").tobytes(), packed, at
+
+
+def _differences(values: UInt16, counts: npt.NDArray[np.integer]) -> UInt16:
+    """Return each value less the one before it, in groups of so many ``counts`` that start anew."""
+    found = np.diff(values, prepend=values[:1])
+    starts = np.append(0, np.cumsum(counts[:-1], dtype=np.int64))
+    found[starts] = values[starts]
+    return found
+
+
+def _summed(differences: UInt16, counts: npt.NDArray[np.integer]) -> UInt16:
+    """Return what ``_differences`` was made of."""
+    if not len(differences):
+        return differences
+    sums = np.cumsum(differences, dtype=np.int64)
+    starts = np.append(0, np.cumsum(counts[:-1], dtype=np.int64))
+    found: UInt16 = (sums - np.repeat(sums[starts] - differences[starts], counts)).astype(np.uint16)
+    return found
+
+
+def _packed(numbers: UInt16) -> bytes:
+    return zlib.compress(np.concatenate((numbers & 255, numbers >> 8)).astype(np.uint8).tobytes(), 1)
+
+
+def _unpacked(packed: bytes) -> UInt16:
+    planes = np.frombuffer(zlib.decompress(packed), np.uint8).astype(np.uint16).reshape(2, -1)
+    found: UInt16 = planes[0] | planes[1] << 8
+    return found
 
 
 def merged_rows(segments: Sequence[Segment]) -> npt.NDArray[np.void]:
@@ -186,27 +280,22 @@ def _stream(words: StoredTerms, field: str) -> Sequence[str]:
 
 def _inverted(kind: int, field: str, streams: Sequence[Sequence[str]], *, in_rows: bool) -> list[Fresh]:
     known: dict[str, int] = {}
-    numbers = [known.setdefault(term, len(known)) for stream in streams for term in stream[:MOST_TEXTS]]
+    numbers = [known.setdefault(term, len(known)) for stream in streams for term in stream[:_MOST_WORDS]]
     if not numbers:
         return []
-    lengths = [min(len(stream), MOST_TEXTS) for stream in streams]
+    lengths = [min(len(stream), _MOST_WORDS) for stream in streams]
     terms, places = np.array(numbers, np.int64), np.repeat(np.arange(len(streams)), lengths)
     order = np.argsort(terms * MOST_TEXTS + places, kind="stable")
     terms, places = terms[order], places[order]
     pairs, first, times = np.unique(terms * MOST_TEXTS + places, return_index=True, return_counts=True)
     of_term = np.searchsorted(pairs // MOST_TEXTS, np.arange(len(known) + 1))
-    times = np.minimum(times, MOST_TEXTS - 1)
-    at = np.concatenate([np.arange(length) for length in lengths])[order].astype("<u2") if in_rows else None
+    times = times.astype(np.uint16)
+    at = np.concatenate([np.arange(length) for length in lengths])[order].astype(np.uint16) if in_rows else None
     starts = np.append(first, len(terms))
     found = []
     for term, number in known.items():
         begin, end = of_term[number], of_term[number + 1]
-        one = _packed(pairs[begin:end] % MOST_TEXTS, times[begin:end])
-        found.append(
-            (key_of(kind, field, term), one, None if at is None else at[starts[begin] : starts[end]].tobytes())
-        )
+        where = None if at is None else at[starts[begin] : starts[end]]
+        one = Postings((pairs[begin:end] % MOST_TEXTS).astype(np.uint16), times[begin:end], where)
+        found.append((key_of(kind, field, term), one))
     return found
-
-
-def _packed(places: npt.NDArray[np.integer], times: npt.NDArray[np.integer]) -> bytes:
-    return places.astype("<u2").tobytes() + times.astype("<u2").tobytes()

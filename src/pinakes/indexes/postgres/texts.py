@@ -61,11 +61,13 @@ class Snapshot:
         rows = word_table.of_terms(self._sessions, self._number, missing, with_positions)
         found: dict[bytes, dict[int, Postings]] = {key: {} for key in missing}
         size = 0
-        for term, segment, stored, at in rows:
+        for key, segment, names, counts, stored, at in rows:
             if segment not in self._known:
                 raise TermsNow
-            found[bytes(term)][segment] = Postings.read(stored, at)
-            size += len(stored) + len(at or b"") + 200
+            term = bytes(key)
+            one = segments.read_block(counts, stored, at)[segments.terms_of(names).index(term)]
+            found[term][segment] = one.alone()
+            size += 4 * len(one.places) + 2 * len(one.positions if one.positions is not None else ()) + 400
         with self._lock:
             if self._bytes + size > _MOST_CACHED_BYTES:
                 self._held, self._with_positions, self._bytes = {}, set(), 0
@@ -83,12 +85,25 @@ class Snapshot:
 
     def count(self, keys: Sequence[bytes]) -> dict[bytes, int]:
         """Return in how many texts terms stand, removed ones counted."""
-        return word_table.counts(self._sessions, self._number, keys)
+        found: dict[bytes, int] = {}
+        for key, _, names, counts in word_table.counts(self._sessions, self._number, keys):
+            term = bytes(key)
+            count = segments.counts_of(counts)[segments.terms_of(names).index(term)]
+            found[term] = found.get(term, 0) + int(count)
+        return found
 
-    def beginning(self, first: bytes) -> list[tuple[bytes, int]]:
-        """Return the terms that begin so, with how many texts have them, removed ones counted."""
+    def beginning(self, kind: int, first: bytes) -> list[tuple[bytes, int]]:
+        """Return the terms of a kind that begin so, with how many texts have them, removed ones counted."""
         beyond = first[:-1] + bytes([first[-1] + 1]) if first[-1] < 255 else first + b"\xff" * 8
-        return word_table.beginning(self._sessions, self._number, first, beyond, _MOST_BEGINNING)
+        among = [segment.number for segment in self.of(kind)]
+        found: dict[bytes, int] = {}
+        for names, counts in word_table.beginning(
+            self._sessions, self._number, among, first, beyond, _MOST_BEGINNING + 1
+        ):
+            for term, count in zip(segments.terms_of(names), segments.counts_of(counts).tolist(), strict=True):
+                if first <= term < beyond:
+                    found[term] = found.get(term, 0) + count
+        return sorted(found.items())[:_MOST_BEGINNING]
 
 
 class Texts:
@@ -118,7 +133,7 @@ class Texts:
 
     def terms_with_prefix(self, field: str, prefix: str) -> list[tuple[str, int]]:
         """Return the terms of a field that begin with ``prefix``, with their document frequencies."""
-        found = self.snapshot.beginning(segments.key_of(self.kind, field, prefix))
+        found = self.snapshot.beginning(self.kind, segments.key_of(self.kind, field, prefix))
         return [(segments.term_of(key), count) for key, count in found]
 
     def postings(self, segment: Segment, field: str, term: str, *, positions: bool = False) -> Postings | None:

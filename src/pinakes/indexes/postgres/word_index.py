@@ -11,6 +11,7 @@ import numpy as np
 
 from pinakes.catalog.index_tables import word_table
 from pinakes.catalog.index_tables.sessions import Session, Sessions
+from pinakes.core.errors import Busy
 from pinakes.core.ports import KeywordQuery
 from pinakes.core.records import HELD, IndexEntry, Int64, Ranking
 from pinakes.indexes.keyword.clauses import MOST_PHRASE_TERMS, SPELLED, TEXT, query_of
@@ -69,7 +70,7 @@ class WordIndex:
                 ]
             except TermsNow:
                 self._texts = None
-        return self.answers(turn, queries, search)
+        raise Busy("The index in PostgreSQL was changed again and again while it was read.", hint="Ask again.")
 
     def _query(self, texts: _Kinds, query: KeywordQuery, search: SearchSettings) -> _Asked:
         if query.evidence in ("phrases", "definitions"):
@@ -135,7 +136,7 @@ class WordIndex:
         rows, postings = segments.made(kind, texts)
         alive = np.ones(len(rows), np.bool_)
         header, dead = segments.header_of(rows), segments.dead_of(alive)
-        number = word_table.add_segment(session, self._number, kind, header, dead, postings)
+        number = word_table.add_segment(session, self._number, kind, header, dead, segments.blocks(postings))
         return Segment(number, kind, rows, alive)
 
     def _merged(self, session: Session, now: list[Segment], kind: int) -> list[Segment]:
@@ -148,7 +149,12 @@ class WordIndex:
                 alive = np.ones(len(rows), np.bool_)
                 stored = segments.merged(chosen, word_table.of_segments(session, self._number, numbers))
                 number = word_table.add_segment(
-                    session, self._number, kind, segments.header_of(rows), segments.dead_of(alive), list(stored)
+                    session,
+                    self._number,
+                    kind,
+                    segments.header_of(rows),
+                    segments.dead_of(alive),
+                    segments.blocks(stored),
                 )
                 now.append(Segment(number, kind, rows, alive))
             word_table.drop_segments(session, self._number, numbers)

@@ -1,0 +1,110 @@
+"""``python -m benchmarks.postgres.indexes``: the engine ``postgres`` beside ``local`` on one catalogue, in one run.
+
+Two homes of a catalogue index the same chunks, one by each engine. Printed are the times of a hybrid question, asked of
+both in turn, what the tables of the engine take, and what a chunk costs beyond its text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psycopg
+from sqlalchemy import func, select
+from sqlalchemy.engine import make_url
+
+from benchmarks.postgres.__main__ import server
+from benchmarks.speed.corpus import Corpus, prepare
+from benchmarks.speed.machine import describe, spread
+from pinakes.catalog.schema import chunks
+from pinakes.library import Library
+
+_ENGINES = ("local", "postgres")
+_SIZES = """
+SELECT relname, pg_total_relation_size(oid), pg_relation_size(oid), pg_indexes_size(oid), reltuples::bigint
+FROM pg_class WHERE relname ~ '^engine_[0-9]+_[a-z]+$' AND relkind = 'r' ORDER BY relname
+"""
+
+
+def opened(home: Path, url: str, engine: str, provider: str, profile: str = "") -> Library:
+    """Open a home of the catalogue at ``url``; it remembers nothing of questions asked before."""
+    return Library.open(
+        home,
+        profile=profile or None,
+        catalog__url=url,
+        index__engine=engine,
+        embedding__provider=provider,
+        embedding__mode="full",
+        search__remembered_queries=0,
+        search__remembered_answers=0,
+    )
+
+
+def compared(corpus: Corpus, url: str, folder: Path, provider: str, rounds: int) -> None:
+    """Index the corpus by both engines, ask them, and print."""
+    with ExitStack() as stack:
+        libraries = {}
+        for engine in _ENGINES:
+            home = opened(folder / engine, url, engine, provider, corpus.profile)
+            libraries[engine] = stack.enter_context(home)
+            began = time.perf_counter()
+            if engine == "local":
+                libraries[engine].add(str(corpus.folder))
+            else:
+                libraries[engine].search("what is asked first has the index built")
+            print(f"{engine:<10} {time.perf_counter() - began:6.1f} s to index", flush=True)
+        seconds: dict[str, list[float]] = {engine: [] for engine in _ENGINES}
+        for number in range(rounds + 1):
+            for question in corpus.questions:
+                for engine, library in libraries.items():
+                    began = time.perf_counter()
+                    library.search(question)
+                    if number:
+                        seconds[engine].append(time.perf_counter() - began)
+        for engine, times in seconds.items():
+            found = spread(times)
+            print(f"{engine:<10} hybrid p50 {found.p50_ms:6.1f} ms, p95 {found.p95_ms:6.1f} ms")
+        with libraries["local"].app.catalog.read() as connection:
+            count, text = connection.execute(select(func.count(), func.sum(func.octet_length(chunks.c.text)))).one()
+        sizes(url, int(count), int(text))
+
+
+def sizes(url: str, count: int, text_bytes: int) -> None:
+    """Print what the tables of the engine take, for each of ``count`` chunks."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")
+        total = 0
+        for name, whole, main, own, rows in connection.execute(_SIZES).fetchall():
+            total += whole
+            parts = f"rows {main / count:.0f}, indexes {own / count:.0f}"
+            print(f"{name:<22} {whole / count:7.0f} B a chunk ({parts}), {rows:,} rows")
+    print(f"{'all tables':<22} {total / count:7.0f} B a chunk; {count:,} chunks of {text_bytes / count:.0f} B of text")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--url", default="", help="a server whose user may create databases; none = one of its own")
+    parser.add_argument("--corpus", choices=["keps", "linux", "own"], help="what to index; none = keps where there is")
+    parser.add_argument("--limit-files", type=int, default=0, metavar="N", help="only N files, evenly chosen")
+    parser.add_argument("--provider", default="deterministic", help="the embedder: deterministic, onnx")
+    parser.add_argument("--rounds", type=int, default=2, help="how often each question is asked")
+    given = parser.parse_args()
+    about = describe()
+    print(f"{about['cpu']}, {about['cores']} cores")
+    with TemporaryDirectory() as name, server(given.url) as url, psycopg.connect(url, autocommit=True) as admin:
+        corpus = prepare(given.corpus, Path(name), given.limit_files)
+        database = f"pinakes_benchmark_indexes_{time.time_ns()}"
+        admin.execute(f"CREATE DATABASE {database}")
+        try:
+            own = make_url(url).set(database=database).render_as_string(hide_password=False)
+            compared(corpus, own, Path(name), given.provider, given.rounds)
+        finally:
+            admin.execute(f"DROP DATABASE {database} WITH (FORCE)")
+
+
+if __name__ == "__main__":
+    main()
