@@ -451,7 +451,8 @@ class App:
         model, embedder = self._cuts(record)
         chunking = settings.chunking_of(record.name, record.kept)
         counts = token_counter.counts_tokens(embedder)
-        return ParseOptions(settings.ingest, chunking, model, settings.cache, counts), embedder
+        plan = self.graphs.of(record).plan
+        return ParseOptions(settings.ingest, chunking, model, settings.cache, counts, plan), embedder
 
     def _cuts(self, record: CollectionRecord | None) -> tuple[EmbeddingSettings, Embedder]:
         """Return the model whose tokens decide how files are cut, with its settings.

@@ -77,13 +77,15 @@ class StatedRelation:
 class Findings:
     """What one document says of the graph. ``recipe``: the extractors and rules by which it was found.
 
-    ``left_out``: number of mentions and relations over the limits, which were not kept.
+    ``left_out``: number of mentions and relations over the limits, which were not kept. ``problems``: extractors that
+    failed, in words; what the others found is here.
     """
 
     mentions: Sequence[Mention] = ()
     relations: Sequence[StatedRelation] = ()
     recipe: str = ""
     left_out: int = 0
+    problems: Sequence[str] = ()
 
     def entities(self) -> list[EntityName]:
         """Return each entity once, sorted by key, so that all writers lock their rows in one order."""

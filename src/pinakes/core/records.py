@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -173,21 +173,6 @@ class Heading:
     end: int
     start_line: int
     end_line: int
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedDocument:
-    """A file that was read and then cut by ``chunker`` ("markdown:2"), with the duration of both in seconds.
-
-    ``tokens``: of the whole text, as counted for budgets.
-    """
-
-    document: Document
-    chunks: Sequence[Chunk]
-    read_s: float
-    chunk_s: float
-    chunker: str = ""
-    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

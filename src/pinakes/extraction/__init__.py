@@ -7,8 +7,11 @@ and keeps what they find within limits.
 from __future__ import annotations
 
 import hashlib
+import json
+import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +19,7 @@ from pinakes.core.errors import InvalidSetting
 from pinakes.core.graph_records import (
     MAX_NAME_CHARS,
     UNTYPED,
+    EntityName,
     ExtractionSubject,
     Findings,
     Mention,
@@ -47,49 +51,98 @@ MAX_CANDIDATE_PLACES: Final = 4
 MAX_MENTIONS: Final = 5_000
 MAX_RELATIONS: Final = 2_000
 _RECIPE_CHARS: Final = 16
+_REASON_CHARS: Final = 200
+
+_log = logging.getLogger(__name__)
 
 
 class Extraction:
     """The extractors of one collection. ``recipe``: changes whenever their findings may change. Thread-safe.
 
-    ``listings``: the curated lists. ``problems``: what was wrong with them, in words.
+    ``listings``: the curated lists. ``problems``: what was wrong with them, in words. ``plan``: makes it again in
+    another process (``planned``); empty where it has extractors of other packages.
     """
 
     def __init__(self, rules: GraphRules, listings: Iterable[Listing] = (), extra: Sequence[Extractor] = ()) -> None:
         self.rules = rules
         self.listings, self.problems = without_repeats(one for one in listings if one.entity.type in rules.types)
-        finders: list[Extractor] = [DeclaredNames(rules), Gazetteer(self.listings, rules.types), NamePatterns(rules)]
+        self._declared = DeclaredNames(rules)
+        self._finders: list[Extractor] = [Gazetteer(self.listings, rules.types), NamePatterns(rules)]
         if rules.candidates:
-            finders.append(CandidateNames(rules))
-        self._finders = [*finders, *extra]
+            self._finders.append(CandidateNames(rules))
+        self._finders += extra
         self._relations: list[Extractor] = [StatedRelations(rules), ListedRelations(rules)]
-        prints = [one.fingerprint for one in (*self._finders, *self._relations)]
+        prints = [one.fingerprint for one in (self._declared, *self._finders, *self._relations)]
         self.recipe = hashlib.sha256("\n".join(prints).encode(errors="replace")).hexdigest()[:_RECIPE_CHARS]
+        self.plan = b"" if extra else _plan(rules, self.listings)
 
     def extract(
+        self,
+        path: str,
+        title: str,
+        document: Document,
+        metadata: Metadata,
+        chunks: Sequence[Chunk] = (),
+        of_text: Findings | None = None,
+    ) -> Findings:
+        """Return what a document says of the graph, within the limits of this module. Linear time.
+
+        ``of_text``: what ``in_text`` found, if that is known.
+        """
+        if of_text is None or of_text.recipe != self.recipe:
+            of_text = self.in_text(path, title, document, metadata, chunks)
+        problems = list(of_text.problems)
+        declared = _tried(self._declared, ExtractionSubject(path, title, document, metadata, ""), problems)
+        return self._within_limits(
+            [*declared.mentions, *of_text.mentions],
+            [*declared.relations, *of_text.relations],
+            of_text.left_out,
+            problems,
+        )
+
+    def in_text(
         self, path: str, title: str, document: Document, metadata: Metadata, chunks: Sequence[Chunk] = ()
     ) -> Findings:
-        """Return what a document says of the graph, within the limits of this module. Linear time."""
+        """Return what a text says, without what its document declares; ``metadata`` is for extractors of others.
+
+        An extractor that fails is named in ``problems`` of the findings; what the others find stays.
+        """
         if len(document.text) > MAX_TEXT_CHARS:
             document = Document(document.text[:MAX_TEXT_CHARS], kind=document.kind, language=document.language)
         prose, links = prose_of(document.text)
         subject = ExtractionSubject(path, title, document, metadata, prose, links, chunks)
         mentions: list[Mention] = []
         relations: list[StatedRelation] = []
-        left_out = 0
+        problems: list[str] = []
         for finder in self._finders:
-            found = finder.extract(subject)
-            named = [one for one in found.mentions if 0 < len(one.entity.name) <= MAX_NAME_CHARS]
-            named = [one for one in named if folded(one.entity.name)]
-            left_out += len(found.mentions) - len(named)
-            mentions += named
+            found = _tried(finder, subject, problems)
+            mentions += found.mentions
             relations += found.relations
-            subject = ExtractionSubject(path, title, document, metadata, prose, links, chunks, in_order(mentions))
+            named = in_order(one for one in mentions if _is_name(one.entity))
+            subject = ExtractionSubject(path, title, document, metadata, prose, links, chunks, named)
         for relating in self._relations:
-            relations += relating.extract(subject).relations
-        kept = _kept(mentions)
+            relations += _tried(relating, subject, problems).relations
+        return self._within_limits(mentions, relations, 0, problems)
+
+    def _within_limits(
+        self, mentions: Sequence[Mention], relations: Sequence[StatedRelation], left_out: int, problems: Sequence[str]
+    ) -> Findings:
+        kept = _kept([one for one in mentions if _is_name(one.entity)])
         left_out += len(mentions) - len(kept) + max(0, len(relations) - MAX_RELATIONS)
-        return Findings(kept, relations[:MAX_RELATIONS], self.recipe, left_out)
+        return Findings(kept, relations[:MAX_RELATIONS], self.recipe, left_out, tuple(problems))
+
+
+@lru_cache(maxsize=4)
+def planned(plan: bytes) -> Extraction:
+    """Return the extraction of a ``plan``, in another process."""
+    held = json.loads(plan)
+    listings = [Listing(EntityName(kind, name), tuple(aliases)) for kind, name, aliases in held["listings"]]
+    return Extraction(GraphRules.model_validate(held["rules"]), listings)
+
+
+def _plan(rules: GraphRules, listings: Sequence[Listing]) -> bytes:
+    listed = [(one.entity.type, one.entity.name, list(one.aliases)) for one in listings]
+    return json.dumps({"rules": rules.model_dump(mode="json"), "listings": listed}).encode()
 
 
 def extraction_of(settings: Settings, collection: str, rules: GraphRules) -> Extraction | None:
@@ -111,6 +164,23 @@ def extraction_of(settings: Settings, collection: str, rules: GraphRules) -> Ext
         listings += read_list(path if path.is_absolute() else settings.home / path)
     extra = [plugins.build("extractors", {}, name, lambda kind: kind.open(rules)) for name in rules.extractors]
     return Extraction(rules, listings, extra)
+
+
+def _tried(extractor: Extractor, subject: ExtractionSubject, problems: list[str]) -> Findings:
+    """Return what an extractor finds; one that fails finds nothing, and ``problems`` has the reason."""
+    try:
+        return extractor.extract(subject)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - of another package, too; told for its document
+        _log.warning("extractor %s failed for %s", type(extractor).__name__, subject.path, exc_info=True)
+        reason = " ".join(str(error).split())[:_REASON_CHARS]
+        problems.append(f"not all of the graph: {type(extractor).__name__}: {type(error).__name__}: {reason}")
+        return Findings()
+
+
+def _is_name(entity: EntityName) -> bool:
+    return 0 < len(entity.name) <= MAX_NAME_CHARS and bool(folded(entity.name))
 
 
 def in_order(mentions: Iterable[Mention]) -> list[Mention]:
@@ -155,4 +225,4 @@ def _entry(kind: str, name: str, aliases: list[str]) -> Listing:
         raise InvalidSetting(f"entities: {error}.") from error
 
 
-__all__ = ["Extraction", "Listing", "extraction_of", "in_order"]
+__all__ = ["Extraction", "Listing", "extraction_of", "in_order", "planned"]

@@ -28,6 +28,8 @@ _RULE: Final = re.compile(r"^[ \t|:-]+$")
 _ITEM: Final = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?P<item>[^\n]{1,200})$", re.MULTILINE)
 _NUMBER: Final = re.compile(r"[\d.,:/%$€£+-]+[a-zA-Z]?")
 _WORDS: Final = re.compile(r"[a-z]{2,}")
+_WRITTEN: Final = re.compile(r"\S+")
+_NEXT: Final = re.compile(r"[ \t]([A-Za-z]+)")
 _LOOKED_AT: Final = 24
 _MOST_WORDS: Final = 6
 
@@ -80,6 +82,8 @@ class CandidateNames:
                 found[start, end] = Mention(EntityName(kind, name), start, end, sure, f"candidates:{clue}")
 
         for start, end in self._rows(prose):
+            if _is_taken((start, end), taken):
+                continue
             for kind, clue, sure in self._judged(prose, start, end, lower):
                 note(start, end, kind, clue, sure)
         for start, end, kind, clue in (
@@ -97,7 +101,7 @@ class CandidateNames:
                 if not self._is_stop(row[0]):
                     yield row.start(), _without_possessive(prose, *row.span())
                 continue
-            words = [(found.start() + row.start(), found.end() + row.start()) for found in re.finditer(r"\S+", row[0])]
+            words = [found.span() for found in _WRITTEN.finditer(prose, *row.span())]
             while words and self._is_stop(prose[slice(*words[0])]):
                 words.pop(0)
             while words and (self._is_stop(prose[slice(*words[-1])]) or prose[slice(*words[-1])] == "&"):
@@ -122,10 +126,10 @@ class CandidateNames:
         if len(name) < 2:
             return
         yield UNTYPED, "start" if at_start else "run", UNTYPED_CONFIDENCE["start" if at_start else "run"]
-        following = re.match(r"[ \t]([A-Za-z]+)", prose[end : end + _LOOKED_AT])
+        following = _NEXT.match(prose, end, end + _LOOKED_AT) if self._suffixes else None
         if following and (kind := self._suffixes.get(following[1].casefold())):
             yield kind, "suffixes", TYPED_BY["suffixes"]
-        says = _SAYS.match(prose, end, end + 240)
+        says = _SAYS.match(prose, end, end + 240) if self._nouns else None
         for kind, nouns in self._nouns.items() if says else ():
             if says and nouns.search(says["what"]):
                 yield kind, "says", TYPED_BY["says"]

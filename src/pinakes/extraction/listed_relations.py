@@ -63,6 +63,7 @@ class ListedRelations:
         starts = [one.start for one in mentions]
         topics = Topics(subject.prose, mentions, starts)
         heads: list[_Head] = []
+        above: tuple[int, int, str, str] | None = None
         columns: list[tuple[int, str]] = []
         titled = False
         for line in _LINE.finditer(subject.prose):
@@ -77,15 +78,20 @@ class ListedRelations:
             columns = []
             depth = _depth(line["indent"], mark) if titled else 0  # the title holds for the whole text
             titled = True
+            if above is not None and above[0] < depth:
+                heads += self._head(*above, topics)
             heads = [one for one in heads if one.depth < depth]
             if mark and heads:
                 first = mentions[bisect_left(starts, line.start()) : bisect_left(starts, line.end())][:1]
                 for head in heads:
                     yield from self._of_item(head, first, line.span())
-            title = line["rest"].strip(" *_#:")[:_MOST_HEAD_CHARS]
-            if title and (fitting := [self._lists[number] for number in self._heads.Match(title) or ()]):
-                above = topics.of(line.start() - 1) if mark.startswith("#") else topics.of(line.start())
-                heads.append(_Head(depth, fitting, above))
+            above = depth, line.start(), mark, line["rest"]
+
+    def _head(self, depth: int, start: int, mark: str, text: str, topics: Topics) -> Iterator[_Head]:
+        """Yield the line above deeper ones where it says what these are: no other line needs to be matched."""
+        title = text.strip(" *_#:")[:_MOST_HEAD_CHARS]
+        if title and (fitting := [self._lists[number] for number in self._heads.Match(title) or ()]):
+            yield _Head(depth, fitting, topics.of(start - 1 if mark.startswith("#") else start))
 
     def _of_item(self, head: _Head, item: Sequence[Mention], span: tuple[int, int]) -> Iterator[StatedRelation]:
         for rule in head.rules:

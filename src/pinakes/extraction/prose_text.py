@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pinakes.core.graph_records import Link
 from pinakes.core.records import Span
@@ -18,26 +18,46 @@ _ADDRESS = (
     rf"|{_BEGINS}[\w.+-]{{1,64}}@[\w-]{{1,64}}\.[\w.-]{{1,64}}"
 )
 _TAG = r"</?[A-Za-z!][^<>\n]{0,300}+>"
-_BLANKED = re.compile(f"{_FENCED}|{_LINK}|{_ADDRESS}|{_TAG}", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(_FENCED, re.MULTILINE | re.DOTALL)
+_IN_LINE = re.compile(f"{_LINK}|{_ADDRESS}|{_TAG}")
+_TELLS = re.compile(r"\]\(|://|www\.|@|<")  # a line without these has nothing to blank
 _HALF = re.compile("[\ud800-\udfff]")
-_SENTENCE_END = re.compile(r"(?<=[.!?:;])[\"')\]*_]*[ \t]+(?=[\"'(\[*_]*[A-Z0-9])|\n")
+_SENTENCE_END = re.compile(r"(?<=[.!?:;])[\"')\]*_]*[ \t]+(?=[\"'(\[*_]*[A-Z0-9])")
 
 
 def prose_of(text: str) -> tuple[str, list[Link]]:
     """Return the prose of ``text``, with blanks for what is none, and its links in order. Linear time."""
     links: list[Link] = []
     text = whole(text)
+    parts, at = list[str](), 0
+    for block in _BLOCK.finditer(text) if "```" in text or "~~~" in text else ():
+        parts += _without_markup(text, at, block.start(), links)
+        parts.append("\n".join(" " * len(line) for line in block[0].split("\n")))
+        at = block.end()
+    parts += _without_markup(text, at, len(text), links)
+    return "".join(parts), links
+
+
+def _without_markup(text: str, start: int, end: int, links: list[Link]) -> Iterator[str]:
+    """Yield the parts of ``text[start:end]`` with blanks for links, addresses and tags; add its links to ``links``."""
 
     def blanks(found: re.Match[str]) -> str:
         if found["label"] is None:
-            return "\n".join(" " * len(line) for line in found[0].split("\n"))
-        start, end = found.span("label")
+            return " " * len(found[0])
+        first, last = (line + place for place in found.span("label"))
         if not found[0].startswith("!"):
-            links.append(Link(start, end, found["target"]))
-        before, after = start - found.start(), found.end() - end
+            links.append(Link(first, last, found["target"]))
+        before, after = found.start("label") - found.start(), found.end() - found.end("label")
         return f"{' ' * before}{found['label']}{' ' * after}"
 
-    return _BLANKED.sub(blanks, text), links
+    while told := _TELLS.search(text, start, end):
+        line = max(start, text.rfind("\n", start, told.start()) + 1)
+        until = text.find("\n", told.end(), end)
+        until = end if until < 0 else until
+        yield text[start:line]
+        yield _IN_LINE.sub(blanks, text[line:until])
+        start = until
+    yield text[start:end]
 
 
 def whole(text: str) -> str:
@@ -45,13 +65,22 @@ def whole(text: str) -> str:
     return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 
-def sentences(prose: str) -> Iterator[Span]:
-    """Yield the spans of the sentences: a line has one at least, and none is longer than ``MAX_SENTENCE_CHARS``."""
-    start = 0
-    for found in _SENTENCE_END.finditer(prose):
-        yield from _parts(start, found.start())
-        start = found.end()
-    yield from _parts(start, len(prose))
+def sentences(prose: str, places: Iterable[int]) -> Iterator[Span]:
+    """Yield the spans of the sentences in the lines that hold ``places``, which are in order.
+
+    A line has one at least, and none is longer than ``MAX_SENTENCE_CHARS``.
+    """
+    end = -1
+    for place in places:
+        if place <= end:
+            continue
+        start = prose.rfind("\n", 0, place) + 1
+        end = prose.find("\n", place)
+        end = len(prose) if end < 0 else end
+        for found in _SENTENCE_END.finditer(prose, start, end):
+            yield from _parts(start, found.start())
+            start = found.end()
+        yield from _parts(start, end)
 
 
 def _parts(start: int, end: int) -> Iterator[Span]:

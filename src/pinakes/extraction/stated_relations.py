@@ -26,6 +26,7 @@ _NUMBERS: Final = re.compile(_MARK)
 _TOPIC_WORDS: Final = re.compile(
     r"^(?:[-*+•]|\d{1,3}[.)])?[ \t*_]*(?:It|This (?:tool|app|application|platform|service|product|system))\b"
 )
+_BLANKS: Final = re.compile(r"[\t*_`][ \t*_`]*| [ \t*_`]+")
 _MOST_MENTIONS: Final = 40
 """A sentence with more mentions is a list of names; it states nothing."""
 
@@ -47,6 +48,7 @@ class StatedRelations:
         self._owner = EntityName(kind, name) if name else None
         words = "|".join(re.escape(word) for word in rules.owner_words)
         self._owner_words = re.compile(rf"\b(?:{words})\b", re.IGNORECASE) if self._owner and words else None
+        self._owner_lower = [word.lower() for word in rules.owner_words] if self._owner_words else []
         self._patterns = [_Pattern(rule, compiled(_regex(one))) for rule in rules.relations for one in rule.patterns]
         self._set = set_of([_regex(one) for rule in rules.relations for one in rule.patterns])
         self.fingerprint = f"relations:1 {rules.owner} {rules.owner_words!r} {rules.relations!r}"
@@ -59,7 +61,7 @@ class StatedRelations:
         starts = [one.start for one in mentions]
         topics = Topics(prose, mentions, starts)
         found: dict[tuple[Any, ...], StatedRelation] = {}
-        for start, end in sentences(prose):
+        for start, end in sentences(prose, starts):
             first, last = bisect_left(starts, start), bisect_left(starts, end)
             inside = [one for one in mentions[first:last] if one.end <= end]
             if not inside or len(inside) > _MOST_MENTIONS:
@@ -101,15 +103,18 @@ class StatedRelations:
     ) -> tuple[str, dict[int, list[Mention]]]:
         """Return a sentence with marks in place of mentions, and number of a mark → the mentions there."""
         parts, named, at = list[str](), dict[int, list[Mention]](), start
+        lower = prose[start:end].lower()
+        owned = not lower.isascii() or any(word in lower for word in self._owner_lower)
+        between = self._with_owner if owned else str
         for one in inside:
             if one.start < at and named:
                 named[len(named) - 1].append(one)  # another type of the same name
                 continue
-            parts += [self._with_owner(prose[at : one.start]), f"{_OPEN}{len(named)}{_CLOSE}"]
+            parts += [between(prose[at : one.start]), f"{_OPEN}{len(named)}{_CLOSE}"]
             named[len(named)] = [one]
             at = one.end
-        parts.append(self._with_owner(prose[at:end]))
-        return re.sub(r"[ \t*_`]+", " ", "".join(parts)).strip(), named
+        parts.append(between(prose[at:end]))
+        return _BLANKS.sub(" ", "".join(parts)).strip(), named
 
     def _with_owner(self, text: str) -> str:
         return self._owner_words.sub(_OWNER, text) if self._owner_words else text

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from pinakes.catalog import Catalog, entities
 from pinakes.catalog.documents import NewDocument
+from pinakes.core.graph_records import Findings
 from pinakes.extraction import Extraction
 
 
@@ -16,11 +17,16 @@ class GraphFeed:
     def __init__(self, extraction: Extraction | None = None) -> None:
         self.extraction = extraction
 
-    def read(self, new: NewDocument) -> NewDocument:
-        """Return ``new`` with its findings."""
+    @property
+    def plan(self) -> bytes:
+        """What worker processes need to find what texts say; empty for nothing."""
+        return self.extraction.plan if self.extraction else b""
+
+    def read(self, new: NewDocument, of_text: Findings | None = None) -> NewDocument:
+        """Return ``new`` with its findings; ``of_text``: what a worker found in its text."""
         if self.extraction is None:
             return new
-        found = self.extraction.extract(new.path, new.title, new.document, new.metadata, new.chunks)
+        found = self.extraction.extract(new.path, new.title, new.document, new.metadata, new.chunks, of_text)
         return replace(new, findings=found)
 
     def name(self, catalog: Catalog, collection_id: int, documents: Iterable[NewDocument]) -> None:

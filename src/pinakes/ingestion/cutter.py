@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from pinakes.core.records import Chunk, Document, ParsedDocument
+from pinakes.core.parsed_files import ParsedDocument
+from pinakes.core.records import Chunk, Document
 
 
 class Cutter(Protocol):

@@ -31,8 +31,9 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.core.errors import InvalidInput, ModelUnavailable, PinakesError, PluginBroken, TooLarge, Unreadable
+from pinakes.core.parsed_files import ParsedDocument
 from pinakes.core.ports import Source
-from pinakes.core.records import Chunk, Float32, Item, ParsedDocument, Scan, Skipped
+from pinakes.core.records import Chunk, Float32, Item, ReadingNote, Scan, Skipped
 from pinakes.ingestion.cutter import Cutter
 from pinakes.ingestion.embedding import bind_model, embed, has_pending, keep, keeping, quiet_progress, refusal
 from pinakes.ingestion.file_changes import Entry, Move, Note, Put, chunks_in, documents_in, vanished_files, weight
@@ -275,16 +276,16 @@ class Ingest:
             )
 
     def _wait_for(self, cut: Callable[[], ParsedDocument]) -> ParsedDocument:
-        """Wait for the result; attribute the waiting time to parsing and chunking in proportion to their work."""
+        """Wait for the result; attribute the waiting time to what was done in proportion to its work."""
         start = time.perf_counter()
-        read_share = 1.0
+        work = {"read": 1.0}
         try:
             done = cut()
-            read_share = done.read_s / max(done.read_s + done.chunk_s, 1e-9)
+            work = {"read": done.read_s, "chunk": done.chunk_s, "extract": done.extract_s}
         finally:
             waited = time.perf_counter() - start
-            self.report.spend("read", waited * read_share)
-            self.report.spend("chunk", waited * (1 - read_share))
+            for phase, seconds in work.items():
+                self.report.spend(phase, waited * seconds / max(sum(work.values()), 1e-9))
         return done
 
     def _failed(self, item: Item, reason: str) -> Note:
@@ -306,7 +307,10 @@ class Ingest:
         title = document.title or PurePosixPath(item.path).stem
         new = NewDocument(item.uri, item.path, document, cut.chunks, digest, title, metadata, key, self._record.id)
         with self.report.timed("extract"):
-            return self._tools.graph.read(replace(new, chunker=cut.chunker, tokens=cut.tokens))
+            new = self._tools.graph.read(replace(new, chunker=cut.chunker, tokens=cut.tokens), cut.findings)
+        problems = new.findings.problems if new.findings else ()
+        self.report.notes += [(item.path, ReadingNote("graph", problem)) for problem in problems]
+        return new
 
     def _find_move(self, item: Item, new: NewDocument) -> Move | None:
         """Return the move of an existing document to ``item``, from a vanished file or another uri; None if none."""

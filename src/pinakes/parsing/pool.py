@@ -12,17 +12,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final, TypeAlias, cast
 
 from pinakes import parsing
 from pinakes.chunking import chunk, chunker_of, sizing_for
 from pinakes.core.errors import Empty, PinakesError, Unreadable
+from pinakes.core.parsed_files import ParsedDocument
 from pinakes.core.ports import Embedder
-from pinakes.core.records import Chunk, Document, Item, ParsedDocument
+from pinakes.core.records import Chunk, Document, Item
+from pinakes.extraction import planned
 from pinakes.models.embedders import open_embedder
 from pinakes.models.token_counts import token_counter
 from pinakes.parsing.workers import Process, SandboxedWorker, WorkerProcesses, WorkerStopped
@@ -51,13 +53,17 @@ _USUAL_MAX_TOKENS = 254
 
 @dataclass(frozen=True, slots=True)
 class ParseOptions:
-    """Everything that determines the result of parsing; ``counted``: by the model's tokenizer, else estimated."""
+    """Everything that determines the result of parsing; ``counted``: by the model's tokenizer, else estimated.
+
+    ``graph``: the plan of what worker processes find in texts for the knowledge graph, empty for nothing.
+    """
 
     limits: IngestSettings
     chunking: ChunkingSettings
     embedding: EmbeddingSettings
     cache: Path
     counted: bool
+    graph: bytes = b""
 
 
 Work: TypeAlias = tuple[ParseOptions | IngestSettings, bytes, str]
@@ -275,6 +281,18 @@ class _ParserCache:
             )
         return self._in_process
 
+    def cut(self, options: ParseOptions, data: bytes, path: str) -> ParsedDocument:
+        """Parse and chunk one file, and find what its text says of the graph."""
+        parsed = self.parser_for(options).cut(data, path)
+        if not options.graph:
+            return parsed
+        start = time.perf_counter()
+        title = parsed.document.title or PurePosixPath(path).stem
+        with suppress(MemoryError):  # the parent finds it
+            found = planned(options.graph).in_text(path, title, parsed.document, {}, parsed.chunks)
+            return replace(parsed, findings=found, extract_s=time.perf_counter() - start)
+        return parsed
+
 
 def _read(data: bytes, path: str, limits: IngestSettings) -> Document:
     return parsing.read(
@@ -292,11 +310,7 @@ def _answer(
     parsers: _ParserCache, options: ParseOptions | IngestSettings, data: bytes, path: str
 ) -> ParsedDocument | Document | PinakesError | MemoryError | str:
     try:
-        return (
-            parsers.parser_for(options).cut(data, path)
-            if isinstance(options, ParseOptions)
-            else _read(data, path, options)
-        )
+        return parsers.cut(options, data, path) if isinstance(options, ParseOptions) else _read(data, path, options)
     except PinakesError as error:
         error.__cause__ = error.__context__ = None
         return error

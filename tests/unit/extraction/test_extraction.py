@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pinakes import testing
-from pinakes.core.graph_records import UNTYPED, EntityName, Findings, folded
+from pinakes.core.graph_records import UNTYPED, EntityName, ExtractionSubject, Findings, folded
 from pinakes.core.records import Document
-from pinakes.extraction import MAX_MENTIONS, MAX_PLACES, Extraction, Listing
+from pinakes.extraction import MAX_MENTIONS, MAX_PLACES, Extraction, Listing, planned
 from pinakes.extraction.candidate_names import CandidateNames
 from pinakes.extraction.declared_names import DeclaredNames
 from pinakes.extraction.gazetteer import Gazetteer, without_repeats
@@ -205,3 +206,33 @@ def test_the_recipe_is_another_one_with_other_lists_or_rules() -> None:
     recipes = {extraction().recipe, extraction({}).recipe, extraction(not_names=["However"]).recipe}
     assert len(recipes) == 3
     assert extraction().recipe in recipes
+
+
+class FailingExtractor:
+    """Fails for each document."""
+
+    fingerprint = "failing:1"
+
+    def extract(self, subject: ExtractionSubject) -> Findings:
+        raise ValueError(f"cannot read {subject.path}")
+
+
+def test_an_extractor_that_fails_is_reported_and_the_others_go_on() -> None:
+    listings = [Listing(EntityName("VENDOR", "Looker"))]
+    rules = Extraction(GraphRules.model_validate(RULES), listings, [FailingExtractor()])
+    found = rules.extract("a.md", "A", Document("We use Looker."), {})
+    assert ("VENDOR", "Looker") in names(found)
+    assert [one.type for one in found.relations] == ["USES"]
+    assert found.problems == ("not all of the graph: FailingExtractor: ValueError: cannot read a.md",)
+
+
+def test_what_another_process_finds_in_a_text_joins_what_its_document_declares() -> None:
+    rules = extraction(documents=[{"type": "KEP", "name": "KEP-{number}"}])
+    document = Document("We use Looker. Acme Cloud works with Looker and Zoom.")
+    whole = rules.extract("a.md", "A", document, {"number": 7})
+    of_text = planned(rules.plan).in_text("a.md", "A", document, {})
+    assert of_text.recipe == rules.recipe
+    assert ("KEP", "KEP-7") not in names(of_text)
+    assert rules.extract("a.md", "A", document, {"number": 7}, of_text=of_text) == whole
+    other = replace(of_text, recipe="another")
+    assert rules.extract("a.md", "A", document, {"number": 7}, of_text=other) == whole
