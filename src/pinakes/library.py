@@ -14,6 +14,7 @@ from pinakes import settings as settings_module
 from pinakes.answering import Asking, ChatAnswer
 from pinakes.app import App, source_settings
 from pinakes.core.errors import PinakesError
+from pinakes.core.graph_paths import Expansion
 from pinakes.core.ports import Embedder
 from pinakes.core.records import JSON, Filter, Results, SearchMode
 from pinakes.indexes.verification import Difference
@@ -48,6 +49,7 @@ from pinakes.services.documents.reading import Text as Text
 from pinakes.services.embedding_worker import EmbeddingWorker
 from pinakes.services.events import Events
 from pinakes.services.graph_job import GraphFollowing
+from pinakes.services.graph_search import GraphSearch
 from pinakes.services.keys import Keys
 from pinakes.services.knowledge_graph import KnowledgeGraph
 from pinakes.services.nearness import known_of
@@ -90,6 +92,7 @@ class Library:
     embedding_worker = cached_property(lambda self: partial(EmbeddingWorker, self.app))
     events = cached_property(lambda self: Events(self.app.catalog))
     exchange = cached_property(lambda self: BackupService(self.app))
+    expanding = cached_property(lambda self: GraphSearch(self.app, self.graph))
     forecasts = cached_property(lambda self: partial(Forecasts, self.app))
     graph = cached_property(lambda self: KnowledgeGraph(self.app, self.naming.named))
     graph_job = cached_property(lambda self: partial(GraphFollowing, self.app, self.graph))
@@ -188,10 +191,9 @@ class Library:
         ``syncing``). ``retry``: also read files that failed before, or whose password or OCR was missing and is now
         available.
 
-        Settings of a source (``ref``, ``include``, ``exclude``) take precedence over earlier arguments. A collection
-        that was filled only from other places, such as a copy, is not filled from its configured sources. The report of
-        a source that cannot be read has an ``error``; the others are still read. Data of older versions is upgraded:
-        see ``upgrading``.
+        Settings of a source (``ref``, ``include``, ``exclude``) precede earlier arguments. A collection that was filled
+        only from other places, such as a copy, is not filled from its configured sources. The report of a source that
+        cannot be read has an ``error``; the others are still read. Older data is upgraded: see ``upgrading``.
 
         Raises:
             NotFound: the collection or source does not exist.
@@ -228,6 +230,7 @@ class Library:
         blame: bool = False,
         phrases: PhraseUse = "auto",
         min_similarity: float = 0.0,
+        expand: int | Expansion | None = None,
     ) -> Results:
         """Return the best chunks for ``query`` from the named collections; for defaults see ``CollectionChoice``.
 
@@ -240,11 +243,12 @@ class Library:
         (``as_of_snapshots``); a tag or commit searches the collection that holds the repository at that commit
         (``as_of.held_at``). ``blame``: also return the commits of the lines of each hit, within ``search.blame_ms``
         (``blame.Blames``). ``refresh="auto"`` first rereads changed files of hits, within ``search.refresh_ms``.
-        ``min_score`` applies to the score, ``min_similarity`` to the cosine of query and chunk.
+        ``min_score`` applies to the score, ``min_similarity`` to the cosine of query and chunk. ``expand``: behind the
+        ``top_k`` hits, add some that are so many relations of the graph away (0 to 2), see ``graph_search``.
 
         Raises:
-            InvalidInput: an unknown mode, fusion or use of phrases, an unusable filter, a ``top_k`` below 1 or above
-                ``search.max_top_k``, or too many ``neighbours``.
+            InvalidInput: an unknown mode, fusion, relation or use of phrases, an unusable filter, or a number that is
+                out of range: ``top_k`` (1 to ``search.max_top_k``), ``neighbours``, ``expand``.
             NotFound: the collection does not exist, or has no complete generation beside the serving one.
             ModelUnavailable: mode "vector" without a model; mode "hybrid" then uses keywords, with a note.
             ModelMismatch: the collection was embedded by another model.
@@ -254,10 +258,10 @@ class Library:
         request = partial(filled, self.settings, query, mode, most, filters, fusion, least, neighbours, rerank, phrases)
         request = partial(request, min_similarity=min_similarity)
         ask = partial(self._pasts.answer, as_of, answered_by, request, beside=generation == "beside")
-        known = known_of(self.app, request, now=not as_of and generation != "beside")
-        asked = partial(meant.answer, ask, known, wanted)
+        known = known_of(self.app, request, now=(now := not as_of and generation != "beside"))
         with self.app.traffic.search():
-            answer = self._refreshing.answer(asked, "never" if as_of or generation == "beside" else refresh)
+            answer = self._refreshing.answer(partial(meant.answer, ask, known, wanted), refresh if now else "never")
+            answer = self.expanding.of_results(answer, request, meant.names, expand, now=now)
         return self.blames.of_results(answer) if blame else answer
 
     def ask(
@@ -291,8 +295,7 @@ class Library:
     ) -> Results:
         """Search like ``search``, but return bare hits: only document, place and score, with duplicates.
 
-        The ``depth`` is unlimited: the candidates of a normal search come first, then those of a search for ``depth``
-        results. Raises the errors of ``search``.
+        The candidates of a normal search come first, then those of one for ``depth`` results. Raises as ``search``.
         """
         record = self.collection(collection)
         request = filled(self.settings, query, mode, None, filters, None, 0.0, 0, True, "auto", record)
@@ -348,9 +351,7 @@ class Library:
     ) -> Text:
         """Return a document, given by id, uri, path or the end of its path; all of it or a range of lines.
 
-        It is looked up in all collections of ``named``; see ``reading.read_in``.
-
-        Raises:
+        It is looked up in all collections of ``named``; see ``reading.read_in``. Raises:
             NotFound: the document, the lines or the earlier version do not exist.
             InvalidInput: the reference is ambiguous, or ``as_of`` is not a day or time.
         """
@@ -381,8 +382,7 @@ class Library:
     ) -> dict[str, list[Difference]]:
         """Check the catalogue and each index in full; return collection → differences, which are empty if all is well.
 
-        ``content``: also analyse every chunk again and search it by its words. ``embeddings``: also embed a sample of
-        each collection again.
+        ``content``: also analyse and search every chunk again. ``embeddings``: also embed a sample of each collection.
 
         Raises:
             CatalogueCorrupt: the catalogue is damaged.
@@ -395,8 +395,7 @@ class Library:
         """Rebuild indexes from the catalogue, without embedding again.
 
         Documents that do not come from files are chunked again if the chunking has changed; ``sync`` does so for files.
-        ``embed``: assign the configured model to collections without a model, and embed chunks that have no vector of
-        it.
+        ``embed``: assign the configured model to collections without one, and embed chunks that have no vector of it.
         """
         for record in self.collections(collection):
             if embed:

@@ -17,6 +17,7 @@ from pinakes.api.instance import COMMANDS
 from pinakes.api.service import Service
 from pinakes.core.caller import Caller, calling
 from pinakes.core.errors import InvalidInput, NotFound, PinakesError
+from pinakes.core.graph_paths import Expansion
 from pinakes.core.records import Condition, Results, SearchMode
 from pinakes.schemas.envelope import refused
 from pinakes.search.query.syntax import PhraseUse
@@ -44,6 +45,7 @@ class SearchCommand(BaseModel):
     refresh: Refresh = "never"
     blame: bool = False
     phrases: PhraseUse = "auto"
+    expand: Expansion = Expansion()
 
 
 class AuditedCommand(BaseModel):

@@ -28,6 +28,8 @@ from pinakes.cli.options import (
     Collection,
     DryRun,
     Exclude,
+    Expand,
+    Followed,
     Fusion,
     Include,
     Kind,
@@ -167,6 +169,8 @@ def search(
         bool, typer.Option("--summaries", help="Show documents with a summary each, instead of chunks.")
     ] = False,
     phrases: Phrases = None,
+    expand: Expand = None,
+    relations: Followed = None,
 ) -> None:
     """Find chunks that answer a question or contain words."""
     from pinakes.cli import searching, staging
@@ -185,6 +189,8 @@ def search(
         refresh,
         blame,
         phrases or "auto",
+        expand=expand,
+        relations=relations or (),
     )
     if summaries:
         staging.summaries(session, question)

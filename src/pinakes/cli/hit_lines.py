@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pinakes.cli.blaming import of_hit
 from pinakes.cli.screen import Screen, printable
 from pinakes.core.wording import cut, rounded
+from pinakes.schemas.hit_text import path_line
 from pinakes.text.injection import WARNING
 from pinakes.text.page_numbers import page_words
 
@@ -44,7 +45,7 @@ def show_hit(screen: Screen, rank: int, hit: Hit, results: Results, *, explain: 
     page = f"  {page_words(hit.page, hit.page_end)}" if hit.page else ""
     place = one_line(f"{_collection(hit, results)}{hit.path}:{hit.start_line}-{hit.end_line}") + page
     headings = [part for part in hit.heading_path if part != hit.title]
-    found_by = " + ".join(_RETRIEVERS[name] for name in hit.matched_by)
+    found_by = "graph" if hit.match == "graph" else " + ".join(_RETRIEVERS[name] for name in hit.matched_by)
     score = f"{rank:>2}  {_mark(hit)}{hit.score:.3f}  "
     screen.show(Text.assemble((score, "bold"), (place, "cyan"), (f"  [{found_by}]", "dim")))
     screen.show(Text(_MARGIN + breadcrumb(hit.title, headings), "bold"))
@@ -53,6 +54,8 @@ def show_hit(screen: Screen, rank: int, hit: Hit, results: Results, *, explain: 
         screen.show(Text(_MARGIN + one_line(hit.link), "dim"))
     for line in blocks(hit, screen.out):
         screen.show(line)
+    if hit.relationship_path:
+        screen.show(Text(_MARGIN + one_line(path_line(hit.relationship_path)), "dim"))
     for who in (*of_hit(hit), *(_why(hit) if explain else ())):
         screen.show(Text(_MARGIN + who, "dim"))
     screen.show()

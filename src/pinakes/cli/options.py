@@ -166,6 +166,14 @@ Fusion: TypeAlias = Annotated[
 Neighbours: TypeAlias = Annotated[
     int, typer.Option("--neighbours", metavar="N", show_default=False, help="Also N chunks before and after (≤ 3).")
 ]
+Expand: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--expand", metavar="N", min=0, max=2, help="Also hits that are up to N relations away (graph)."),
+]
+Followed: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--relation", metavar="TYPE", help="--expand: only by relations of this type. May be repeated."),
+]
 Reranker: TypeAlias = Annotated[bool, typer.Option("--rerank", help="Only the reranker, even if it is not in use.")]
 
 

@@ -14,6 +14,7 @@ from pinakes.cli.hit_lines import line_of, show_hit
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import Session
 from pinakes.core.errors import InvalidInput
+from pinakes.core.graph_paths import Expansion
 
 if TYPE_CHECKING:
     from pinakes.core.records import JSON, Filter, Results, SearchMode
@@ -40,6 +41,8 @@ class SearchOptions:
     blame: bool = False
     phrases: PhraseUse = "auto"
     min_similarity: float = 0.0
+    expand: int | None = None
+    relations: Sequence[str] = ()
 
 
 def search(session: Session, question: SearchOptions, *, explain: bool = False) -> None:
@@ -94,8 +97,10 @@ def ask(session: Session, question: SearchOptions) -> Results:
         "refresh": "auto" if question.refresh else "never",
         "blame": question.blame,
         "phrases": question.phrases,
+        "expand": Expansion(question.expand, tuple(question.relations)),
     }
-    answer = answer_of_server(session, {**arguments, "filters": [asdict(one) for one in arguments["filters"]]})
+    plain = {"filters": [asdict(one) for one in arguments["filters"]], "expand": asdict(arguments["expand"])}
+    answer = answer_of_server(session, {**arguments, **plain})
     if answer is not None:
         return answer
     with session.library(embeds=question.mode != "keyword") as library:

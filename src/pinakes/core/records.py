@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from pinakes.core.graph_paths import PathStep
 from pinakes.core.late import Late
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ Evidence = Literal["chunks", "documents", "definitions", "phrases"]
 """The evidence of a keyword search: words of chunks, words of whole documents, defined names, or phrases."""
 
 SearchMode = Literal["hybrid", "vector", "keyword", "auto"]
-MatchKind = Literal["hybrid", "semantic", "keyword"]
+MatchKind = Literal["hybrid", "semantic", "keyword", "graph"]
 ConfidenceWord = Literal["excellent", "good", "moderate", "weak"]
 SourceState = Literal["current", "changed", "missing", "unknown"]
 """The state of a document's origin since it was read: unchanged, changed, removed; or unknown."""
@@ -358,7 +359,8 @@ class Hit(Late):
     the commit that was read; "" if unknown. ``blame``: commits of the lines; None if not requested or unknown.
     ``suspicious``: the text or its surroundings contain instructions aimed at a model (``suspicion``). ``page`` and
     ``page_end``: first and last page, slide or sheet, from 1; None if the file has none. ``phrases``: the query's
-    phrases that the chunk contains. ``words``: the query's words in its text or headings.
+    phrases that the chunk contains. ``words``: the query's words in its text or headings. ``relationship_path``: the
+    relations that lead from an entity of the query to a hit that the knowledge graph added; () if the search found it.
     """
 
     chunk_id: str
@@ -397,6 +399,7 @@ class Hit(Late):
     phrases: tuple[str, ...] = ()
     score_parts: Mapping[str, float] = field(default_factory=dict)
     words: frozenset[str] = frozenset()
+    relationship_path: tuple[PathStep, ...] = ()
 
     @property
     def section(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pinakes.core.graph_paths import PathStep
 from pinakes.core.records import Blame, Hit, Neighbour
 from pinakes.text.injection import WARNING
 from pinakes.text.page_numbers import page_words
@@ -23,7 +24,16 @@ def heading(number: int, hit: Hit, *, several: bool) -> str:
     score = f"{'~' if hit.approximate else ''}{hit.score:.2f} ({hit.confidence_word} match)"
     odd = caveats(hit.changed, hit.suspicious, gone=hit.source_state == "missing")
     link = f" · {one_line(hit.link, _MOST_CHARS)}" if hit.link else ""
-    return f"[{number}] {one_line(place, _MOST_CHARS)} · {names} · score {score}{odd}{_copies(hit)}{link}"
+    return f"[{number}] {one_line(place, _MOST_CHARS)} · {names} · score {score}{odd}{_copies(hit)}{link}{_way(hit)}"
+
+
+def path_line(path: Sequence[PathStep]) -> str:
+    """Return the relations that lead to a hit: ``Acme OFFERS Anvil 2 (acme.md: "Acme sells Anvil 2.")``."""
+    steps = []
+    for one in path:
+        where = f" ({one.path}: {one.text!r})" if one.text else f" ({one.path})" if one.path else ""
+        steps.append(f"{one.source} {one.relation} {one.target}{where}")
+    return "; ".join(steps)
 
 
 def caveats(changed: bool | None, suspicious: bool | None, *, gone: bool = False) -> str:
@@ -50,6 +60,10 @@ def with_blame(fence: Quoting, text: str, blame: Sequence[Blame]) -> str:
 def _wrote(one: Blame) -> str:
     who = f"{one.author}, {one.date}, commit {one.commit[:12]}: {one.subject}" if one.commit else one.subject
     return one_line(f"lines {one.start_line}-{one.end_line}: {who}", _MOST_CHARS)
+
+
+def _way(hit: Hit) -> str:
+    return f" · by {one_line(path_line(hit.relationship_path), _MOST_CHARS)}" if hit.relationship_path else ""
 
 
 def _copies(hit: Hit) -> str:

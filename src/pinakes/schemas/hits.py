@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
+from pinakes.core.graph_paths import PathStep
 from pinakes.core.records import (
     JSON,
     Blame,
@@ -40,6 +41,10 @@ class Place(Duplicate):
 
 class Around(Neighbour):
     """A chunk before or after another in its document."""
+
+
+class Step(PathStep):
+    """A relation of the knowledge graph on the way to a hit, and the chunk that states it."""
 
 
 class Why(BaseModel):
@@ -85,6 +90,10 @@ class Chunk(BaseModel):
         list[Place] | None, Field(description="Chunks left out because this one says the same; absent when none.")
     ] = None
     neighbours: Annotated[list[Around] | None, Field(description="What stands around it, where asked for.")] = None
+    relationship_path: Annotated[
+        list[Step] | None,
+        Field(description="The relations that lead to it from what the query names; absent where the search found it."),
+    ] = None
 
 
 class HitData(Chunk, Why):

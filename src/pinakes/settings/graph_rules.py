@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from pinakes.core.graph_paths import Direction
 from pinakes.settings.base import Section
 from pinakes.settings.metadata import Texts
 
@@ -195,6 +196,25 @@ class GraphRules(Section):
     patterns: tuple[NamePattern, ...] = Field((), description="Patterns that name entities.")
     relations: tuple[RelationRule, ...] = Field((), description="How texts state relations.")
     extractors: Texts = Field((), description="Extractors of other packages, by name.")
+    expand: int = Field(
+        0, ge=0, le=2, description="Searches add what is so many relations away from the entities of a question."
+    )
+    expand_relations: Texts = Field((), description="Types of relations that searches follow; none = all.")
+    expand_direction: Direction = Field("both", description="Whether they follow them from an entity, to it, or both.")
+    expand_confidence: float = Field(0.5, ge=0, le=1, description="They follow relations that are at least so sure.")
+    expand_hits: int = Field(5, ge=1, le=50, description="A search adds so many hits at most.")
+    entity_boost: float = Field(
+        0.0, ge=0, le=1, description="Boost of a chunk that mentions an entity of the question, as a share: 0.1."
+    )
+    topic_boost: float = Field(
+        0.0, ge=0, le=1, description="Boost of a chunk whose title or headings name an entity of the question."
+    )
+
+    @property
+    def relation_types(self) -> frozenset[str]:
+        """The types of relations that texts and metadata may state."""
+        told = {one.type for one in self.relations} | {one.relation for one in self.metadata if one.relation}
+        return frozenset(told)
 
     @model_validator(mode="after")
     def _types_exist(self) -> Self:

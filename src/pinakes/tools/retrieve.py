@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from pinakes.core.errors import InvalidInput, NotFound
+from pinakes.core.graph_paths import Expansion
 from pinakes.core.records import JSON, Results
 from pinakes.core.records import Blame as Lines
 from pinakes.core.wording import counted
@@ -240,6 +241,12 @@ def search(
         Literal["auto", "required", "preferred"],
         Field(description='What "quotation marks" mean: chunks must have the phrase, or come first with it.'),
     ] = "auto",
+    expand: Annotated[
+        Literal["default", "0", "1", "2"],
+        BeforeValidator(str),
+        Field(description="Also chunks that are so many relations of the knowledge graph away from what is named."),
+    ] = "default",
+    relations: Annotated[list[str], Field(description="expand: only by these types of relations; none = all.")] = [],  # noqa: B006 - pydantic copies it
 ) -> SearchAnswer:
     """Find the chunks that answer a question, with path, lines and score.
 
@@ -261,6 +268,7 @@ def search(
             refresh=refresh,
             blame=blame,
             phrases=phrases,
+            expand=Expansion(None if expand == "default" else int(expand), tuple(relations)),
         )
     )
 

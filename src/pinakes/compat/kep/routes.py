@@ -63,6 +63,10 @@ class SearchRequest(BaseModel):
         ),
     ] = "auto"
     neighbours: Annotated[int, Field(ge=0, le=3, description="So many chunks before and after each, too.")] = 0
+    expand: Annotated[
+        int | None,
+        Field(ge=0, le=2, description="Also chunks that are so many relations of the graph away from what is named."),
+    ] = None
     explain: Annotated[bool, Field(description="Say why each chunk is there, and where the words stand.")] = False
     as_of: Annotated[
         str | None,
@@ -197,6 +201,7 @@ def answered(server: Server, request: SearchRequest, *, mode: SearchMode | None 
         rerank=rerank,
         as_of=request.as_of,
         refresh=request.refresh,
+        expand=request.expand,
     )
     unread = tuple(f"{name!r} is still being read: there will be more to find" for name in unready)
     unread = unread or tuple(filter(None, [server.unfinished()]))

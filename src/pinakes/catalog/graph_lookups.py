@@ -1,0 +1,208 @@
+"""The knowledge graph as searches ask it: names of a question, relations of several entities, their chunks.
+
+Each function is one statement, whatever the number of entities, since each is a round trip in PostgreSQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection, Select, and_, case, func, or_, select, union_all
+
+from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
+
+MOST_ROWS: Final = 2_000
+"""So many relations of a statement are looked at, the surest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedEntity:
+    """A canonical entity under one of its names, ``folded``."""
+
+    folded: str
+    id: int
+    type: str
+    name: str
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A relation between two canonical entities; ``statement``: the id of the row of a place that states it."""
+
+    source_id: int
+    type: str
+    target_id: int
+    confidence: float
+    statements: int
+    statement: int
+
+
+@dataclass(frozen=True, slots=True)
+class MentioningChunk:
+    """A chunk whose text names an entity."""
+
+    entity_id: int
+    chunk_id: int
+    document_id: int
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """The place of a relation, in which chunk of which document, and its words.
+
+    ``chunk_id`` and ``ordinal`` are None, and ``text`` is "", where the document states it outside of its text.
+    """
+
+    id: int
+    chunk_id: int | None
+    ordinal: int | None
+    document_id: int
+    uid: str
+    group_key: str
+    path: str
+    text: str
+
+
+def called(connection: Connection, collection_id: int, names: Collection[str]) -> list[NamedEntity]:
+    """Return the entities that are called by any of these folded names, or have such an alias."""
+    return _named(connection, _NAMES.where(_OF.c.folded.in_(sorted(names))), collection_id, names)
+
+
+def all_names(connection: Connection, collection_id: int, types: Collection[str]) -> list[NamedEntity]:
+    """Return all names of the entities of these types."""
+    return _named(connection, _NAMES.where(_MAIN.c.type.in_(sorted(types))), collection_id, None, types)
+
+
+def _named(
+    connection: Connection,
+    by_name: Select[Any],
+    collection_id: int,
+    names: Collection[str] | None,
+    types: Collection[str] = (),
+) -> list[NamedEntity]:
+    by_alias = _ALIASES.where(entity_aliases.c.collection_id == collection_id)
+    if names is not None:
+        by_alias = by_alias.where(entity_aliases.c.folded.in_(sorted(names)))
+    if types:
+        by_alias = by_alias.where(_MAIN.c.type.in_(sorted(types)))
+    every = union_all(by_name.where(_OF.c.collection_id == collection_id), by_alias).subquery()
+    query = select(every).order_by(every.c.documents.desc(), every.c.id, every.c.folded)
+    return list(dict.fromkeys(NamedEntity(*row) for row in connection.execute(query)))
+
+
+def hops(
+    connection: Connection,
+    entity_ids: Collection[int],
+    types: Collection[str] = (),
+    direction: str = "both",
+    min_confidence: float = 0.0,
+) -> list[Hop]:
+    """Return the relations of these canonical entities: "out" from them, "in" to them, or "both"; the surest first."""
+    if not entity_ids:
+        return []
+    some = sorted(set(entity_ids))
+    members = select(entities.c.id).where(or_(entities.c.id.in_(some), entities.c.canonical_id.in_(some)))
+    tests = [entity_relations.c.fits == 1, entity_relations.c.confidence >= min_confidence]
+    if types:
+        tests.append(entity_relations.c.type.in_(sorted(types)))
+    ends = [_ENDS[one] for one in (("out", "in") if direction == "both" else (direction,))]
+    rows = union_all(*(select(*_RELATION).where(end.in_(members), *tests) for end in ends)).subquery()
+    source, target = entities.alias(), entities.alias()
+    source_id = func.coalesce(source.c.canonical_id, source.c.id)
+    target_id = func.coalesce(target.c.canonical_id, target.c.id)
+    best, places = func.max(rows.c.confidence), func.count(rows.c.id.distinct())
+    query = (
+        select(source_id, rows.c.type, target_id, best, places, func.min(rows.c.id))
+        .select_from(rows.join(source, source.c.id == rows.c.source_id).join(target, target.c.id == rows.c.target_id))
+        .where(source_id != target_id)
+        .group_by(source_id, rows.c.type, target_id)
+        .order_by(best.desc(), places.desc(), func.min(rows.c.id))
+        .limit(MOST_ROWS)
+    )
+    return [Hop(*row) for row in connection.execute(query)]
+
+
+def statements(connection: Connection, ids: Sequence[int]) -> dict[int, Statement]:
+    """Return id → the place of these relations, with at most 200 characters of its words."""
+    table = entity_relations
+    length = case((table.c.end - table.c.start > _MOST_CHARS, _MOST_CHARS), else_=table.c.end - table.c.start)
+    words = func.substr(documents.c.text, table.c.start + 1, length)
+    of_document = (documents.c.id, documents.c.uid, documents.c.group_key, documents.c.path)
+    query = (
+        select(table.c.id, func.min(chunks.c.id), func.min(chunks.c.ordinal), *of_document, words)
+        .select_from(table.join(documents, documents.c.id == table.c.document_id).outerjoin(chunks, _holds(table)))
+        .where(table.c.id.in_(sorted(set(ids))))
+        .group_by(table.c.id, *of_document, words)
+        .order_by(table.c.id)
+    )
+    return {row[0]: Statement(*row) for row in connection.execute(query)}
+
+
+def mentioning(connection: Connection, entity_ids: Collection[int], most: int) -> list[MentioningChunk]:
+    """Return the chunks that name these canonical entities: for each at most ``most``, the surest mentions first."""
+    some = sorted(set(entity_ids))
+    table, canonical = entity_mentions, func.coalesce(entities.c.canonical_id, entities.c.id)
+    place = func.row_number().over(
+        partition_by=canonical, order_by=(table.c.confidence.desc(), table.c.document_id, table.c.start)
+    )
+    ranked = (
+        select(
+            canonical.label("entity_id"),
+            table.c.document_id,
+            table.c.start,
+            table.c.end,
+            table.c.confidence,
+            place.label("place"),
+        )
+        .join_from(table, entities, entities.c.id == table.c.entity_id)
+        .where(or_(entities.c.id.in_(some), entities.c.canonical_id.in_(some)), table.c.end > table.c.start)
+        .subquery()
+    )
+    query = (
+        select(ranked.c.entity_id, chunks.c.id, ranked.c.document_id, func.max(ranked.c.confidence))
+        .join_from(ranked, chunks, _holds(ranked))
+        .where(ranked.c.place <= most)
+        .group_by(ranked.c.entity_id, chunks.c.id, ranked.c.document_id)
+        .order_by(ranked.c.entity_id, chunks.c.id)
+    )
+    return [MentioningChunk(*row) for row in connection.execute(query)]
+
+
+def names_of(connection: Connection, entity_ids: Collection[int]) -> Mapping[int, tuple[str, str]]:
+    """Return id → (name, type) of these entities; those without a type are missing."""
+    query = select(entities.c.id, entities.c.name, entities.c.type).where(
+        entities.c.id.in_(sorted(set(entity_ids))), entities.c.type != ""
+    )
+    return {row[0]: (row[1], row[2]) for row in connection.execute(query.order_by(entities.c.id))}
+
+
+def _holds(table: Any) -> Any:
+    return and_(
+        chunks.c.document_id == table.c.document_id,
+        chunks.c.start <= table.c.start,
+        chunks.c.end > table.c.start,
+        table.c.end > table.c.start,
+    )
+
+
+_MOST_CHARS = 200
+_OF, _MAIN = entities.alias("of"), entities.alias("main")
+_CANONICAL = and_(_MAIN.c.id == func.coalesce(_OF.c.canonical_id, _OF.c.id), _MAIN.c.type != "", _MAIN.c.documents > 0)
+_COLUMNS = (_MAIN.c.id, _MAIN.c.type, _MAIN.c.name, _MAIN.c.documents)
+_NAMES = select(_OF.c.folded, *_COLUMNS).join_from(_OF, _MAIN, _CANONICAL)
+_ALIASES = select(entity_aliases.c.folded, *_COLUMNS).select_from(
+    entity_aliases.join(
+        _OF,
+        and_(
+            _OF.c.collection_id == entity_aliases.c.collection_id,
+            _OF.c.type == entity_aliases.c.type,
+            _OF.c.folded == entity_aliases.c.name,
+        ),
+    ).join(_MAIN, _CANONICAL)
+)
+_ENDS = {"out": entity_relations.c.source_id, "in": entity_relations.c.target_id}
+_RELATION = tuple(entity_relations.c[name] for name in ("id", "source_id", "type", "target_id", "confidence"))

@@ -1,0 +1,54 @@
+"""Which entities are one or two relations away from those of a question, and by which relations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pinakes.catalog.graph_lookups import Hop
+
+MOST_FOLLOWED: Final = 50
+"""From so many entities the second hop goes on, those of the surest relations first."""
+
+MOST_REACHED: Final = 200
+"""So many entities are reached at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """An entity, and the relations that lead to it from an entity of the question; ``confidence``: their product."""
+
+    entity_id: int
+    path: tuple[Hop, ...]
+    confidence: float
+
+
+def reached(
+    hops_of: Callable[[Collection[int]], Sequence[Hop]],
+    seeds: Collection[int],
+    hops: int,
+    barred: Collection[int] = (),
+) -> list[Reached]:
+    """Return the entities within ``hops`` relations of ``seeds``, nearer ones first, then the surest.
+
+    ``hops_of`` gives the relations of some entities, the surest first; it is called once for each hop. No path goes
+    through an entity of ``barred``.
+    """
+    known = {seed: Reached(seed, (), 1.0) for seed in seeds}
+    front, found = list(known.values()), list[Reached]()
+    for _ in range(hops):
+        before = {one.entity_id: one for one in front if one.entity_id not in barred}
+        best: dict[int, Reached] = {}
+        for hop in hops_of(before) if before else ():
+            for here, there in ((hop.source_id, hop.target_id), (hop.target_id, hop.source_id)):
+                if here in before and there not in known:
+                    sure = before[here].confidence * hop.confidence
+                    if there not in best or sure > best[there].confidence:
+                        best[there] = Reached(there, (*before[here].path, hop), sure)
+        ranked = sorted(best.values(), key=lambda one: (-one.confidence, -one.path[-1].statements, one.entity_id))
+        kept = ranked[: MOST_REACHED - len(found)]
+        known |= {one.entity_id: one for one in kept}
+        found += kept
+        front = kept[:MOST_FOLLOWED]
+    return found
