@@ -10,6 +10,7 @@ import argparse
 import sys
 import time
 from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,7 +24,7 @@ from pinakes.ingestion import claiming
 from pinakes.library import Library
 
 sys.path.insert(0, str(ROOT / "tests" / "shared"))
-from worker_processes import worker
+worker = import_module("worker_processes").worker
 
 
 def took_s(library: Library, url: str, folder: Path, count: int) -> float:

@@ -208,6 +208,7 @@ def test_a_worker_of_a_home_with_a_catalogue_of_its_own_is_refused(tmp_path: Pat
         library.embedding_worker(batch=1, on_batch=lambda _: None, say=lambda _: None)
 
 
+@pytest.mark.long
 def test_two_workers_share_the_work_and_embed_nothing_twice(library: Library, url: str, tmp_path: Path) -> None:
     fill(library, 400)
     with ExitStack() as stack:

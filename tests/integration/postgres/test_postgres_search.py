@@ -212,6 +212,19 @@ def test_a_graph_that_was_dropped_is_found_and_built_again(opened: Any, files: s
     assert not any(library.verify().values())
 
 
+def test_a_filtered_search_beside_a_graph_that_is_hardly_searched_finds_all_that_pass(opened: Any, files: str) -> None:
+    write_files(Path(files), {f"more/{one}.md": f"# N{one}\n\nThe krill {one} swims.\n" for one in range(80)})
+    scarce = {"exact_max_vectors": 0, "exact_max_filtered": 0, "ef_search": 1, "max_scan_tuples": 1}
+    library = opened(postgres=scarce)
+    library.add(files)
+    _, index = library.app.index("default")
+    assert index.build_graph()
+    named = [f"{name}.md" for name in "abcdefgh"]
+    found = library.search("The krill 7 swims.", mode="vector", filters={"path": {"in": named}}, top_k=8)
+    assert "HNSW" in str(library.status()[0].index["vector_search"])
+    assert places(found) == set(named)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_without_a_catalogue_in_postgresql_the_engine_says_so(tmp_path: Path, engine: str) -> None:
     settings = Settings.model_validate({"home": tmp_path, "index": {"engine": engine}})
