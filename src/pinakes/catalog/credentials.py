@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Connection, Table, and_, delete, exists, select, update
+from sqlalchemy import Connection, Table, and_, delete, exists, or_, select, update
 
 from pinakes.catalog import changes, document_fields
 from pinakes.catalog.documents import KEY_BYTES, OWN_SUMMARIES, summary_key
@@ -21,7 +21,13 @@ from pinakes.catalog.schema import (
     collections,
     documents,
     embeddings,
+    entities,
+    entity_aliases,
+    entity_decisions,
+    entity_mentions,
+    entity_relations,
     events,
+    extractions,
     files,
     sources,
     undelivered,
@@ -40,6 +46,9 @@ _LOGS: Final[tuple[tuple[Table, tuple[str, ...]], ...]] = (
     (files, ("reason",)),
     (sources, ("error", "report")),
     (collections, ("description",)),
+    (entities, ("name", "folded")),
+    (entity_aliases, ("name", "alias")),
+    (entity_decisions, ("name", "other")),
 )
 _OF_DOCUMENT: Final = ("uri", "title", "text", "summary", "metadata", "inherited", "given")
 _OF_VERSION: Final = ("uri", "path", "title", "summary", "metadata", "given")
@@ -95,9 +104,42 @@ def mask_document(
     for chunk_id, columns in cut:
         connection.execute(update(chunks).where(chunks.c.id == chunk_id).values(columns))
     drop_vectors(connection, [key for key in keys if key])
+    kept = shortened({name: changed.get(name, getattr(old, name)) for name in ("text", "title", "metadata")})
+    _forget_graph(connection, document_id, kept)
     document_fields.refresh(connection, document_id)
     changes.record(connection, old.collection_id, document_id, "put")
     return True
+
+
+def _forget_graph(connection: Connection, document_id: int, kept: str) -> None:
+    """Have a document extracted again; forget the names that it alone mentioned and that it has not ``kept``."""
+    columns = (entity_mentions.c.entity_id, entity_relations.c.source_id, entity_relations.c.target_id)
+    named: set[int] = set()
+    for column in columns:
+        named.update(connection.scalars(select(column).where(column.table.c.document_id == document_id).distinct()))
+    for table in (entity_mentions, entity_relations, extractions):
+        connection.execute(delete(table).where(table.c.document_id == document_id))
+    plain = " ".join(kept.split()).casefold()
+    for start in range(0, len(ids := sorted(named)), 500):
+        some = entities.c.id.in_(ids[start : start + 500])
+        unused = [~exists().where(column == entities.c.id) for column in columns]
+        rows = connection.execute(select(entities.c.id, entities.c.name).where(some, *unused)).all()
+        _forget_names(connection, [row.id for row in rows if row.name.casefold() not in plain])
+
+
+def _forget_names(connection: Connection, entity_ids: list[int]) -> None:
+    """Give entities other names, since their rows stay; drop decisions, aliases and reasons that have the old ones."""
+    for entity_id in entity_ids:
+        row = connection.execute(select(entities).where(entities.c.id == entity_id)).one()
+        for table, columns in (
+            (entity_decisions, (entity_decisions.c.name, entity_decisions.c.other)),
+            (entity_aliases, (entity_aliases.c.name, entity_aliases.c.folded)),
+        ):
+            named = or_(*(column == row.folded for column in columns))
+            connection.execute(delete(table).where(table.c.collection_id == row.collection_id, named))
+        other = {"name": f"[masked] {entity_id}", "folded": f"masked {entity_id}", "why": ""}
+        connection.execute(update(entities).where(entities.c.id == entity_id).values(other))
+        connection.execute(update(entities).where(entities.c.canonical_id == entity_id).values(why=""))
 
 
 def drop_vectors(connection: Connection, keys: list[bytes]) -> None:
@@ -136,6 +178,12 @@ def mask_other(connection: Connection, place: RowReference, changed: Row) -> Non
         connection.execute(update(versions).where(this).values(values))
         return
     table = next(table for table, _ in _LOGS if table.name == place.table)
+    if table is entities:
+        _forget_names(connection, list(place.key))
+        return
+    if table in (entity_aliases, entity_decisions):
+        connection.execute(delete(table).where(table.c.id == place.key[0]))
+        return
     connection.execute(update(table).where(table.c.id == place.key[0]).values(values))
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, or_, select
 
 from pinakes.catalog.schema import documents, entities, entity_mentions, extractions
 
@@ -18,6 +21,23 @@ class GraphCounts:
     candidates: int
     merged: int
     left_out: int
+
+
+OWN: Final = "documents"
+"""The extractor of the entity that a document is about."""
+
+FIELD: Final = "metadata:"
+"""The extractor of an entity that a metadata field names begins so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An entity that metadata ``fields`` of documents refer to, ``references`` times, each field of a document once."""
+
+    type: str
+    name: str
+    references: int
+    fields: Sequence[str]
 
 
 def counts(connection: Connection, collection_id: int) -> GraphCounts:
@@ -44,6 +64,37 @@ def counts(connection: Connection, collection_id: int) -> GraphCounts:
     every = select(func.count()).where(documents.c.collection_id == collection_id)
     values = [int(connection.scalar(query) or 0) for query in (every, typed, candidates, merged, left_out)]
     return GraphCounts(*values)
+
+
+def without_document(connection: Connection, collection_id: int, types: Collection[str]) -> list[Reference]:
+    """Return the entities of ``types`` that metadata refers to and no document is about, the most referred to first."""
+    member, main = entities.alias("member"), entities.alias("main")
+    joined = (
+        select(main.c.type, main.c.name, entity_mentions.c.extractor, entity_mentions.c.document_id)
+        .join_from(entity_mentions, member, member.c.id == entity_mentions.c.entity_id)
+        .join(main, main.c.id == func.coalesce(member.c.canonical_id, member.c.id))
+        .where(
+            main.c.collection_id == collection_id,
+            main.c.type.in_(sorted(types)),
+            or_(entity_mentions.c.extractor == OWN, entity_mentions.c.extractor.startswith(FIELD)),
+        )
+        .order_by(main.c.name, entity_mentions.c.extractor, entity_mentions.c.document_id)
+    )
+    fields: dict[tuple[str, str], set[str]] = {}
+    referring: Counter[tuple[str, str]] = Counter()
+    documented: set[tuple[str, str]] = set()
+    for kind, name, extractor, _ in connection.execute(joined.distinct()):
+        if extractor == OWN:
+            documented.add((kind, name))
+            continue
+        fields.setdefault((kind, name), set()).add(extractor.removeprefix(FIELD))
+        referring[kind, name] += 1
+    found = [
+        Reference(kind, name, referring[kind, name], tuple(sorted(named)))
+        for (kind, name), named in fields.items()
+        if (kind, name) not in documented
+    ]
+    return sorted(found, key=lambda one: (-one.references, one.type, one.name))
 
 
 def frequent_candidates(connection: Connection, collection_id: int, limit: int) -> list[tuple[str, str, int]]:

@@ -7,13 +7,14 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, func, or_, select
 
 from pinakes.catalog import changes
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.dialects.translation import translated
-from pinakes.catalog.schema import chunks, documents, embeddings
+from pinakes.catalog.schema import chunks, documents, embeddings, entities, entity_mentions, entity_relations
 from pinakes.core.errors import CatalogueCorrupt
 
 
@@ -58,6 +59,35 @@ def chunks_after(connection: Connection, collection: CollectionRecord, after: in
         found.append(
             StoredChunk(row.id, f"{row.header}\n{text}" if row.header else text, row.embedding_key, row.vector)
         )
+    return found
+
+
+def graph_faults(connection: Connection, collection_id: int) -> dict[str, list[int]]:
+    """Return what is wrong in the rows of a graph, in words → ids of the documents, or of the entities, concerned."""
+    main = entities.alias("main")
+    own = documents.c.collection_id == collection_id
+    found: dict[str, list[int]] = {}
+
+    def note(problem: str, query: Select[Any]) -> None:
+        if ids := sorted(set(connection.scalars(query))):
+            found[problem] = ids
+
+    for table, columns in (
+        (entity_mentions, (entity_mentions.c.entity_id,)),
+        (entity_relations, (entity_relations.c.source_id, entity_relations.c.target_id)),
+    ):
+        held = select(documents.c.id).join_from(table, documents, documents.c.id == table.c.document_id).where(own)
+        for column in columns:
+            of_collection = select(entities.c.id).where(entities.c.collection_id == collection_id)
+            note(f"{table.name} refer to no entity of the collection", held.where(column.not_in(of_collection)))
+        outside = or_(table.c.start < 0, table.c.end < table.c.start, table.c.end > func.length(documents.c.text))
+        note(f"{table.name} are outside of the text", held.where(outside))
+    other = select(entities.c.id).outerjoin(main, main.c.id == entities.c.canonical_id)
+    wrong = or_(main.c.id.is_(None), main.c.canonical_id.is_not(None), main.c.collection_id != collection_id)
+    note(
+        "entities are names of no entity",
+        other.where(entities.c.collection_id == collection_id, entities.c.canonical_id.is_not(None), wrong),
+    )
     return found
 
 

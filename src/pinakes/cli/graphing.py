@@ -223,6 +223,11 @@ def _show_report(session: Session, one: GraphReport) -> None:
         show(printable(f"  without a type: {name} ({counted(documents, 'document')})"))
     for kind, name in one.unseen:
         show(printable(f"  listed, never mentioned: {kind} {name}"))
+    for reason, number in one.missing_by_reason.items():
+        show(printable(f"  without a document        {number:,}: {reason}"))
+    for each in one.missing:
+        referred = f"{', '.join(each.fields)}, {counted(each.references, 'reference')}"
+        show(printable(f"  no document: {each.type} {each.name} ({referred}; {each.reason})"))
     for problem in one.problems:
         session.screen.warn(problem)
 

@@ -34,7 +34,7 @@ _LEAST_COSINE = 0.98
 class Difference:
     """One kind of difference, with up to ten of the chunks concerned.
 
-    ``part``: "content" or "embeddings" of the catalogue; "keyword", "documents" or "vector" of the index. For
+    ``part``: "content", "embeddings" or "graph" of the catalogue; "keyword", "documents" or "vector" of the index. For
     "documents", the ids are those of documents. A damaged file has no ids.
     """
 

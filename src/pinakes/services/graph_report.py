@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pinakes.app import App
 from pinakes.catalog import entities, graph_statistics, stated_edges
+from pinakes.catalog.graph_statistics import Reference
 from pinakes.core.errors import InvalidInput
 from pinakes.core.graph_records import folded
+from pinakes.settings import DocumentEntity
 
 VENDOR, PRODUCT = "VENDOR", "PRODUCT"
+
+
+@dataclass(frozen=True, slots=True)
+class MissingEntity:
+    """An entity that metadata ``fields`` refer to, ``references`` times, and no document is about, for a ``reason``."""
+
+    type: str
+    name: str
+    reason: str
+    references: int
+    fields: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +36,9 @@ class GraphReport:
     a product or another vendor's. ``orphans``: entities without relations. ``merged``: names that became other names.
     ``left_out``: mentions over the limits. ``conflicts``: directed relations that are stated both ways.
     ``unlisted``: entities that texts alone tell, ``candidates``: frequent names without a type, both as (type, name,
-    documents); ``unseen``: listed names that no document mentions. ``problems``: what is wrong with the lists.
+    documents); ``unseen``: listed names that no document mentions. ``missing``: entities that metadata refers to and no
+    document is about, where documents are; ``missing_by_reason`` counts all of them. ``problems``: what is wrong with
+    the lists.
     """
 
     collection: str
@@ -39,6 +56,8 @@ class GraphReport:
     unlisted: Sequence[tuple[str, str, int]] = field(default=())
     candidates: Sequence[tuple[str, str, int]] = field(default=())
     unseen: Sequence[tuple[str, str]] = field(default=())
+    missing: Sequence[MissingEntity] = field(default=())
+    missing_by_reason: Mapping[str, int] = field(default_factory=dict)
     problems: Sequence[str] = field(default=())
 
 
@@ -61,6 +80,9 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
         edges = stated_edges.all_edges(connection, record.id)
         counts = graph_statistics.counts(connection, record.id)
         candidates = graph_statistics.frequent_candidates(connection, record.id, most)
+        about = {rule.type for rule in extraction.rules.documents}
+        references = graph_statistics.without_document(connection, record.id, about)
+    missing = [_without_document(one, extraction.rules.documents) for one in references]
     related = {end for one in edges for end in (one.source_id, one.target_id)}
     vendors = {one.id for one in known.values() if one.type == VENDOR}
     offering = {
@@ -94,7 +116,27 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
         sorted((one.entity.type, one.entity.name) for one in extraction.listings if _unseen(one.entity.key, seen))[
             :most
         ],
+        missing[:most],
+        dict(sorted(Counter(one.reason for one in missing).items())),
         extraction.problems,
+    )
+
+
+def _without_document(one: Reference, rules: Sequence[DocumentEntity]) -> MissingEntity:
+    """Say why a reference leads nowhere: no document has such a name, or the reference is written in another way."""
+    templates = [rule.name for rule in rules if rule.type == one.type]
+    if any(re.fullmatch(_form(template), one.name, re.IGNORECASE) for template in templates):
+        reason = "no document has this name"
+    else:
+        reason = f"not written as {' or '.join(templates)}"
+    return MissingEntity(one.type, one.name, reason, one.references, one.fields)
+
+
+def _form(template: str) -> str:
+    """Return a regular expression of the names that a template makes."""
+    parts = re.split(r"(\{\w+(?::int)?\})", template)
+    return "".join(
+        re.escape(part) if not at % 2 else r"\d+" if ":int" in part else ".+" for at, part in enumerate(parts)
     )
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
+from pinakes.core.graph_records import MAX_NAME_CHARS
 from pinakes.core.records import DocumentKind
 from pinakes.platform.archives import Kind
 from pinakes.settings.sources import has_login
@@ -210,8 +211,18 @@ class ArchiveCounts(_Line):
     versions: _Number = 0
 
 
+class ArchivedDecision(_Line):
+    """What somebody decided about two names of the knowledge graph; see ``catalog.entities.Decision``."""
+
+    kind: Literal["merge", "split"]
+    type: str = Field(max_length=64)
+    name: str = Field(min_length=1, max_length=MAX_NAME_CHARS)
+    other: str = Field(min_length=1, max_length=MAX_NAME_CHARS)
+    other_type: str = Field(max_length=64)
+
+
 class ArchivedCollection(_Line):
-    """What the manifest says of the collection."""
+    """What the manifest says of the collection. ``decisions``: on names of its graph, oldest first."""
 
     name: str
     description: str
@@ -219,6 +230,7 @@ class ArchivedCollection(_Line):
     history: bool
     model: ArchivedModel | None
     counts: ArchiveCounts
+    decisions: list[ArchivedDecision] = []
 
 
 _OF_MEMBER: Mapping[str, TypeAdapter[Any]] = {

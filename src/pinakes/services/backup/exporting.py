@@ -6,14 +6,14 @@ import io
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
 from pinakes.app import App
 from pinakes.app.collection_models import recorded
-from pinakes.catalog import Connection, collections, transfer
+from pinakes.catalog import Connection, collections, entities, transfer
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.records import JSON
 from pinakes.platform.archives import ArchiveWriter, Write, written
@@ -80,7 +80,9 @@ def export(
         with written(file, KIND, force=force) as archive:
             leaving = _Leaving(archive, connection, record, on_step, masking_of(app.settings.ingest))
             leaving.write(history=history)
-            archive.about["collection"] = _told(app, record, leaving.counts, history=history)
+            told = _told(app, record, leaving.counts, history=history)
+            decided = leaving.decisions()
+            archive.about["collection"] = {**told, "decisions": decided} if decided else told
         pending = collections.count(connection, record).pending
     counts = leaving.counts
     return Exported(
@@ -125,6 +127,11 @@ class _Leaving:
         if history:
             self._write_versions()
         self._write_vectors()
+
+    def decisions(self) -> list[dict[str, JSON]]:
+        """Return what was decided about names of the graph, without those that have a secret in them."""
+        held = [asdict(one) for one in entities.decisions(self._connection, self._record.id)]
+        return [one for one in held if self._masking.value(one) == one]
 
     def _write_sources(self) -> None:
         with self._archive.member(SOURCES) as member:

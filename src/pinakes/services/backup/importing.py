@@ -18,9 +18,10 @@ from pydantic import ValidationError
 from pinakes.app import App
 from pinakes.app.collection_models import recorded
 from pinakes.app.source_settings import settings_of
-from pinakes.catalog import Connection, IntegrityError, changes, collections, embeddings, events, transfer
+from pinakes.catalog import Connection, IntegrityError, changes, collections, embeddings, entities, events, transfer
 from pinakes.catalog import sources as known_sources
 from pinakes.catalog.documents import NewDocument, embedding_key
+from pinakes.catalog.entities import Decision
 from pinakes.core import caller
 from pinakes.core.errors import InvalidName, InvalidSetting, ModelUnavailable, StorageFull
 from pinakes.core.records import JSON, Chunk, Document, Float32, ReadingNote
@@ -220,6 +221,8 @@ class _Arriving:
             self._write_versions()
         else:
             transfer.begin_versions(connection, record.id, caller.current().label)
+        for decision in about.decisions:
+            entities.decide(connection, record.id, Decision(**decision.model_dump()))
         self._write_vectors(model.told)
         self._check_counts(model)
         changes.record_everything(connection, record.id)

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 from pinakes.app import App
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.integrity import graph_faults
 from pinakes.core.errors import IndexCorrupt, StorageFull
 from pinakes.core.ports import Embedder, Remote
+from pinakes.graph import following
 from pinakes.indexes.updater import Superseded
 from pinakes.indexes.verification import Difference, check_catalogue, compare
+
+_EXAMPLES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,7 @@ def verify(app: App, names: Sequence[str], depth: Depth) -> dict[str, list[Diffe
 def _verified(app: App, name: str, depth: Depth) -> list[Difference]:
     record = app.record(name)
     found = check_catalogue(app.catalog, record, _model(app, record) if depth.embeddings else None)
+    found += _of_graph(app, record)
     while True:
         try:
             record, index = app.followers.current(app.record(name))  # one that is damaged is told, not mended
@@ -49,6 +54,20 @@ def _verified(app: App, name: str, depth: Depth) -> list[Difference]:
             return [*found, Difference("keyword", error.message, 1)]
         except Superseded:
             continue
+
+
+def _of_graph(app: App, record: CollectionRecord) -> list[Difference]:
+    """Return what is wrong in the graph of a collection once it has followed its documents."""
+    extraction = app.graphs.of(record).extraction
+    if extraction is None:
+        return []
+    if not app.catalog.unwritable:
+        following.follow(app.catalog, record, extraction)
+    with app.catalog.read() as connection:
+        faults = graph_faults(connection, record.id)
+        behind = following.is_behind(connection, record, extraction)
+    found = [Difference("graph", problem, len(ids), tuple(ids[:_EXAMPLES])) for problem, ids in faults.items()]
+    return [*found, Difference("graph", "it does not follow its documents", 1)] if behind else found
 
 
 def _model(app: App, record: CollectionRecord) -> Callable[[], Embedder] | None:
