@@ -32,17 +32,17 @@ def reached(
 ) -> list[Reached]:
     """Return the entities within ``hops`` relations of ``seeds``, nearer ones first, then the surest.
 
-    ``hops_of`` gives the relations of some entities, the surest first; it is called once for each hop. No path goes
-    through an entity of ``barred``.
+    ``hops_of`` gives the relations of some entities, the surest first; it is called once for each hop. Relations of
+    the entities ``barred`` are not followed.
     """
-    known = {seed: Reached(seed, (), 1.0) for seed in seeds}
+    known = {seed: Reached(seed, (), 1.0) for seed in seeds if seed not in barred}
     front, found = list(known.values()), list[Reached]()
     for _ in range(hops):
-        before = {one.entity_id: one for one in front if one.entity_id not in barred}
+        before = {one.entity_id: one for one in front}
         best: dict[int, Reached] = {}
         for hop in hops_of(before) if before else ():
             for here, there in ((hop.source_id, hop.target_id), (hop.target_id, hop.source_id)):
-                if here in before and there not in known:
+                if here in before and there not in known and there not in barred:
                     sure = before[here].confidence * hop.confidence
                     if there not in best or sure > best[there].confidence:
                         best[there] = Reached(there, (*before[here].path, hop), sure)

@@ -203,12 +203,6 @@ class GraphRules(Section):
     expand_direction: Direction = Field("both", description="Whether they follow them from an entity, to it, or both.")
     expand_confidence: float = Field(0.5, ge=0, le=1, description="They follow relations that are at least so sure.")
     expand_hits: int = Field(5, ge=1, le=50, description="A search adds so many hits at most.")
-    entity_boost: float = Field(
-        0.0, ge=0, le=1, description="Boost of a chunk that mentions an entity of the question, as a share: 0.1."
-    )
-    topic_boost: float = Field(
-        0.0, ge=0, le=1, description="Boost of a chunk whose title or headings name an entity of the question."
-    )
 
     @property
     def relation_types(self) -> frozenset[str]:
