@@ -268,12 +268,13 @@ class TestTheCatalogueItself:
         try:
             url = _url(home)
             until = time.monotonic() + 60
-            while (health := httpx.get(f"{url}/health").json())["status"] == "starting":
+            while (health := httpx.get(f"{url}/health", timeout=60).json())["status"] == "starting":
                 assert time.monotonic() < until  # what is found damaged at the start ends the server
                 time.sleep(0.05)
             assert health["indexed_documents"] == 3
             empty(home / "catalog.db")
-            for answer in (httpx.get(f"{url}/health"), httpx.post(f"{url}/search", json={"query": "heron"})):
+            health_then = httpx.get(f"{url}/health", timeout=60)
+            for answer in (health_then, httpx.post(f"{url}/search", json={"query": "heron"}, timeout=60)):
                 assert answer.status_code == 500
                 assert answer.json()["code"] == "CATALOGUE_CORRUPT"
         finally:

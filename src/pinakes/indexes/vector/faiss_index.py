@@ -239,13 +239,15 @@ class VectorIndex:
 
         An approximate index is rebuilt if that is done in seconds, and else left to who opens it next.
         """
-        self._closing.set()
+        until = time.monotonic() + _CLOSING_S
         if (rebuilder := self._rebuilder) is not None:
+            rebuilder.join(_CLOSING_S)
+            self._closing.set()
             rebuilder.join()
+        self._closing.set()
         view = self._view
         changed = max(self._unsaved, view.position - self._saved_position) > _LEFT_SHARE * len(view.ids)
         if self._is_many(view.living) and (changed or (view.scanner is None and self._used)):
-            until = time.monotonic() + _CLOSING_S
             with suppress(_ClosingError):
                 self._rebuild(lambda _: True, lambda: _check_before(until))
         with self._lock:
@@ -332,7 +334,8 @@ class VectorIndex:
                     since = np.concatenate([np.empty(0, np.int64), *self._overwritten_since])
                     self._go_on(view, fresh, scanner, rows, since)
             finally:
-                self._overwritten_since = None
+                with self._lock:  # a change may be about to add to it
+                    self._overwritten_since = None
 
     def _renewed(self, view: View, matrix: VectorRows, rows: Int64, check: scanners.Check) -> Scanner:
         """Return a scanner of ``matrix``, whose rows are ``rows`` of ``view``, made from the old one if possible."""
