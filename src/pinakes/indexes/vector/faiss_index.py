@@ -216,11 +216,11 @@ class VectorIndex:
         """Return the number of vectors and the search method."""
         view = self._view
         count = view.living
-        is_approximate = self._is_many(count) if view.scanner is None else view.scanner.is_approximate
         method = "exact (8 bit, re-scored)"
-        if is_approximate:
-            share = self._share or (1.0 if view.scanner is None else view.scanner.share)
-            method = f"approximate (IVF of 1 bit, {share:.1%} read, re-scored)"
+        if view.scanner is None and self._is_many(count):
+            method = "approximate (IVF of 1 bit), not built yet: all are compared"
+        elif view.scanner is not None and view.scanner.is_approximate:
+            method = f"approximate (IVF of 1 bit, {self._share or view.scanner.share:.1%} read, re-scored)"
         about: dict[str, str | int] = {"vectors": count}
         if not view.all_exact:
             about["exact_vectors"] = int(np.count_nonzero(view.alive & view.exact))
@@ -237,14 +237,16 @@ class VectorIndex:
     def close(self) -> None:
         """Save unsaved rows, unless they are so few that reading the changes again is cheaper.
 
-        An approximate index is rebuilt if that is done in seconds, and else left to who opens it next.
+        An approximate index is rebuilt if that is done in seconds; else, or if it was being built, it is left to who
+        opens it next.
         """
         self._closing.set()
-        if (rebuilder := self._rebuilder) is not None:
+        given_up = (rebuilder := self._rebuilder) is not None and rebuilder.is_alive()
+        if rebuilder is not None:
             rebuilder.join()
         view = self._view
         changed = max(self._unsaved, view.position - self._saved_position) > _LEFT_SHARE * len(view.ids)
-        if self._is_many(view.living) and (changed or (view.scanner is None and self._used)):
+        if not given_up and self._is_many(view.living) and (changed or (view.scanner is None and self._used)):
             until = time.monotonic() + _CLOSING_S
             with suppress(_ClosingError):
                 self._rebuild(lambda _: True, lambda: _check_before(until))
@@ -332,7 +334,8 @@ class VectorIndex:
                     since = np.concatenate([np.empty(0, np.int64), *self._overwritten_since])
                     self._go_on(view, fresh, scanner, rows, since)
             finally:
-                self._overwritten_since = None
+                with self._lock:  # a change may be about to add to it
+                    self._overwritten_since = None
 
     def _renewed(self, view: View, matrix: VectorRows, rows: Int64, check: scanners.Check) -> Scanner:
         """Return a scanner of ``matrix``, whose rows are ``rows`` of ``view``, made from the old one if possible."""

@@ -29,7 +29,7 @@ _FORMAT = 2
 _EIGHT_BIT = 127
 _TRAINED_ROWS = 50_000
 _ITERATIONS = 5
-_NLIST_PER_ROOT = 3
+_NLIST_PER_ROOT = 2
 _BLOCK_BYTES = 1 << 20
 _ASSIGNED_AT_ONCE = 4096
 _SEED = 5
@@ -39,6 +39,7 @@ _RESCORED_BY_BITS = 1000
 
 _QUERY_BITS = 8
 _TRIED_QUERIES, _TRIED_NEAREST = 200, 10
+_QUERY_NOISE = 1.2
 _WANTED_RECALL = 0.985
 _LEAST_SHARE = 0.02
 
@@ -273,26 +274,32 @@ def _nearness(vectors: Float32, centroids: Float32) -> Float32:
 def _measured_share(centroids: Float32, matrix: Any, check: Check) -> float:
     """Return the share of the lists, nearest first, that hold nearly all of the nearest rows to each of some queries.
 
-    A query is a mean of two rows: questions are farther from the rows than these from each other.
+    A query is a row and noise: a question is about as far from what answers it.
     """
     random = np.random.default_rng(_SEED)
-    one, other = (float32(matrix[random.choice(len(matrix), _TRIED_QUERIES)]) for _ in range(2))
-    queries = one + other
+    tried = float32(matrix[random.choice(len(matrix), _TRIED_QUERIES)])
+    noise = random.standard_normal(tried.shape, np.float32)
+    queries = _unit(tried + np.float32(_QUERY_NOISE) * _unit(noise))
     best, rows = np.empty((_TRIED_QUERIES, 0), np.float32), np.empty((_TRIED_QUERIES, 0), np.int64)
     for start in range(0, len(matrix), _ASSIGNED_AT_ONCE):
         scores = queries @ float32(matrix[start : start + _ASSIGNED_AT_ONCE]).T
         found = np.broadcast_to(np.arange(start, start + scores.shape[1]), scores.shape)
         best, rows = np.concatenate([best, scores], axis=1), np.concatenate([rows, found], axis=1)
-        kept = np.argsort(-best, axis=1)[:, :_TRIED_NEAREST]
+        kept = np.argpartition(-best, min(_TRIED_NEAREST, best.shape[1]) - 1, axis=1)[:, :_TRIED_NEAREST]
         best, rows = np.take_along_axis(best, kept, axis=1), np.take_along_axis(rows, kept, axis=1)
         check()
-    lengths = np.linalg.norm(queries, axis=1, keepdims=True)
-    nearness = _nearness(queries / np.maximum(lengths, np.float32(1e-6)), centroids)
+    nearness = _nearness(queries, centroids)
     lists = [_nearness(float32(matrix[some]), centroids).argmax(axis=1) for some in rows]
     read = [
         np.count_nonzero(near > near[held][:, None], axis=1) + 1 for near, held in zip(nearness, lists, strict=True)
     ]
     return max(_LEAST_SHARE, float(np.quantile(np.concatenate(read), _WANTED_RECALL)) / len(centroids))
+
+
+def _unit(rows: Float32) -> Float32:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: Float32 = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    return unit
 
 
 def _scale(matrix: Any) -> float:
