@@ -40,6 +40,7 @@ SMALL: dict[str, Any] = {"embedding__provider": "deterministic", "ingest__batch_
 
 POINTS: dict[str, tuple[Any, str]] = {
     "embedding": (embeddings, "store"),
+    "batch": (documents, "put_all"),
     "document": (documents, "put"),
     "addition": (documents, "add"),
     "rewriting": (documents, "rewrite"),

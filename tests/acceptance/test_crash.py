@@ -73,8 +73,8 @@ def docs(tmp_path: Path) -> Path:
     ("point", "number"),
     [
         ("embedding", 2),
-        ("document", 1),
-        ("document", 14),
+        ("batch", 1),
+        ("batch", 3),
         ("manifest", -3),
         ("state", 1),
         ("state", -1),

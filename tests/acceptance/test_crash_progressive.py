@@ -82,7 +82,7 @@ def check(home: Path, docs: Path, settings: dict[str, Any], expected: Vectors) -
 @pytest.mark.parametrize(
     ("point", "number"),
     [
-        ("document", 9),
+        ("batch", 2),
         ("state", 1),
         ("model", 1),
         ("sample", 1),

@@ -396,6 +396,7 @@ class TestRefusals:
             (tmp_path / "catalog.db").write_bytes(archive.read("catalog.db"))
         with sqlite3.connect(tmp_path / "catalog.db") as connection:
             connection.execute("UPDATE alembic_version SET version_num = '9999'")
+            connection.execute("UPDATE installation SET min_reader = '9999', min_writer = '9999'")
         connection.close()
         with pytest.raises(PinakesError, match="newer Pinakes"):
             restore(rewritten(file, "catalog.db", (tmp_path / "catalog.db").read_bytes()), new)

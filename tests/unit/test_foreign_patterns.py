@@ -31,6 +31,11 @@ BOUNDED = {
     "pinakes.text.markup": "the name of a tag",
     "pinakes.text.secrets": "patterns for RE2, which is linear",
     "pinakes.text.injection": "constants of that module",
+    "pinakes.settings.graph_rules": "patterns of the operator's own settings for RE2, which is linear",
+    "pinakes.extraction.declared_names": "an escaped key",
+    "pinakes.extraction.stated_relations": "escaped words of the operator's own settings",
+    "pinakes.extraction.candidate_names": "escaped words of the operator's own settings",
+    "pinakes.services.graph_report": "templates of the operator's own settings, on names",
     "pinakes.text.version_numbers": "escaped versions, a few of a title",
 }
 

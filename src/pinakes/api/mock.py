@@ -25,7 +25,7 @@ from pinakes.api.server import Server, bind, check_exposure, configured, url_of
 from pinakes.core.records import JSON
 from pinakes.library import Library
 from pinakes.schemas.envelope import PREFIX
-from pinakes.settings import ChatSettings, EmbeddingSettings, ExpansionSettings, RerankSettings, Settings
+from pinakes.settings import ChatSettings, EmbeddingSettings, ExpansionSettings, GraphRules, RerankSettings, Settings
 from pinakes.tools import TOOLS
 
 _DEPLOY = "# Deploying\n\nA merge to main is deployed by the pipeline after its tests have passed.\n"
@@ -34,7 +34,9 @@ FILES = {
         "---\ntags: [howto]\n---\n# Signing keys\n\nEvery service signs with a key of its own.\n\n"
         "## How to rotate the signing keys\n\nMake a new key, publish it, wait a day, then retire the old one.\n"
     ),
-    "documents/guides/backup.md": "# Backup\n\nCopies are made at night. Keys are not part of them.\n",
+    "documents/guides/backup.md": (
+        "# Backup\n\nCopies are made at night. Keys are not part of them. Acme offers Coldstore.\n"
+    ),
     "documents/code/keys.py": (
         'def rotate_keys(service: str) -> None:\n    """Rotate the signing keys of a service."""\n'
     ),
@@ -53,6 +55,16 @@ PUSHED = {
     "sourceId": "default/platform-docs",
     "content": _DEPLOY,
 }
+GRAPH = GraphRules.model_validate(
+    {
+        "types": {"VENDOR": {"names": {"Acme": []}}, "PRODUCT": {"names": {"Coldstore": []}}},
+        "relations": [
+            {"type": "OFFERS", "source": ["VENDOR"], "target": ["PRODUCT"], "patterns": ["{source} offers {target}"]}
+        ],
+    }
+)
+"""The graph of collections for which the settings name none."""
+
 _SHOWN = re.compile(r"^\[1\].*\n<(?P<fence>document-\w+)>\n(?P<text>(?:.*\n)*?)</(?P=fence)>", re.MULTILINE)
 """The first chunk that a chat model is shown."""
 
@@ -105,7 +117,7 @@ def sampled(settings: Settings) -> Iterator[Library]:
         alone = _alone(settings, folder, chat)
         writable = alone.model_copy(update={"server": alone.server.model_copy(update={"read_only": False})})
         with Library(writable) as library:
-            for collection in {settings.collection, *(tool.collection for tool in settings.tools)}:
+            for collection in {settings.collection, *_named(settings)}:
                 library.add(str(folder / "documents"), collection)
             tools = {tool.name: tool for tool in TOOLS}
             tools["kb_resync"].answer(library, {})
@@ -115,7 +127,11 @@ def sampled(settings: Settings) -> Iterator[Library]:
 
 def _alone(settings: Settings, folder: Path, chat: str) -> Settings:
     """Return ``settings`` with a home, a cache and models of their own; with every tool where none are named."""
+    collections = {name: settings.of_collection(name) for name in (settings.collection, *_named(settings))}
+    graphs = {name: one for name, one in collections.items() if not one.graph.types}
     own: dict[str, object] = {
+        "collections": settings.collections
+        | {name: one.model_copy(update={"graph": GRAPH}) for name, one in graphs.items()},
         "home": folder / "home",
         "cache": folder / "cache",
         "embedding": EmbeddingSettings(provider="deterministic"),
@@ -131,6 +147,11 @@ def _alone(settings: Settings, folder: Path, chat: str) -> Settings:
     if "toolsets" not in settings.model_fields_set:
         own["toolsets"] = tuple(sorted({tool.toolset for tool in TOOLS}))
     return settings.model_copy(update=own)
+
+
+def _named(settings: Settings) -> list[str]:
+    """Return the collections of the searches that the settings name."""
+    return [tool.collection for tool in settings.tools]
 
 
 @contextmanager

@@ -18,6 +18,22 @@ OPEN, CLOSED = "open", ("closed", "knowledge-base", "open house")
 MARK = "Zanzibar"
 """Stands in every document that is closed, in no question, and in nothing that names a document."""
 
+GRAPH = {
+    "types": {
+        "VENDOR": {"names": {"captain": []}},
+        "PRODUCT": {"names": {"treasure": []}},
+        "REGION": {"names": {MARK: [], "Lisbon": []}},
+    },
+    "relations": [
+        {
+            "type": "LIES_IN",
+            "source": ["PRODUCT"],
+            "target": ["REGION"],
+            "patterns": ["{source} {gap}lies in {target}"],
+        },
+        {"type": "OFFERS", "source": ["VENDOR"], "target": ["PRODUCT"], "patterns": ["{target} of the {source}"]},
+    ],
+}
 _ONCE = "2999-12-31"
 QUESTION = "where does the treasure of the captain lie"
 
@@ -26,7 +42,10 @@ def settings_for_keys(home: Path, **settings: Any) -> Settings:
     toolsets = tuple(sorted({tool.toolset for tool in TOOLS}))
     given = {"collection": OPEN, "server__port": 0, "server__require_keys": True, "toolsets": toolsets, **settings}
     folder = {"knowledge_base__enabled": True, "knowledge_base__collection": "closed"}
-    return load(home=home, environment={}, embedding__provider="deterministic", **folder, **given)
+    collections = {name: {"graph": GRAPH} for name in (OPEN, *CLOSED)}
+    return load(
+        home=home, environment={}, embedding__provider="deterministic", collections=collections, **folder, **given
+    )
 
 
 def fill(library: Library, folder: Path) -> None:
@@ -117,6 +136,11 @@ def calls(name: str, collection: str | None, document: str) -> Iterator[dict[str
     for tool in ("collection_stats", "list_sources", "metadata_report", "status"):
         found[tool] = [where]
     found["ask"] = [{"question": QUESTION, **where}]
+    found["find_vendor_info"] = [{"vendor_name": "captain", **where}]
+    found["find_entity"] = [{"name": "captain", **where}, {"name": "captin", **where}]
+    found["related_entities"] = [{"name": "treasure", **where}]
+    found["entity_path"] = [{"source": "captain", "target": "treasure", **where}]
+    found["graph_overview"] = [where]
     yield from found[name]
 
 

@@ -42,8 +42,8 @@ def mock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield running
 
 
-def called(mock: Running, name: str, **arguments: Any) -> dict[str, Any]:
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+def called(mock: Running, tool: str, /, **arguments: Any) -> dict[str, Any]:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
     answer = mock.client.post("/mcp", json=call).json()["result"]
     found: dict[str, Any] = answer["structuredContent"]
     return found
@@ -74,6 +74,10 @@ def arguments_for(mock: Running, name: str) -> dict[str, Any]:
         "source_path": "votes.py",
         "content": "def votes() -> int:\n    return 3\n",
         "operation": "search",
+        "vendor_name": "Acme",
+        "name": "Acme",
+        "source": "Acme",
+        "target": "Coldstore",
     }
     schema = next(tool for tool in TOOLS if tool.name == name).schema()
     others = {"manageKnowledge": ("operation", "query"), "get_document_chunk": ("doc_id", "chunk_index")}

@@ -51,6 +51,8 @@ BY_ID: dict[str, dict[str, Any]] = {
     "read": {"document": "ID"},
     "get_index_status": {"content_id": "ID", "include_stats": False},
 }
+GRAPH = {"find_vendor_info", "find_entity", "related_entities", "entity_path", "graph_overview"}
+"""None of the collections has a graph; ``test_graph.py`` asks those that do."""
 CHANGES: dict[str, dict[str, Any]] = {
     "update_document": {"doc_id": "ID", "tags": ["changed"]},
     "delete_document": {"doc_id": "ID"},
@@ -112,7 +114,7 @@ def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_the_walk_knows_every_tool() -> None:
-    walked = {*SEARCHES, *COUNTS, *BY_ID, *CHANGES, *WRITES, *NOT_ABOUT_COLLECTIONS, "ask"}
+    walked = {*SEARCHES, *COUNTS, *BY_ID, *CHANGES, *WRITES, *GRAPH, *NOT_ABOUT_COLLECTIONS, "ask"}
     assert walked == {tool.name for tool in TOOLS}
 
 

@@ -124,7 +124,7 @@ def test_the_command_line_chooses_toolsets_and_reading_only(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--toolsets", "retrieve,serach"], "cannot be 'serach': it has to be 'ask', 'code', 'history'"),
+        (["--toolsets", "retrieve,serach"], "cannot be 'serach': it has to be 'ask', 'code', 'graph', 'history'"),
         (["--toolsets", "search", "--url", "http://127.0.0.1:1"], "The server at --url decides on its tools."),
         (["--read-only", "--url", "http://127.0.0.1:1"], "Leave out --toolsets and --read-only."),
     ],
