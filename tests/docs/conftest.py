@@ -55,6 +55,15 @@ KERNEL = {
     "linux/mm/Kconfig": 'config NUMA\n\tbool "Memory of several nodes"\n',
 }
 
+HANDBOOK = {
+    "handbook/content/departments/sales/tools/salesforce.md": "# Salesforce\n\nSales uses Salesforce for customers. "
+    "To access Salesforce, log in with Okta. Looker integrates with Salesforce and Slack.\n",
+    "handbook/content/departments/sales/tools/looker.md": "# Looker\n\nThe contract with Looker ends in May. "
+    "Lookback is another tool. The Customer Engineering team uses Looker and Slack.\n",
+    "handbook/content/departments/engineering/hosting.md": "# Hosting\n\nWe use Amazon Web Services for hosting. AWS "
+    "bills are paid by Finance. Zendesk is located in Europe, and Finance works with Zendesk.\n",
+}
+"""A small handbook with vendors, teams and a region."""
 
 DECLARED = next(block for block in blocks(ROOT / "docs" / "sync.md", "text") if "apiVersion" in block)
 """The KnowledgeSource document that the page shows and then imports."""
@@ -72,7 +81,7 @@ def home(tmp_path: Path) -> Path:
     scans = tmp_path / "scans"
     scans.mkdir()
     (scans / "lease.pdf").write_bytes(scanned("The lease of the cellar ends in May."))
-    write_files(tmp_path, {**DOCUMENTS, **PROPOSALS, **KERNEL, **project})
+    write_files(tmp_path, {**DOCUMENTS, **HANDBOOK, **PROPOSALS, **KERNEL, **project})
     identity = ["-c", "user.name=Reader", "-c", "user.email=reader@example.org"]
     commit = [*identity, "commit", "--quiet", "--message", "First"]
     for words in (["init", "--quiet"], ["add", "."], commit, ["tag", "v1.2"]):

@@ -233,7 +233,7 @@ def test_settings_that_are_shown_can_be_used(page: Path, tmp_path: Path) -> None
 
 
 def test_every_block_says_what_it_is() -> None:
-    known = {"console", "json", "mermaid", "toml", "python", "text"}
+    known = {"console", "json", "mermaid", "toml", "python", "sql", "text"}
     for page in PAGES:
         fences = re.findall(r"^```(.*)$", page.read_text("utf-8"), re.MULTILINE)
         if page.name == "ARCHITECTURE.md":

@@ -47,6 +47,7 @@ def test_settings_that_are_named_are_there() -> None:
     wrong = [
         (file, name)
         for file, text in messages()
+        if "/catalog/schema/" not in file  # SQL, which names columns so
         for name in re.findall(r"\b[a-z_]+\.[a-z_]+\b", text)
         if " " in text and name.partition(".")[0] in SECTIONS and name not in SETTINGS and name not in FILES
     ]

@@ -29,6 +29,7 @@ from pinakes.cli.options import (
     DryRun,
     Exclude,
     Expand,
+    Filters,
     Followed,
     Fusion,
     Include,
@@ -144,12 +145,7 @@ def search(
         Literal["hybrid", "vector", "keyword", "auto"] | None,
         typer.Option("--mode", help="By words and meaning (hybrid), meaning (vector), words (keyword), or auto."),
     ] = None,
-    filters: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--filter", "-f", metavar="NAME=VALUE", help="Only where the metadata fits: name=a,b, name!=a or name>=1."
-        ),
-    ] = None,
+    filters: Filters = None,
     paths: Paths = None,
     fusion: Fusion = None,
     min_score: Annotated[

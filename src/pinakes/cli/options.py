@@ -160,6 +160,12 @@ Phrases: TypeAlias = Annotated[
 Paths: TypeAlias = Annotated[
     list[str] | None, typer.Option("--path", metavar="GLOB", help="Only such paths. May be repeated.")
 ]
+Filters: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--filter", "-f", metavar="NAME=VALUE", help="Only where the metadata fits: name=a,b, name!=a or name>=1."
+    ),
+]
 Fusion: TypeAlias = Annotated[
     Literal["weighted", "rrf"] | None, typer.Option("--fusion", help="How words and meaning become one ranking.")
 ]

@@ -96,7 +96,7 @@ class GraphSearch:
         """
         expansion = wanted if isinstance(wanted, Expansion) else Expansion(wanted)
         _check(expansion)
-        records = [self._app.record(name) for name in names]
+        records = [one for one in self._app.records() if one.name in set(names)]  # one that is gone was told of
         rules = {one.name: self._app.rules(one).graph for one in records}
         ways = {one.name: _filled(expansion, rules[one.name]) for one in records if rules[one.name].types}
         if not any(one.hops for one in ways.values()):

@@ -92,8 +92,8 @@ _TRACE = re.compile(
     r'|(?<!\S)\{?"[^"]*"\s?:\s?["\[{\d]'
 )
 _LOG = re.compile(
-    r"\W*(?:\d{4}[-/.]\d\d[-/.]\d\d[T ,]+|\d\d[-/.]\d\d[-/.]\d{2,4}[ ,]+|[A-Z][a-z]{2} +\d{1,2} +(?:\d{4} +)?"
-    r"|[DIWEF]\d{4} |\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}:)?\d\d:\d\d:\d\d[^\s?]*\s+\S"
+    r"\W{0,20}(?:\d{4}[-/.]\d\d[-/.]\d\d[T ,]+|\d\d[-/.]\d\d[-/.]\d{2,4}[ ,]+|[A-Z][a-z]{2} +\d{1,2} +(?:\d{4} +)?"
+    r"|[DIWEF]\d{4} |\S{1,100} \S{1,100} \S{1,100} \[\d\d/[A-Z][a-z]{2}/\d{4}:)?\d\d:\d\d:\d\d[^\s?]*\s+\S"
 )
 _LOG_KEY = re.compile(r"(?<!\S)(?:time|ts|level|lvl|severity|msg)=\S")
 """A log line begins with a time to the second, or has several of these keys."""
