@@ -16,6 +16,8 @@ _MOST_VALUES: Final = 1000
 _MOST_RECORD_CHARS: Final = 2_000_000
 _FIELD: Final = re.compile(r"\{(\w+)(:int)?\}")
 _CONFIDENCE: Final = 1.0
+_NOTHING: Final = frozenset({"", "n/a", "na", "none", "nil", "null", "tbd", "todo", "unknown"})
+"""What people write where there is nothing to write, in small letters."""
 
 
 def filled(template: str, values: Mapping[str, JSON]) -> str:
@@ -39,7 +41,7 @@ class DeclaredNames:
     def __init__(self, rules: GraphRules) -> None:
         self._documents, self._metadata, self._records = rules.documents, rules.metadata, rules.records
         self._patterns = {pattern: compiled(pattern) for one in rules.metadata for pattern in one.pattern}
-        self.fingerprint = f"declared:1 {rules.documents!r} {rules.metadata!r} {rules.records!r}"
+        self.fingerprint = f"declared:2 {rules.documents!r} {rules.metadata!r} {rules.records!r}"
 
     def extract(self, subject: ExtractionSubject) -> Findings:
         """Return the entities that the document declares, and how its own is related to them."""
@@ -103,11 +105,13 @@ def _at(values: Mapping[str, JSON], field: str) -> JSON:
 
 
 def _texts(value: JSON) -> Iterator[str]:
-    """Yield the texts of a value: itself, or what its list holds."""
+    """Yield the texts of a value: itself, or what its list holds; not those that stand for nothing."""
     wanted: Sequence[JSON] = value if isinstance(value, list | tuple) else [value]
     for one in wanted[:_MOST_VALUES]:
-        if isinstance(one, str | int) and not isinstance(one, bool) and str(one).strip():
-            yield " ".join(str(one).split())
+        if isinstance(one, str | int) and not isinstance(one, bool):
+            text = " ".join(str(one).split())
+            if text.casefold().strip(".-") not in _NOTHING:
+                yield text
 
 
 def _recorded(rule: RecordEntity, text: str) -> Iterator[EntityName]:

@@ -132,6 +132,12 @@ def test_metadata_declare_entities_and_relations() -> None:
     assert stated(found) == {("KEP-12", "SEE_ALSO", "KEP-34")}
 
 
+def test_what_stands_for_nothing_is_no_entity() -> None:
+    rules = {"metadata": [{"field": "approvers", "type": "PERSON"}]}
+    found = found_in("text", {"approvers": ["TBD", "N/A", "none.", " ", "-", "Nona"]}, **rules)
+    assert names(found) == {("PERSON", "Nona")}
+
+
 def test_aliases_in_a_circle_and_repeated_names_are_settled_and_told() -> None:
     listings = [
         Listing(EntityName("VENDOR", "A One"), ["B Two"]),
