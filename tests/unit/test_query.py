@@ -212,12 +212,9 @@ def test_no_more_phrases_and_exclusions_count_than_can_be_looked_up() -> None:
     "sign", ['"', "“", "„", "«", "»", "「", "‘", "'", '"a ', ' "', "“a", '("', 'a:"', "-a ", "at a.", "$", "“„"]
 )
 def test_a_many_thousand_signs_take_linear_time(sign: str) -> None:
-    took = []
-    for length in (6_000, 30_000):
-        start = time.process_time()
-        query = parsed(sign * (length // len(sign)))
-        took.append(time.process_time() - start)
-    assert took[1] < 12 * took[0] + 0.2  # five times as long, where it is linear
+    start = time.process_time()
+    query = parsed(sign * (30_000 // len(sign)))
+    assert time.process_time() - start < 3
     assert len(query.phrases) + len(query.preferred) <= MOST_PHRASES
 
 

@@ -304,7 +304,7 @@ def _date(tokens: Sequence[Token], value: float, since_1904: bool) -> str:
     if not (elapsed or 0 <= value < _LAST_SERIAL):
         return general(value)
     places = _second_places(tokens)
-    seconds = round(Decimal(repr(abs(value))) * 86_400, places)
+    seconds = (Decimal(repr(abs(value))) * 86_400).quantize(Decimal(1).scaleb(-places), context=_CONTEXT)
     day = int(seconds // 86_400)
     if not since_1904 and day < _BEFORE_MARCH_1900:
         day += 1

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -14,7 +15,7 @@ from pinakes.app import App
 from pinakes.catalog import entities, graph_lookups
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.graph_lookups import Hop, Statement
-from pinakes.core.errors import InvalidInput
+from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.graph_paths import MOST_HOPS, Expansion, PathStep
 from pinakes.core.graph_records import folded
 from pinakes.core.late import changed
@@ -96,7 +97,10 @@ class GraphSearch:
         """
         expansion = wanted if isinstance(wanted, Expansion) else Expansion(wanted)
         _check(expansion)
-        records = [one for one in self._app.records() if one.name in set(names)]  # one that is gone was told of
+        records = list[CollectionRecord]()
+        for name in names:
+            with suppress(NotFound):  # the answer says so
+                records.append(self._app.record(name))
         rules = {one.name: self._app.rules(one).graph for one in records}
         ways = {one.name: _filled(expansion, rules[one.name]) for one in records if rules[one.name].types}
         if not any(one.hops for one in ways.values()):

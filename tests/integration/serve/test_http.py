@@ -184,7 +184,7 @@ def test_min_score_leaves_out_what_scores_less(server: Running) -> None:
         (
             "zzz",
             "There is no field 'zzz': there are query, search_type, top_k, min_score, filters, collection, fusion, "
-            "phrases, neighbours, explain, as_of, refresh",
+            "phrases, neighbours, expand, explain, as_of, refresh",
         ),
     ],
 )
