@@ -145,6 +145,8 @@ class PostgresDatabase:
 
     def on_replaced(self, tell: Callable[[], object]) -> None:
         self._on_replaced.append(tell)
+        if self._replaced:  # before anybody asked to be told
+            tell()
 
     def _look_at_epoch(self, connection: psycopg.Connection[Any], _record: object) -> None:
         row = connection.execute(f"SELECT {EPOCH}").fetchone()
