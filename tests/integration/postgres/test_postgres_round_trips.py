@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import socket
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psycopg
 import pytest
 from benchmarks.postgres.proxy import Proxy
 from sqlalchemy import func, insert, select
-from sqlalchemy.engine import make_url
 
 from pinakes.catalog import Catalog
 from pinakes.catalog.schema import collections, leaps
@@ -129,54 +123,3 @@ def test_a_batch_takes_as_many_however_many_documents_it_has(new_database: Calla
             assert library.add(str(folder)).added == files
             taken.append(counted.round_trips - before)
     assert taken[1] <= taken[0] + 2
-
-
-@pytest.fixture
-def pooler(new_database: Callable[[], str], tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """Gives the address of a database behind pgbouncer, which pools transactions, and its own."""
-    program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
-    if program is None:
-        pytest.skip("pgbouncer is not installed")
-    direct = new_database()
-    with Proxy(direct) as behind, socket.create_server(("127.0.0.1", 0)) as listener:
-        port, url = listener.getsockname()[1], make_url(behind.url)
-    users, file = tmp_path / "users.txt", tmp_path / "pgbouncer.ini"
-    users.write_text(f'"{url.username}" ""\n')
-    with Proxy(direct) as behind:
-        url = make_url(behind.url)
-        file.write_text(
-            f"[databases]\n{url.database} = host=127.0.0.1 port={url.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
-            f"listen_port = {port}\nunix_socket_dir =\nauth_type = trust\nauth_file = {users}\n"
-            "pool_mode = transaction\ndefault_pool_size = 2\n"
-        )
-        for path in (tmp_path, *list(tmp_path.parents)[:2]):
-            path.chmod(0o755)
-        with subprocess.Popen([program, "-u", "nobody", str(file)], stderr=subprocess.DEVNULL) as process:
-            pooled = url.set(port=port).render_as_string(hide_password=False)
-            try:
-                _wait_for(pooled)
-                yield pooled, direct
-            finally:
-                process.terminate()
-
-
-def _wait_for(url: str) -> None:
-    until = time.monotonic() + 20
-    while True:
-        try:
-            psycopg.connect(url).close()
-        except psycopg.OperationalError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.05)
-        else:
-            return
-
-
-def test_documents_are_written_and_found_through_a_pooler_of_transactions(
-    pooler: tuple[str, str], tmp_path: Path
-) -> None:
-    with library_at(tmp_path / "home", *pooler) as library:
-        assert library.add(str(write(tmp_path / "files", 20))).added == 20
-        for question in _QUESTIONS:
-            assert library.search(question).hits
