@@ -544,6 +544,20 @@ class TestSharing:
             assert index.contents()["keyword"].tolist() == left
             assert index.contents()["vector"].tolist() == left
 
+    def test_writers_that_take_turns_leave_no_damage_and_no_files_behind(self, tmp_path: Path) -> None:
+        corpus = Corpus()
+        with closing(filled(tmp_path, corpus)) as one, closing(make(tmp_path, corpus.dimension, corpus.select)) as two:
+            for turn in range(2, 30):
+                (one, two)[turn % 2].apply([900], [entry(900, f"zyzzyva{turn}")], turn)
+            with closing(make(tmp_path, corpus.dimension, corpus.select)) as opened:
+                assert not any(opened.damaged().values())
+                assert opened.keyword(KeywordQuery("zyzzyva29", 9))[0].ids.tolist() == [900]
+        for part in ("keyword", "documents"):
+            described = json.loads((tmp_path / part / "meta.json").read_text("utf-8"))
+            used = {segment["segment_id"].replace("-", "") for segment in described["segments"]}
+            held = {path.name[:32] for path in (tmp_path / part).iterdir() if len(path.stem.partition(".")[0]) == 32}
+            assert held == used
+
     def test_a_writer_that_does_not_finish_is_reported(self, tmp_path: Path) -> None:
         corpus = Corpus()
         impatient = make(tmp_path, corpus.dimension, corpus.select, IndexSettings(lock_timeout_s=0.1))

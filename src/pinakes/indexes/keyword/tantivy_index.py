@@ -97,6 +97,7 @@ class KeywordIndex:
         self._state_file, self._meta = folder / "position.json", folder / "meta.json"
         self._read: tuple[tuple[int, int], _State] | None = None
         self._index: Any = None
+        self._written: Any = None
         self._fields: frozenset[str] = frozenset()
         self._seen = -1
         self._vocabulary: tuple[int, QueryVocabulary] | None = None
@@ -128,14 +129,20 @@ class KeywordIndex:
                 return
             buffer = self._buffer
             if removed or added:
-                buffer = buffer if buffer.committed == state.committed else WriteBuffer()
+                if buffer.committed != state.committed:
+                    buffer = WriteBuffer()
+                    with _translated():  # it writes anew which files there are, as it knew them when it was opened
+                        self._written = self._fresh()
                 self._buffer = WriteBuffer()
                 self._write_state(replace(state, meta=None))  # if the process is killed, its writes are not damage
                 with _translated():
                     self._write(removed, added, buffer)
                 buffer.committed = position
-                schema = checksums.schema_crc(self._meta) if state.schema is None else state.schema
-                state = _State(position, position, checksums.crc_of(self._meta), schema)
+                try:
+                    schema = checksums.schema_crc(self._meta) if state.schema is None else state.schema
+                    state = _State(position, position, checksums.crc_of(self._meta), schema)
+                except FileNotFoundError as error:  # another process takes the folder away
+                    raise _corrupt(error) from error
             self._write_state(replace(state, position=position))
             self._buffer = buffer
 
@@ -289,10 +296,15 @@ class KeywordIndex:
                     )
         self._check()
         with _translated():
-            self._index = tantivy.Index.open(str(self._folder))
+            self._index = self._fresh()
             self._fields = _fields_of(self._meta, self._read_state().schema)
-            self._index.config_reader("manual")
             self._index.reload()
+
+    def _fresh(self) -> Any:
+        """Open the index as it is on the disk, without a thread that looks for changes."""
+        index = tantivy.Index.open(str(self._folder))
+        index.config_reader("manual")
+        return index
 
     def _check(self) -> None:
         """Check that no file is damaged: Tantivy would give wrong answers, or abort the process.
@@ -332,7 +344,7 @@ class KeywordIndex:
         for words in added:
             fresh.setdefault(words.document_id, []).append(self._entry(words))
         written = buffer.follow({*removed, *fresh}, fresh)
-        writer = self._index.writer(heap_size=_HEAP_BYTES, num_threads=1)
+        writer = self._written.writer(heap_size=_HEAP_BYTES, num_threads=1)
         try:
             # By query: ``delete_documents_by_term`` takes a number for a signed one and then deletes nothing.
             gone = sorted({*removed, *written})
