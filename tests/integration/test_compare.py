@@ -12,7 +12,7 @@ from scipy import stats
 
 from pinakes.core.errors import InvalidInput, NotFound, ServerUnreachable
 from pinakes.evaluation import compare_page, runs
-from pinakes.evaluation.compare import check_corpora, compare, trouble
+from pinakes.evaluation.compare import check_corpora, compare, unanswered
 from pinakes.evaluation.pairs import ComparisonReport
 from pinakes.evaluation.querying import SystemQuerier
 from pinakes.evaluation.questions import GoldenSet, Question
@@ -225,7 +225,7 @@ class TestWithoutAnswers:
         report = compare(SystemQuerier(a, {}), b, GOLDEN)
         assert (report.compared, report.b.asked, report.b.unanswered) == (1, 1, 3)
         assert [pair.overlap_5 is None for pair in report.pairs] == [False, True, True, True]
-        error = trouble(b, report.b)
+        error = unanswered(b, report.b)
         assert isinstance(error, NotFound)
         assert "b.run has no answer to 3 of 4 questions" in error.message
         assert any(words.startswith("B: no answer to 3 of 4 questions") for words in report.cautions)
@@ -245,7 +245,7 @@ class TestWithoutAnswers:
             assert report.pairs[0].milliseconds_b is None
             assert report.pairs[0].why == "B: The disk is gone."
             assert any("B: kept answers, " in words and "for 3 of 4" in words for words in report.cautions)
-            assert trouble(away, report.b) is not None
+            assert unanswered(away, report.b) is not None
             fresh = SystemQuerier(UnreachableSystem("three", "away", error), {}, replies)
             with pytest.raises(ServerUnreachable, match=r"The disk is gone\. Mount it\."):
                 compare(SystemQuerier(a, {}), fresh, GOLDEN)

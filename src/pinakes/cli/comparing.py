@@ -158,10 +158,10 @@ def _compared(
         replies = stack.enter_context(Replies(uses.cache)) if uses.cache else None
         show = stack.enter_context(progress(session.screen))
         show("getting ready", 0, len(golden.questions))
-        a = _asker(
+        a = _querier(
             session, uses.a, wanted, replies if is_server(uses.a) else None, stack, of_server=not is_server(uses.b)
         )
-        b = _asker(session, uses.b, wanted, replies, stack, of_server=is_server(uses.b))
+        b = _querier(session, uses.b, wanted, replies, stack, of_server=is_server(uses.b))
         comparing.check_corpora(a.about, b.about, anyway=uses.anyway)
         total = len(golden.questions)
         report = comparing.compare(
@@ -173,11 +173,11 @@ def _compared(
             anyway=uses.anyway,
             on_question=lambda done: show(f"{done} of {total} questions", done, total),
         )
-    found = (comparing.trouble(a, report.a), comparing.trouble(b, report.b))
+    found = (comparing.unanswered(a, report.a), comparing.unanswered(b, report.b))
     return report, [error for error in found if error is not None]
 
 
-def _asker(
+def _querier(
     session: Session, label: str, wanted: SystemOptions, replies: Replies | None, stack: ExitStack, *, of_server: bool
 ) -> SystemQuerier:
     """Open a side; one that cannot be opened, and of which answers are kept, answers with those.

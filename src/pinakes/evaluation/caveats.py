@@ -39,7 +39,7 @@ def cautions(
     yield from golden.notes
     if different := differences(a, b):
         yield f"A and B hold different documents: {'; '.join(different)}"
-    yield from _strangers(a, b, links)
+    yield from _unmatched(a, b, links)
     if _cut_otherwise(a, b):
         yield "settings of chunking take effect when documents are read: these were read before"
     for letter, about, side in zip("AB", (a, b), sides, strict=True):
@@ -84,7 +84,7 @@ def _of_side(about: SystemInfo, side: SystemReport) -> Iterator[str]:
         yield f"{about.corpus.pending:,} of {about.corpus.chunks:,} chunks had no exact vector yet"
 
 
-def _strangers(a: SystemInfo, b: SystemInfo, links: DocumentMatches) -> Iterator[str]:
+def _unmatched(a: SystemInfo, b: SystemInfo, links: DocumentMatches) -> Iterator[str]:
     """Yield how many documents in the answers of one side are missing on the other side."""
     for letter, unknown, other in (("A", links.unknown[0], b), ("B", links.unknown[1], a)):
         if unknown and other.documents is not None:

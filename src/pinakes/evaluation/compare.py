@@ -34,10 +34,10 @@ _ROUNDING = 1e-9
 class AskedSystem:
     """A side after the questions: one answer per question, its documents, and their golden names."""
 
-    asker: SystemQuerier
+    querier: SystemQuerier
     answers: Sequence[SystemAnswer]
-    met: KnownDocuments
-    called: GoldenNames | None
+    known: KnownDocuments
+    golden_names: GoldenNames | None
 
 
 def check_corpora(a: SystemInfo, b: SystemInfo, *, anyway: bool) -> None:
@@ -79,44 +79,46 @@ def compare(
             answers[side].append((a, b)[side].ask(question))
         if on_question is not None:
             on_question(number)
-    sides = [_compared(asker, mine, golden, by_field) for asker, mine in zip((a, b), answers, strict=True)]
-    grouped = by_field or all(side.called is not None and side.called.names.units for side in sides)
-    links = document_matching.link(sides[0].met, sides[1].met, grouped=grouped)
-    if not links.share and sides[0].met.answered and sides[1].met.answered and not anyway:
-        raise _strangers(sides)
+    sides = [_compared(querier, mine, golden, by_field) for querier, mine in zip((a, b), answers, strict=True)]
+    grouped = by_field or all(side.golden_names is not None and side.golden_names.names.units for side in sides)
+    links = document_matching.link(sides[0].known, sides[1].known, grouped=grouped)
+    if not links.share and sides[0].known.answered and sides[1].known.answered and not anyway:
+        raise _no_common_document(sides)
     return _report(sides[0], sides[1], golden, links, metrics)
 
 
-def trouble(asker: SystemQuerier, side: SystemReport) -> PinakesError | None:
-    """Return the error of a side that answered no question, None if it answered any."""
-    if asker.error is None or not side.unanswered:
+def unanswered(querier: SystemQuerier, side: SystemReport) -> PinakesError | None:
+    """Return the error of a side that left questions without an answer, None if it answered all."""
+    if querier.error is None or not side.unanswered:
         return None
     total = side.asked + side.kept + side.unanswered
-    return type(asker.error)(
-        f"{side.label} has no answer to {side.unanswered} of {total} questions: {side.failure}", hint=asker.error.hint
+    return type(querier.error)(
+        f"{side.label} has no answer to {side.unanswered} of {total} questions: {side.failure}", hint=querier.error.hint
     )
 
 
-def _compared(asker: SystemQuerier, answers: Sequence[SystemAnswer], golden: GoldenSet, by_field: bool) -> AskedSystem:
-    if asker.error is not None and all(one.origin == "none" for one in answers):
-        raise asker.error
-    met = _met(asker.about, [one.reply for one in answers])
+def _compared(
+    querier: SystemQuerier, answers: Sequence[SystemAnswer], golden: GoldenSet, by_field: bool
+) -> AskedSystem:
+    if querier.error is not None and all(one.origin == "none" for one in answers):
+        raise querier.error
+    known = _known(querier.about, [one.reply for one in answers])
     wanted = list(dict.fromkeys(name for question in golden.questions for name in question.relevant))
     return AskedSystem(
-        asker, answers, met, document_matching.called(wanted, met, by_field=by_field) if wanted else None
+        querier, answers, known, document_matching.golden_names(wanted, known, by_field=by_field) if wanted else None
     )
 
 
-def _met(about: SystemInfo, replies: Sequence[SystemReply]) -> KnownDocuments:
+def _known(about: SystemInfo, replies: Sequence[SystemReply]) -> KnownDocuments:
     answered = list(dict.fromkeys(one for reply in replies for one in reply.documents))
     return KnownDocuments(answered, list(dict.fromkeys([*(about.documents or ()), *answered])))
 
 
-def _strangers(sides: Sequence[AskedSystem]) -> InvalidInput:
+def _no_common_document(sides: Sequence[AskedSystem]) -> InvalidInput:
     a, b = sides
     return InvalidInput(
-        f"No document that {a.asker.about.label} (A) answers with is known to {b.asker.about.label} (B): "
-        f"A has for instance {a.met.answered[0].label!r}, B {b.met.answered[0].label!r}.",
+        f"No document that {a.querier.about.label} (A) answers with is known to {b.querier.about.label} (B): "
+        f"A has for instance {a.known.answered[0].label!r}, B {b.known.answered[0].label!r}.",
         hint="Compare by a metadata field with --by FIELD, or all the same with --anyway.",
     )
 
@@ -156,8 +158,8 @@ def _report(
         b=sides[1],
         agreement={name: mean for name in MEASURES if (mean := _mean(both, name)) is not None},
         metrics={name: _change(judged, name) for name in metrics} if judged else {},
-        differences=tuple(settings(a.asker.about, b.asker.about)),
-        cautions=tuple(cautions(a.asker.about, b.asker.about, sides, links, golden, len(judged))),
+        differences=tuple(settings(a.querier.about, b.querier.about)),
+        cautions=tuple(cautions(a.querier.about, b.querier.about, sides, links, golden, len(judged))),
         pairs=tuple(pairs),
     )
 
@@ -212,13 +214,13 @@ def _asked_ms(answer: SystemAnswer) -> float | None:
 
 def _scores(side: AskedSystem, number: int, question: Question, metrics: Sequence[str]) -> dict[str, float]:
     answer = side.answers[number]
-    if side.called is None or not question.answerable or answer.origin == "none":
+    if side.golden_names is None or not question.answerable or answer.origin == "none":
         return {}
-    return scored(side.called.ranking(answer.reply.documents, question.relevant), question.relevant, metrics)
+    return scored(side.golden_names.ranking(answer.reply.documents, question.relevant), question.relevant, metrics)
 
 
 def _side(side: AskedSystem, unique: set[str]) -> SystemReport:
-    about, answers = side.asker.about, side.answers
+    about, answers = side.querier.about, side.answers
     times = [time for answer in answers if (time := _asked_ms(answer)) is not None]
     kept = sorted(answer.at for answer in answers if answer.at is not None)
     return SystemReport(
@@ -236,7 +238,7 @@ def _side(side: AskedSystem, unique: set[str]) -> SystemReport:
         latency=latency(times) if times else None,
         kept_since=kept[0].isoformat() if kept else "",
         kept_until=kept[-1].isoformat() if kept else "",
-        failure=side.asker.error.message if side.asker.error else "",
+        failure=side.querier.error.message if side.querier.error else "",
         unique=len(unique),
     )
 

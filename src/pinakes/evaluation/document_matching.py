@@ -149,7 +149,7 @@ class GoldenNames:
         return list(dict.fromkeys(self.names.name_of(self.uids[one], relevant) for one in documents))
 
 
-def called(names: Sequence[str], met: KnownDocuments, *, by_field: bool) -> GoldenNames | None:
+def golden_names(names: Sequence[str], met: KnownDocuments, *, by_field: bool) -> GoldenNames | None:
     """Return the documents of a side for golden ``names``, None for a name without a document."""
     every = listed(met.every)
     values = {number: [one.key] for number, one in enumerate(met.every) if one.key} if by_field else None

@@ -18,7 +18,7 @@ from serve_support import SERVE, Running, free_port
 from pinakes.core.errors import ServerUnreachable
 from pinakes.core.filters import parse
 from pinakes.evaluation import runs
-from pinakes.evaluation.compare import compare, trouble
+from pinakes.evaluation.compare import compare, unanswered
 from pinakes.evaluation.querying import SystemQuerier
 from pinakes.evaluation.questions import GoldenSet, Question
 from pinakes.evaluation.replies import Replies
@@ -107,7 +107,7 @@ def test_a_server_that_is_killed_in_the_middle_leaves_a_report_of_what_there_is(
         asker = SystemQuerier(server_side(url), WAY, replies)
         report = compare(SystemQuerier(local, {}), asker, GOLDEN, on_question=kill_after_two)
     origins = [pair.origin_b for pair in report.pairs]
-    error = trouble(asker, report.b)
+    error = unanswered(asker, report.b)
     assert origins[:2] == ["asked"] * 2
     assert report.agreement["overlap_5"].mean == 1
     if kept_before:

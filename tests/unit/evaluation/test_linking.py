@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pinakes.evaluation.document_matching import DocumentMatches, KnownDocuments, called, link
+from pinakes.evaluation.document_matching import DocumentMatches, KnownDocuments, golden_names, link
 from pinakes.evaluation.systems import Named
 
 
@@ -104,16 +104,16 @@ def test_sides_with_nothing_in_common_stay_apart() -> None:
 
 def test_golden_names_are_looked_up_among_the_documents_of_a_side() -> None:
     docs = collection("a/x.md", "b/y.md")
-    found = called(["x", "y.md", "nowhere"], met(*docs), by_field=False)
+    found = golden_names(["x", "y.md", "nowhere"], met(*docs), by_field=False)
     assert found is not None
     assert found.ranking([docs[1], docs[0]], {"x": 1}) == ["y.md", "x"]
     assert found.names.unknown == ("nowhere",)
-    assert called(["nowhere"], met(*docs), by_field=False) is None
+    assert golden_names(["nowhere"], met(*docs), by_field=False) is None
 
 
 def test_golden_names_may_be_values_of_the_field_that_documents_are_compared_by() -> None:
     docs = [Named("1", path="x.md", key="acme"), Named("2", path="y.md", key="acme"), Named("3", path="z.md")]
-    found = called(["Acme"], met(*docs), by_field=True)
+    found = golden_names(["Acme"], met(*docs), by_field=True)
     assert found is not None
     assert found.ranking(docs, {"Acme": 1})[0] == "Acme"
     assert len(found.ranking(docs, {"Acme": 1})) == 2
