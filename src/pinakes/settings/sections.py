@@ -10,7 +10,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Literal, Self, TypeAlias
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from pinakes.core.records import JSON, SearchMode
@@ -315,6 +315,9 @@ class CollectionSettings(Section):
 
 _NO_RULES = CollectionSettings()
 
+_Joined: TypeAlias = tuple[CollectionSettings | None, Mapping[str, JSON], CollectionSettings]
+"""Settings of a collection in files, those kept with it, and both joined."""
+
 
 class NamedSearch(Section):
     """A search that agents see as a separate tool."""
@@ -380,6 +383,8 @@ class Settings(Section):
     tools: tuple[NamedSearch, ...] = Field((), description="Searches that agents see as separate tools.")
     entities: tuple[ListedEntity, ...] = Field((), description="Entities of curated lists.")
 
+    _joined: dict[str, _Joined] = PrivateAttr(default_factory=dict)
+
     @model_validator(mode="after")
     def _place_sources(self) -> Self:
         """Move sources that name a collection into its settings, so that they are in one place only."""
@@ -409,8 +414,11 @@ class Settings(Section):
         given = self.collections.get(name)
         if not kept:
             return given or _NO_RULES
-        own = given.model_dump(exclude_unset=True) if given else {}
-        return CollectionSettings.model_validate({**kept, **own})
+        known = self._joined.get(name)
+        if known is None or known[0] is not given or known[1] != kept:
+            own = given.model_dump(exclude_unset=True) if given else {}
+            known = self._joined[name] = given, kept, CollectionSettings.model_validate({**kept, **own})
+        return known[2]
 
     def text_of(self, collection: str, kept: Mapping[str, JSON] | None = None) -> TextSettings:
         """Return the text settings of ``collection``; ``kept``: see ``of_collection``."""
