@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from bert_reference import WORDS, make_tiny_bert
 from progressive_support import assert_sound, directly, small_steps, stopped_at_searchable, waiting
+from waiting import until
 
 from pinakes.library import Library
 
@@ -108,13 +109,6 @@ def health(client: httpx.Client) -> dict[str, Any]:
 
 def pending(client: httpx.Client) -> int:
     return int(health(client)["components"]["index"]["pending"])
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LONGEST_S
-    while not true():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.1)
 
 
 class Reader:

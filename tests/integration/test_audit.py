@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 from pinakes.catalog.audit import AuditQuery
 from pinakes.core.caller import Caller, calling
@@ -52,14 +53,6 @@ def child(home: Path, count: int, then: str) -> subprocess.Popen[str]:
 def record(library: Library, tool: str = "search", **parameters: Any) -> None:
     with library.audit.recording(tool, parameters):
         pass
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait for a condition."""
-    end = time.monotonic() + WAIT_S
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def kept(home: Path) -> int:

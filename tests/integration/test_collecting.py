@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 from sqlalchemy import func, select
+from waiting import until
 from working import worker_of, working
 
 from pinakes.api.folder_watching import Watching
@@ -73,13 +74,6 @@ def left(home: Path, number: int) -> list[str]:
 def held(library: Library) -> set[int]:
     """Return the ids of the collections whose indexes a library has in memory."""
     return {number for number, _ in library.app.followers._open}
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.01)
 
 
 def vectors(library: Library) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import update
+from waiting import until
 
 from pinakes.catalog import Catalog, jobs, schema
 from pinakes.catalog.jobs import Job
@@ -94,13 +95,6 @@ def start(catalog: Catalog, home: Path) -> Iterator[Callable[[Task], Worker]]:
     yield start_one
     ended = [worker.stop() for worker in workers]
     assert all(ended)
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + LONG_S
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.01)
 
 
 def keys(queue: Queue) -> list[str]:

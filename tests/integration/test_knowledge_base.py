@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 
 import pytest
 from small_pdf import pdf
+from waiting import until
 from working import worker_of
 
 from pinakes.api.folder_watching import Watching
@@ -46,13 +45,6 @@ def followed(library: Library) -> Iterator[None]:
         yield
     finally:
         assert watching.stop()
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + LONG_S
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.01)
 
 
 def status(library: Library, **arguments: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import slow_reader
+from waiting import until
 
 from pinakes.core.caller import Caller, calling
 from pinakes.core.records import Hit, Results, SourceState
@@ -45,13 +46,6 @@ def texts(answer: Results) -> list[str]:
 
 def states(answer: Results) -> dict[str, SourceState]:
     return {hit.path: hit.source_state for hit in answer.hits}
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.01)
 
 
 class TestStates:

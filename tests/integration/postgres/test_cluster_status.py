@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from real_server import real_server
+from waiting import until
 from worker_processes import pinakes, worker
 
 from pinakes.catalog.heartbeats import STALE_S
@@ -32,14 +31,6 @@ def opened(home: Path, url: str) -> Iterator[Library]:
     named = {"home": home, "catalog": {"url": url}, "embedding": {"provider": "deterministic"}}
     with Library(Settings.model_validate(named)) as library:
         yield library
-
-
-def until(done: Callable[[], Any], most_s: float = 30.0) -> Any:
-    end = time.monotonic() + most_s
-    while not (found := done()):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    return found
 
 
 def test_a_server_tells_of_itself_until_it_ends(url: str, tmp_path: Path) -> None:

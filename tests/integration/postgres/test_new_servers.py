@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 from starlette.testclient import TestClient
+from waiting import until
 
 from pinakes.api.http_app import create_app
 from pinakes.api.startup import Startup
@@ -84,10 +84,3 @@ def test_a_home_of_its_own_is_ready_once_it_is_loaded(tmp_path: Path) -> None:
 
 def _titles(library: Library) -> set[str]:
     return {hit.title for hit in library.search("cardinal lateral", mode="keyword").hits}
-
-
-def until(done: Callable[[], bool], most_s: float = 30.0) -> None:
-    end = time.monotonic() + most_s
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(0.02)

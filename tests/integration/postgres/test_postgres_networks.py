@@ -22,6 +22,7 @@ from catalog_making import new, put
 from real_server import RealServer, real_server
 from sqlalchemy.engine import make_url
 from tcp_proxy import Proxy, by_way_of, proxy, target_of
+from waiting import until
 
 from pinakes.catalog import Catalog, collections, documents
 from pinakes.core.errors import Busy
@@ -29,13 +30,6 @@ from pinakes.core.interrupt import Interrupt
 from pinakes.library import Library
 from pinakes.settings import CatalogSettings, Settings
 from pinakes.testing import write_files
-
-
-def until(holds: Callable[[], object], within_s: float = 30) -> None:
-    limit = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < limit
-        time.sleep(0.05)
 
 
 def library_of(home: Path, url: str, **catalog: Any) -> Library:

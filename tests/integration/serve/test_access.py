@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from access_support import OPEN, QUESTION, fill, json_of, key_for, settings_for_
 from fastmcp import Client
 from fastmcp.client.transports import StreamableHttpTransport
 from serve_support import Running
+from waiting import until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
@@ -73,14 +73,6 @@ def serve(library: Library) -> Iterator[Callable[..., Running]]:
     for running, other in started:
         running.stop()
         other.close()
-
-
-def eventually(found: Callable[[], Any]) -> Any:
-    """Return what ``found`` returns once that is true."""
-    until = time.monotonic() + 10
-    while not (answer := found()) and time.monotonic() < until:
-        pass
-    return answer
 
 
 def routes_of(routes: Any) -> Iterator[tuple[str, str]]:
@@ -275,7 +267,7 @@ def test_the_use_of_a_key_is_noted(library: Library, server: Running) -> None:
 
     assert last_used() is None
     server.client.get("/api/v1/tools", headers=key)
-    first = eventually(last_used)
+    first = until(last_used)
     assert first is not None
     server.client.get("/api/v1/tools", headers=key)
     assert last_used() == first

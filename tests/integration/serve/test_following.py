@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from serve_support import Running
+from waiting import until
 
 from pinakes.api.http_app import create_app
 from pinakes.api.startup import Startup
@@ -38,13 +38,6 @@ from pinakes.settings import load
 settings = load(home=sys.argv[1], environment={{}}, **{SETTINGS!r})
 serve(settings, on_ready=lambda url: print(url, flush=True))
 """
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + LONG_S
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.02)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import httpx
 import pytest
 from sqlalchemy import delete
 from stuck_embedder import SAID, STUCK
+from waiting import until
 from working import jobs_of
 
 from pinakes.catalog import events
@@ -35,13 +35,6 @@ chosen = dict(embedding__provider=sys.argv[2], ingest__processes=0, server__port
 serve(load(home=sys.argv[1], environment={{}}, **chosen), on_ready=lambda url: print(url, flush=True))
 """
 HOW = {"first read": "", "sync": 'schedule = "@every 1s"', "watch": "watch = true", "background": ""}
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + LONG_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def prepare(home: Path, notes: Path, kind: str) -> None:

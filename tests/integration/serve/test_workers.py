@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -15,13 +14,7 @@ import pytest
 from attacked_home import open_library, write_documents
 from prometheus_client.parser import text_string_to_metric_families
 from real_server import RealServer, real_server
-
-
-def until(holds: Callable[[], object], within_s: float = 30) -> None:
-    limit = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < limit
-        time.sleep(0.05)
+from waiting import until
 
 
 def replicas(server: RealServer) -> list[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from waiting import until
 from web_host import Page, WebHost, sitemap, sitemap_index, web_host
 
 from pinakes.core.errors import InvalidInput, Refused, SourceError, Unreadable
@@ -55,13 +55,6 @@ def open_http(tmp_path: Path) -> Iterator[Open]:
     yield open_
     for source in opened:
         source.close()
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    until = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < until
-        threading.Event().wait(0.01)
 
 
 def names(scan: Scan) -> list[str]:
@@ -343,7 +336,7 @@ class TestManners:
         source = open_http(*[host.put(f"/{number}", "x") for number in range(3)], fetch={"delay_s": 1000})
         with ThreadPoolExecutor(1) as thread:
             scanning = thread.submit(source.scan, None)
-            wait_until(lambda: bool(host.asked))
+            until(lambda: bool(host.asked))
             source.close()
             with pytest.raises(SourceError, match="was ended"):
                 scanning.result(timeout=10)
