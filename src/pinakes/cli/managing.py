@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from pinakes.settings.catalog_database import without_password
 if TYPE_CHECKING:
     from pinakes.indexes.verification import Difference
     from pinakes.library import CollectionStatus
+    from pinakes.settings import SettingLine
 
 _OF_JOB = ("key", "kind", "state", "arguments", "priority", "created_at", "run_at", "attempts", "error", "progress")
 
@@ -272,15 +273,14 @@ def init(session: Session, *, model: bool) -> None:
 
 def config(session: Session, name: str | None) -> None:
     """Print settings: value, where it comes from, default and help."""
-    from pinakes.settings import table, unknown
+    from pinakes.settings import layers_of, table, unknown
 
-    lines = list(table(session.settings))
+    settings = session.settings
+    lines, (_, _, layers) = list(table(settings)), layers_of(settings.home, settings.profile)
     chosen = [line for line in lines if name is None or line.name == name or line.name.startswith(f"{name}.")]
     if not chosen:
         raise unknown(str(name), [line.name for line in lines], "config")
-    rows: list[dict[str, JSON]] = [
-        {**asdict(line), "origin": _origin(session, line.name, line.value == line.default)} for line in chosen
-    ]
+    rows: list[dict[str, JSON]] = [{**asdict(line), "origin": _origin(session, layers, line)} for line in chosen]
     session.screen.document({"settings": rows})
     for row in rows:
         changed = "" if row["origin"] == "default" else f"  (from {row['origin']}; default {_toml(row['default'])})"
@@ -291,24 +291,12 @@ def config(session: Session, name: str | None) -> None:
             session.screen.show(f"    Environment: {row['variable']}")
 
 
-def _origin(session: Session, name: str, is_default: bool) -> str:
+def _origin(session: Session, layers: Sequence[tuple[str, Mapping[str, JSON]]], line: SettingLine) -> str:
     """Say which layer gave a setting its value: the highest one that names it."""
-    import os
-    import tomllib
-
-    from pinakes.settings import ENV_PREFIX, read_profile
-
-    common, settings = session.common, session.settings
-    if name in session.given or (name in ("home", "profile") and getattr(common, name)):
+    if line.name in session.given or (line.name in ("home", "profile") and getattr(session.common, line.name)):
         return "arguments"
-    if ENV_PREFIX + name.upper().replace(".", "__") in os.environ:
-        return "environment"
-    file = settings.home / "config.toml"
-    if file.is_file() and _names(tomllib.loads(file.read_text("utf-8-sig")), name):
-        return str(file)
-    if settings.profile and _names(read_profile(settings.profile), name):
-        return f"profile {settings.profile}"
-    return "default" if is_default or name in ("home", "cache") else "elsewhere"
+    naming = [origin for origin, layer in layers if _names(layer, line.name)]
+    return naming[-1] if naming else "default" if line.value == line.default or line.name == "cache" else "elsewhere"
 
 
 def _names(layer: JSON, dotted: str) -> bool:

@@ -17,6 +17,7 @@ from pinakes.settings.graph_rules import (
 from pinakes.settings.layers import (
     ENV_PREFIX,
     SettingLine,
+    layers_of,
     load,
     profiles,
     read_profile,
@@ -111,6 +112,7 @@ __all__ = [
     "WatchSettings",
     "WebhookSettings",
     "Words",
+    "layers_of",
     "load",
     "profiles",
     "read_profile",

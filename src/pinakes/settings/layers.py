@@ -71,21 +71,7 @@ def load(
         InvalidSetting: a name is unknown or a value invalid, in any layer.
         InvalidName: the profile does not exist.
     """
-    env = _from_environment(os.environ if environment is None else environment)
-    chosen_home = Path(home or env.get("home") or Settings.model_fields["home"].default).expanduser().absolute()
-    own = [(str(file), read_file(file)) for name in OWN_FILES if (file := chosen_home / name).is_file()]
-    named = next((layer["profile"] for _, layer in reversed(own) if layer.get("profile")), "")
-    chosen_profile = profile or env.get("profile") or named
-    layers: list[tuple[str, Mapping[str, Any]]] = [
-        *own,
-        (".env", _from_dotenv(chosen_home, chosen_profile) if environment is None else {}),
-        ("environment", env),
-        ("arguments", _nest(overrides)),
-    ]
-    for origin, layer in layers:
-        _check_names(layer, origin)
-    if chosen_profile:
-        layers.insert(0, (f"profile {chosen_profile}", read_profile(chosen_profile)))
+    chosen_home, chosen_profile, layers = layers_of(home, profile, environment, overrides)
     merged: dict[str, Any] = {}
     for origin, layer in layers:
         merged = _merge(merged, without_removed(layer, origin))
@@ -96,6 +82,36 @@ def load(
         return Settings.model_validate(merged)
     except ValidationError as error:
         raise _invalid(error) from error
+
+
+def layers_of(
+    home: Path | str | None = None,
+    profile: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> tuple[Path, str, list[tuple[str, Mapping[str, Any]]]]:
+    """Return home, profile, and (origin, settings) of each layer; a later one wins. Arguments as in ``load``.
+
+    Raises:
+        InvalidSetting: a layer cannot be read, or names a setting that there is not.
+        InvalidName: the profile does not exist.
+    """
+    env = _from_environment(os.environ if environment is None else environment)
+    chosen_home = Path(home or env.get("home") or Settings.model_fields["home"].default).expanduser().absolute()
+    own = [(str(file), read_file(file)) for name in OWN_FILES if (file := chosen_home / name).is_file()]
+    named = next((layer["profile"] for _, layer in reversed(own) if layer.get("profile")), "")
+    chosen = profile or env.get("profile") or named
+    layers: list[tuple[str, Mapping[str, Any]]] = [
+        *own,
+        (".env", _from_dotenv(chosen_home, chosen) if environment is None else {}),
+        ("environment", env),
+        ("arguments", _nest(overrides or {})),
+    ]
+    for origin, layer in layers:
+        _check_names(layer, origin)
+    if chosen:
+        layers.insert(0, (f"profile {chosen}", read_profile(chosen)))
+    return chosen_home, chosen, layers
 
 
 def sources_folder(home: Path, sources_dir: Path | str | None = None) -> Path:

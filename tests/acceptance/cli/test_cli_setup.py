@@ -48,6 +48,8 @@ def test_init_keeps_the_settings_it_was_called_with(pinakes, home):
 def test_config_says_where_each_value_comes_from(pinakes, home, tmp_path, monkeypatch):
     home.mkdir()
     (home / "config.toml").write_text("[search]\ncandidates = 70\ntop_k = 3\n")
+    (home / "config.yaml").write_text("search:\n  shown: 4\n")
+    (home / ".env").write_text("PINAKES_SEARCH__FEEDBACK_WEIGHT=0.2\n")
     (tmp_path / "job.toml").write_text('server_name = "job"\n[search]\ncandidates = 60\n')
     monkeypatch.setenv("PINAKES_SEARCH__TOP_K", "4")
     shown = pinakes("config", "--profile", tmp_path / "job.toml", "--set", "search.rrf_k=61", "--json").document
@@ -55,6 +57,8 @@ def test_config_says_where_each_value_comes_from(pinakes, home, tmp_path, monkey
     assert origin["search.rrf_k"] == ("61", "arguments") or origin["search.rrf_k"] == (61, "arguments")
     assert origin["search.top_k"] == (4, "environment")
     assert origin["search.candidates"] == (70, str(home / "config.toml"))
+    assert origin["search.shown"] == (4, str(home / "config.yaml"))
+    assert origin["search.feedback_weight"] == (0.2, ".env")
     assert origin["server_name"] == ("job", f"profile {tmp_path / 'job.toml'}")
     assert origin["search.max_top_k"] == (50, "default")
     assert origin["home"] == (str(home), "environment")
