@@ -57,4 +57,5 @@ def databases(server: str) -> Iterator[Callable[[], str]]:
             return make_url(server).set(database=name).render_as_string(hide_password=False)
 
         Catalog.of(Settings(catalog=CatalogSettings(url=make()))).close()
-        yield lambda: make(f" TEMPLATE {template}")
+        fastest = " STRATEGY file_copy" if admin.info.server_version >= 150_000 else ""
+        yield lambda: make(f" TEMPLATE {template}{fastest}")
