@@ -238,7 +238,8 @@ class KnowledgeGraph:
     def with_evidence(self, relations: Sequence[Relation], limit: int = 1) -> list[Relation]:
         """Return relations with so many places that state each."""
         with self._app.catalog.read() as connection:
-            return [replace(one, evidence=stated_edges.statements(connection, _edge(one), limit)) for one in relations]
+            places = stated_edges.statements(connection, [_edge(one) for one in relations], limit)
+        return [replace(one, evidence=places[_edge(one).key]) for one in relations]
 
     def decide(self, kind: Literal["merge", "split"], main: Entity, other: str, other_type: str = "") -> None:
         """Remember that ``other`` is another name of an entity ("merge"), or is not ("split"), and follow that.
@@ -271,6 +272,7 @@ class KnowledgeGraph:
         rows = {
             number: self._entity(connection, record, row) for number, row in entities.of_ids(connection, ids).items()
         }
+        places = stated_edges.statements(connection, found, evidence) if evidence else {}
         return [
             Relation(
                 rows[one.source_id],
@@ -278,7 +280,7 @@ class KnowledgeGraph:
                 rows[one.target_id],
                 one.confidence,
                 one.statements,
-                stated_edges.statements(connection, one, evidence) if evidence else (),
+                places.get(one.key, ()),
             )
             for one in found
         ]
