@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_, select, true, update
 
 from pinakes.catalog.schema import chunks, documents, entities, entity_mentions, entity_relations
+from pinakes.core.graph_records import WEAK
 
 _BATCH = 400
 _CONTEXT_BEFORE = 60
@@ -60,20 +61,25 @@ def edges(
     direction: str = "both",
     min_confidence: float = 0.0,
 ) -> list[Edge]:
-    """Return the edges of these canonical entities: "out" from them, "in" to them, or "both"; the surest first."""
+    """Return the edges of these canonical entities: "out" from them, "in" to them, or "both"; the surest first.
+
+    Weak ones are among them only where ``types`` names these.
+    """
+    of_types = entity_relations.c.type.in_(sorted(types)) if types else entity_relations.c.type.not_in(sorted(WEAK))
     wanted, found = sorted(set(entity_ids)), dict[tuple[int, str, int], Edge]()
     for start in range(0, len(wanted), _BATCH):
         some = wanted[start : start + _BATCH]
         members = _members(some)
         for column in _ENDS[direction]:
-            query = _EDGES.where(column.in_(members))
-            if types:
-                query = query.where(entity_relations.c.type.in_(sorted(types)))
-            for row in connection.execute(query):
+            for row in connection.execute(_EDGES.where(column.in_(members), of_types)):
                 edge = Edge(*row)
                 found[edge.key] = edge
-    kept = (one for one in found.values() if one.confidence >= min_confidence)
-    return sorted(kept, key=lambda one: (-one.confidence, -one.statements, one.type, one.source_id, one.target_id))
+    return sorted((one for one in found.values() if one.confidence >= min_confidence), key=sureness)
+
+
+def sureness(one: Edge) -> tuple[float, int, str, int, int]:
+    """Return what orders edges: the surest first, then those that most places state."""
+    return -one.confidence, -one.statements, one.type, one.source_id, one.target_id
 
 
 def all_edges(connection: Connection, collection_id: int) -> list[Edge]:

@@ -50,6 +50,8 @@ def show(session: Session, name: Name, collection: Searched = None, limit: Limit
         f"  in {counted(entity.documents, 'document')}, {counted(entity.mentions, 'mention')}; "
         f"confidence {entity.confidence:.2f}"
     )
+    if report.missing:
+        screen.show(printable(f"  missing: {report.missing}"))
     for other, why in report.merged:
         screen.show(printable(f"  merged: {other} ({why})"))
     for relation in report.relations:

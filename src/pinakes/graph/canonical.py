@@ -15,7 +15,7 @@ from typing import Final
 from rapidfuzz.distance import Levenshtein
 
 from pinakes.catalog.entities import Decision, EntityFact, EntityRecord, Resolution
-from pinakes.core.graph_records import UNTYPED, EntityName, folded
+from pinakes.core.graph_records import STRUCTURE, UNTYPED, EntityName, folded
 from pinakes.extraction import Listing
 from pinakes.settings import GraphRules
 
@@ -77,16 +77,21 @@ def canonical(
     decisions: Sequence[Decision],
     rules: GraphRules,
     listings: Sequence[Listing],
+    own_names: Sequence[tuple[int, int]] = (),
 ) -> Canonical:
-    """Return what became of each entity of a collection. Linear time, but for names of one block that are compared."""
+    """Return what became of each entity of a collection. Linear time, but for names of one block that are compared.
+
+    ``own_names``: (other name, entity) of what documents are about, by id.
+    """
     clues: dict[int, dict[str, EntityFact]] = defaultdict(dict)
     for fact in facts:
         clues[fact.entity_id][fact.extractor] = fact
     by_key = {(one.type, one.folded): one for one in every}
     groups = _Groups()
     split = {frozenset((one.name, one.other)) for one in decisions if one.kind == "split"}
-    missing = [
-        *_decided(groups, by_key, decisions),
+    missing = [*_decided(groups, by_key, decisions)]
+    _own(groups, own_names)
+    missing += [
         *_people(groups, every, by_key, clues, rules),
         *_typed(groups, every, by_key, clues),
         *_listed(groups, by_key, listings, clues),
@@ -123,6 +128,16 @@ def _decided(
             groups.join(other.id, main.id, "merged by hand")
 
 
+def _own(groups: _Groups, own_names: Sequence[tuple[int, int]]) -> None:
+    """Make the other names of what documents are about its own, unless they are those of two."""
+    meant: dict[int, set[int]] = defaultdict(set)
+    for other, own in own_names:
+        meant[other].add(own)
+    for other, owners in meant.items():
+        if len(owners) == 1 and other not in owners and groups.root(other) == other:
+            groups.join(other, min(owners), "a name of its document")
+
+
 def _typed(
     groups: _Groups,
     every: Sequence[EntityRecord],
@@ -135,7 +150,7 @@ def _typed(
     """
     told: dict[str, list[tuple[float, EntityRecord]]] = defaultdict(list)
     for row in every:
-        if row.type != UNTYPED and row.id in clues and groups.root(row.id) == row.id:
+        if row.type not in (UNTYPED, *STRUCTURE) and row.id in clues and groups.root(row.id) == row.id:
             told[row.folded].append((_sureness(clues[row.id]), row))
     for name, ranked in told.items():
         ranked.sort(key=lambda each: (-each[0], each[1].type))
@@ -168,7 +183,7 @@ def _people(
         given = {row.folded.split()[0] for row in sure if " " in row.folded}
         for row in every:
             words = row.name.split()
-            if row.type == kind or row.id not in clues or groups.root(row.id) != row.id or len(words) > 3:
+            if row.type in (kind, *STRUCTURE) or row.id not in clues or groups.root(row.id) != row.id or len(words) > 3:
                 continue
             if row.type != UNTYPED and _sureness(clues[row.id]) >= 1:
                 continue

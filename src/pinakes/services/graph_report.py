@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pinakes.app import App
-from pinakes.catalog import entities, graph_statistics, stated_edges
+from pinakes.catalog import Connection, entities, graph_statistics, stated_edges
 from pinakes.catalog.graph_statistics import Reference
 from pinakes.core.errors import InvalidInput
-from pinakes.core.graph_records import folded
-from pinakes.settings import DocumentEntity
+from pinakes.core.graph_records import DOCUMENT, LINKS_TO, WEAK, folded
+from pinakes.settings import GraphRules
 
 VENDOR, PRODUCT = "VENDOR", "PRODUCT"
 
@@ -73,16 +73,16 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
         raise InvalidInput(
             f"Collection {collection!r} has no graph.", hint="Name types in collections.NAME.graph.types, or a profile."
         )
-    symmetric = {rule.type for rule in extraction.rules.relations if rule.symmetric}
+    symmetric = {rule.type for rule in extraction.rules.relations if rule.symmetric} | WEAK | {LINKS_TO}
     listed = {one.entity.key for one in extraction.listings}
     with app.catalog.read() as connection:
         known = {one.id: one for one in entities.known(connection, record.id)}
         edges = stated_edges.all_edges(connection, record.id)
         counts = graph_statistics.counts(connection, record.id)
         candidates = graph_statistics.frequent_candidates(connection, record.id, most)
-        about = {rule.type for rule in extraction.rules.documents}
+        about = {rule.type for rule in extraction.rules.documents} | ({DOCUMENT} if extraction.rules.links else set())
         references = graph_statistics.without_document(connection, record.id, about)
-    missing = [_without_document(one, extraction.rules.documents) for one in references]
+    missing = [_missing(one, extraction.rules) for one in references]
     related = {end for one in edges for end in (one.source_id, one.target_id)}
     vendors = {one.id for one in known.values() if one.type == VENDOR}
     offering = {
@@ -122,14 +122,24 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
     )
 
 
-def _without_document(one: Reference, rules: Sequence[DocumentEntity]) -> MissingEntity:
+def why_missing(connection: Connection, entity_id: int, kind: str, name: str, rules: GraphRules) -> str:
+    """Return why no document is about an entity, "" where one is, or where documents are about no such entities."""
+    described = kind == DOCUMENT or kind in {rule.type for rule in rules.documents}
+    return _reason(kind, name, rules) if described and not graph_statistics.has_document(connection, entity_id) else ""
+
+
+def _missing(one: Reference, rules: GraphRules) -> MissingEntity:
+    return MissingEntity(one.type, one.name, _reason(one.type, one.name, rules), one.references, one.fields)
+
+
+def _reason(kind: str, name: str, rules: GraphRules) -> str:
     """Say why a reference leads nowhere: no document has such a name, or the reference is written in another way."""
-    templates = [rule.name for rule in rules if rule.type == one.type]
-    if any(re.fullmatch(_form(template), one.name, re.IGNORECASE) for template in templates):
-        reason = "no document has this name"
-    else:
-        reason = f"not written as {' or '.join(templates)}"
-    return MissingEntity(one.type, one.name, reason, one.references, one.fields)
+    if kind == DOCUMENT:
+        return "no document has this path"
+    templates = [rule.name for rule in rules.documents if rule.type == kind]
+    if any(":int" in one and re.fullmatch(_form(one), name, re.IGNORECASE) for one in templates):
+        return "no document has this name"
+    return f"not written as {' or '.join(templates)}"
 
 
 def _form(template: str) -> str:
