@@ -87,9 +87,11 @@ def sectioned(connection: Connection, collection_id: int) -> Iterator[SectionedD
         }
         query = select(chunks.c.document_id, chunks.c.heading_path, chunks.c.start, chunks.c.end)
         ordered = query.where(chunks.c.document_id.in_(ids)).order_by(chunks.c.document_id, chunks.c.ordinal)
-        for one, of_one in groupby(connection.execute(ordered), key=lambda row: int(row.document_id)):
-            sections = [(row.heading_path, (row.start, row.end)) for row in of_one]
-            yield SectionedDocument(one, about[one].path, about[one].group_key or about[one].uid, sections)
+        sections: dict[int, list[tuple[Sequence[str], Span]]] = {one: [] for one in ids}
+        for row in connection.execute(ordered):
+            sections[row.document_id].append((row.heading_path, (row.start, row.end)))
+        for one, row in about.items():
+            yield SectionedDocument(one, row.path, row.group_key or row.uid, sections[one])
 
 
 def _id_batches(connection: Connection, collection_id: int) -> Iterator[list[int]]:
