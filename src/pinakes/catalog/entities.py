@@ -244,6 +244,13 @@ def own_names(connection: Connection, collection_id: int) -> list[tuple[int, int
     return [(row[0], row[1]) for row in connection.execute(query)]
 
 
+def are_together(connection: Connection, one: int, other: int) -> bool:
+    """Say whether a document mentions both of two names."""
+    a, b = entity_mentions.alias("a"), entity_mentions.alias("b")
+    query = select(a.c.id).join_from(a, b, (b.c.document_id == a.c.document_id) & (b.c.entity_id == other))
+    return connection.scalar(query.where(a.c.entity_id == one).limit(1)) is not None
+
+
 def decisions(connection: Connection, collection_id: int) -> list[Decision]:
     """Return the decisions on names of a collection, oldest first."""
     columns = (getattr(entity_decisions.c, name) for name in ("kind", "type", "name", "other", "other_type"))

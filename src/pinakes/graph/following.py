@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from pinakes.catalog import Catalog, Connection, changes, derived_rows, documents, entities, stated_edges
 from pinakes.catalog.collections import CollectionRecord
@@ -124,7 +125,8 @@ def _resolve(catalog: Catalog, record: CollectionRecord, extraction: Extraction)
         decisions = entities.decisions(connection, record.id)
         own_names = entities.own_names(connection, record.id)
         position, decided = _present(connection, record)
-    found = canonical(every, facts, decisions, extraction.rules, extraction.listings, own_names)
+        in_one = partial(entities.are_together, connection)
+        found = canonical(every, facts, decisions, extraction.rules, extraction.listings, own_names, in_one)
     if found.missing:
         with catalog.write() as connection:
             entities.ensure(connection, record.id, found.missing)
