@@ -135,3 +135,11 @@ def test_types_of_the_structure_and_hostile_patterns_are_refused(open_library: C
     ):
         with pytest.raises(InvalidSetting):
             open_library(collections={"default": {"graph": rules}})
+
+
+def test_the_report_names_the_documents_of_which_something_was_left_out(library: Library, docs: Path) -> None:
+    (docs / "many.md").write_text("# Many\n\n" + "Acme met Globex. " * 100)
+    library.add(str(docs))
+    report = library.graph.report("default")
+    assert report.left_out_of == [("many.md", report.left_out)]
+    assert report.left_out > 150

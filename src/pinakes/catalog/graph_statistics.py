@@ -104,6 +104,18 @@ def without_document(connection: Connection, collection_id: int, types: Collecti
     return sorted(found, key=lambda one: (-one.references, one.type, one.name))
 
 
+def most_left_out(connection: Connection, collection_id: int, limit: int) -> list[tuple[str, int]]:
+    """Return path and number of what was left out, of the documents with most of it."""
+    query = (
+        select(documents.c.path, extractions.c.left_out)
+        .join_from(extractions, documents, documents.c.id == extractions.c.document_id)
+        .where(documents.c.collection_id == collection_id, extractions.c.left_out > 0)
+        .order_by(extractions.c.left_out.desc(), documents.c.path)
+        .limit(limit)
+    )
+    return [(row[0], row[1]) for row in connection.execute(query)]
+
+
 def has_document(connection: Connection, entity_id: int) -> bool:
     """Say whether a document is about a canonical entity."""
     query = (

@@ -34,7 +34,8 @@ class GraphReport:
 
     ``documents_with_entity`` of ``documents`` mention an entity; ``vendors_with_product`` of ``vendors`` are related to
     a product or another vendor's. ``orphans``: entities without relations. ``merged``: names that became other names.
-    ``left_out``: mentions over the limits. ``conflicts``: directed relations that are stated both ways.
+    ``left_out``: mentions over the limits; ``left_out_of``: paths of the documents with most of them, and how many.
+    ``conflicts``: directed relations that are stated both ways.
     ``unlisted``: entities that texts alone tell, ``candidates``: frequent names without a type, both as (type, name,
     documents); ``unseen``: listed names that no document mentions. ``missing``: entities that metadata refers to and no
     document is about, where documents are; ``missing_by_reason`` counts all of them. ``problems``: what is wrong with
@@ -59,6 +60,7 @@ class GraphReport:
     missing: Sequence[MissingEntity] = field(default=())
     missing_by_reason: Mapping[str, int] = field(default_factory=dict)
     problems: Sequence[str] = field(default=())
+    left_out_of: Sequence[tuple[str, int]] = field(default=())
 
 
 def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
@@ -81,6 +83,7 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
         counts = graph_statistics.counts(connection, record.id)
         candidates = graph_statistics.frequent_candidates(connection, record.id, most)
         about = {rule.type for rule in extraction.rules.documents} | ({DOCUMENT} if extraction.rules.links else set())
+        left_out = graph_statistics.most_left_out(connection, record.id, most)
         references = graph_statistics.without_document(connection, record.id, about)
     missing = [_missing(one, extraction.rules) for one in references]
     related = {end for one in edges for end in (one.source_id, one.target_id)}
@@ -119,6 +122,7 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
         missing[:most],
         dict(sorted(Counter(one.reason for one in missing).items())),
         extraction.problems,
+        left_out,
     )
 
 
