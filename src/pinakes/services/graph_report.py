@@ -82,9 +82,8 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
         edges = stated_edges.all_edges(connection, record.id)
         counts = graph_statistics.counts(connection, record.id)
         candidates = graph_statistics.frequent_candidates(connection, record.id, most)
-        about = {rule.type for rule in extraction.rules.documents} | ({DOCUMENT} if extraction.rules.links else set())
         left_out = graph_statistics.most_left_out(connection, record.id, most)
-        references = graph_statistics.without_document(connection, record.id, about)
+        references = graph_statistics.without_document(connection, record.id, _described(extraction.rules))
     missing = [_missing(one, extraction.rules) for one in references]
     related = {end for one in edges for end in (one.source_id, one.target_id)}
     vendors = {one.id for one in known.values() if one.type == VENDOR}
@@ -128,8 +127,16 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
 
 def why_missing(connection: Connection, entity_id: int, kind: str, name: str, rules: GraphRules) -> str:
     """Return why no document is about an entity, "" where one is, or where documents are about no such entities."""
-    described = kind == DOCUMENT or kind in {rule.type for rule in rules.documents}
-    return _reason(kind, name, rules) if described and not graph_statistics.has_document(connection, entity_id) else ""
+    return (
+        _reason(kind, name, rules)
+        if kind in _described(rules) and not graph_statistics.has_document(connection, entity_id)
+        else ""
+    )
+
+
+def _described(rules: GraphRules) -> set[str]:
+    """Return the types of entities that documents are about."""
+    return {rule.type for rule in rules.documents} | ({DOCUMENT} if rules.links else set())
 
 
 def _missing(one: Reference, rules: GraphRules) -> MissingEntity:
