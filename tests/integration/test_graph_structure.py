@@ -116,6 +116,23 @@ def test_nothing_is_written_where_nothing_changed(library: Library) -> None:
     assert ids() == before
 
 
+def test_what_two_writers_wrote_twice_is_there_once_after_the_next_change(library: Library, docs: Path) -> None:
+    library.graph.top()
+    with library.app.catalog.write() as connection:
+        for table in ("entity_mentions", "entity_relations"):
+            columns = [row[1] for row in connection.exec_driver_sql(f"PRAGMA table_info({table})") if row[1] != "id"]
+            names = ", ".join(f'"{one}"' for one in columns)
+            of_graph = "extractor IN ('topics', 'co-occurrence')"
+            connection.exec_driver_sql(f"INSERT INTO {table} ({names}) SELECT {names} FROM {table} WHERE {of_graph}")
+    (docs / "new.md").write_text("# New\n\nNothing.\n")
+    library.add(str(docs))
+    [found] = library.graph.neighbours(library.graph.one("Acme"), types=["CO_OCCURS"])
+    assert found.statements == 3
+    with library.app.catalog.read() as connection:
+        count = connection.exec_driver_sql("SELECT count(*) FROM entity_mentions WHERE extractor = 'topics'").scalar()
+    assert count == 4
+
+
 def test_a_graph_that_no_longer_wants_them_loses_them(library: Library, open_library: Callable[..., Library]) -> None:
     library.close()
     plain = RULES | {"links": False, "co_occurs": 0, "topics": False}

@@ -126,11 +126,16 @@ def _put(
         .join_from(table, documents, documents.c.id == table.c.document_id)
         .where(documents.c.collection_id == collection_id, *(table.c[name] == value for name, value in same.items()))
     )
-    present = {form(*row[1:]): row.id for row in connection.execute(query.order_by(table.c.id))}
-    gone = sorted(number for one, number in present.items() if one not in wanted)
+    present, gone = set[Any](), list[int]()
+    for row in connection.execute(query.order_by(table.c.id)):
+        one = form(*row[1:])
+        if one in wanted and one not in present:  # two writers at once may have made it twice
+            present.add(one)
+        else:
+            gone.append(row.id)
     for start in range(0, len(gone), _BATCH):
         connection.execute(delete(table).where(table.c.id.in_(gone[start : start + _BATCH])))
-    added = sorted(set(wanted) - present.keys())
+    added = sorted(set(wanted) - present)
     held = set[int]()
     needed = sorted({one.document_id for one in added})
     for start in range(0, len(needed), _BATCH):
