@@ -10,7 +10,7 @@ from sqlalchemy import Connection, or_, select
 
 from pinakes.catalog.paths import ends_with
 from pinakes.catalog.schema import documents, entities, entity_aliases, entity_mentions, entity_relations
-from pinakes.core.graph_records import folded
+from pinakes.core.graph_records import STRUCTURE, WEAK, folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def _of_document(connection: Connection, document_id: int) -> DocumentGraph:
     table = entity_relations
     stated = connection.execute(
         select(table.c.source_id, table.c.type, table.c.target_id)
-        .where(table.c.document_id == document_id, table.c.fits == 1)
+        .where(table.c.document_id == document_id, table.c.fits == 1, table.c.type.not_in(sorted(WEAK)))
         .order_by(table.c.id)
     ).all()
     ids = {*connection.scalars(mentioned.distinct())} | {end for row in stated for end in (row[0], row[2])}
@@ -86,7 +86,7 @@ def _with_names(connection: Connection, canonical_ids: Collection[int]) -> dict[
     query = select(entities).where(or_(entities.c.id.in_(wanted), entities.c.canonical_id.in_(wanted)))
     for row in connection.execute(query.order_by(entities.c.id)):
         names[row.canonical_id or row.id].add(row.folded)
-        if row.canonical_id is None and row.type:
+        if row.canonical_id is None and row.type not in ("", *STRUCTURE):
             main[row.id] = (row.type, row.name, row.folded)
     same = (entity_aliases.c.type == entities.c.type) & (entity_aliases.c.name == entities.c.folded)
     of_lists = (

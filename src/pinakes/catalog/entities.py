@@ -21,7 +21,7 @@ from pinakes.catalog.schema import (
     extractions,
     graphs,
 )
-from pinakes.core.graph_records import EntityName, Findings, Mention, StatedRelation
+from pinakes.core.graph_records import STRUCTURE, EntityName, Findings, Mention, StatedRelation
 from pinakes.core.records import JSON, DocumentKind, Metadata
 
 _BATCH = 500
@@ -104,13 +104,13 @@ def ensure(connection: Connection, collection_id: int, names: Iterable[EntityNam
     rows = {one.key: one for one in names}
     values = [
         {"collection_id": collection_id, "type": kind, "name": rows[kind, folded].name, "folded": folded}
-        for kind, folded in sorted(rows.keys() - _ids(connection, collection_id, rows).keys())
+        for kind, folded in sorted(rows.keys() - ids(connection, collection_id, rows).keys())
     ]
     if values:
         connection.execute(_ENSURE, values)
 
 
-def _ids(connection: Connection, collection_id: int, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
+def ids(connection: Connection, collection_id: int, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """Return key → id of the entities that have a row."""
     wanted, found = sorted(keys), dict[tuple[str, str], int]()
     for start in range(0, len(wanted), _BATCH):
@@ -134,18 +134,18 @@ def add(connection: Connection, collection_id: int, found: Iterable[tuple[int, F
         return
     named = [one for _, findings in known for one in findings.entities()]
     keys = {one.key for one in named}
-    ids = _ids(connection, collection_id, keys)
-    if keys - ids.keys():
+    numbers = ids(connection, collection_id, keys)
+    if keys - numbers.keys():
         ensure(connection, collection_id, named)
-        ids = _ids(connection, collection_id, keys)
+        numbers = ids(connection, collection_id, keys)
     mentions = [
-        _place(document_id, one) | {"entity_id": ids[one.entity.key]}
+        _place(document_id, one) | {"entity_id": numbers[one.entity.key]}
         for document_id, findings in known
         for one in findings.mentions
     ]
     relations = [
         _place(document_id, one)
-        | {"source_id": ids[one.source.key], "type": one.type, "target_id": ids[one.target.key]}
+        | {"source_id": numbers[one.source.key], "type": one.type, "target_id": numbers[one.target.key]}
         for document_id, findings in known
         for one in findings.relations
     ]
@@ -228,6 +228,27 @@ def facts(connection: Connection, collection_id: int) -> list[EntityFact]:
         .order_by(entity_mentions.c.entity_id, entity_mentions.c.extractor)
     )
     return [EntityFact(*row) for row in rows]
+
+
+def own_names(connection: Connection, collection_id: int) -> list[tuple[int, int]]:
+    """Return (other name, entity) for the names of documents that are about one entity: their paths, and aliases."""
+    other, own = entity_mentions.alias("other"), entity_mentions.alias("own")
+    query = (
+        select(other.c.entity_id, own.c.entity_id)
+        .join_from(other, own, (own.c.document_id == other.c.document_id) & (own.c.extractor == "documents"))
+        .join(documents, documents.c.id == other.c.document_id)
+        .where(documents.c.collection_id == collection_id, other.c.extractor.startswith("documents:"))
+        .distinct()
+        .order_by(other.c.entity_id, own.c.entity_id)
+    )
+    return [(row[0], row[1]) for row in connection.execute(query)]
+
+
+def are_together(connection: Connection, one: int, other: int) -> bool:
+    """Say whether a document mentions both of two names."""
+    a, b = entity_mentions.alias("a"), entity_mentions.alias("b")
+    query = select(a.c.id).join_from(a, b, (b.c.document_id == a.c.document_id) & (b.c.entity_id == other))
+    return connection.scalar(query.where(a.c.entity_id == one).limit(1)) is not None
 
 
 def decisions(connection: Connection, collection_id: int) -> list[Decision]:
@@ -340,10 +361,12 @@ def named(connection: Connection, collection_ids: Sequence[int], folded: str) ->
 def known(
     connection: Connection, collection_id: int, types: Collection[str] = (), limit: int | None = None, after: int = 0
 ) -> list[EntityRecord]:
-    """Return the canonical entities of a collection that documents mention, the most mentioned first."""
-    query = _RECORD.where(entities.c.collection_id == collection_id, *_CANONICAL)
-    if types:
-        query = query.where(entities.c.type.in_(sorted(types)))
+    """Return the canonical entities of a collection that documents mention, the most mentioned first.
+
+    Documents and topics are among them only where ``types`` names these.
+    """
+    wanted = entities.c.type.in_(sorted(types)) if types else entities.c.type.not_in(sorted(STRUCTURE))
+    query = _RECORD.where(entities.c.collection_id == collection_id, *_CANONICAL, wanted)
     return [EntityRecord(*row) for row in connection.execute(_most_first(query).limit(limit).offset(after))]
 
 
@@ -364,7 +387,9 @@ def of_ids(connection: Connection, entity_ids: Collection[int]) -> dict[int, Ent
 
 def other_names(connection: Connection, one: EntityRecord) -> list[str]:
     """Return the other names of a canonical entity: of lists, and those that were merged into it."""
-    merged = select(entities.c.name).where(entities.c.canonical_id == one.id, entities.c.name != one.name)
+    merged = select(entities.c.name).where(
+        entities.c.canonical_id == one.id, entities.c.name != one.name, entities.c.type.not_in(sorted(STRUCTURE))
+    )
     of_entity = select(entities.c.collection_id).where(entities.c.id == one.id).scalar_subquery()
     listed = select(entity_aliases.c.alias).where(
         entity_aliases.c.collection_id == of_entity,

@@ -12,6 +12,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Select, and_, case, func, or_, select, union_all
 
 from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
+from pinakes.core.graph_records import STRUCTURE, WEAK
 
 MOST_ROWS: Final = 2_000
 """So many relations of a statement are looked at, the surest first."""
@@ -107,8 +108,8 @@ def hops(
     some = sorted(set(entity_ids))
     members = select(entities.c.id).where(or_(entities.c.id.in_(some), entities.c.canonical_id.in_(some)))
     tests = [entity_relations.c.fits == 1, entity_relations.c.confidence >= min_confidence]
-    if types:
-        tests.append(entity_relations.c.type.in_(sorted(types)))
+    of_type = entity_relations.c.type
+    tests.append(of_type.in_(sorted(types)) if types else of_type.not_in(sorted(WEAK)))
     ends = [_ENDS[one] for one in (("out", "in") if direction == "both" else (direction,))]
     rows = union_all(*(select(*_RELATION).where(end.in_(members), *tests) for end in ends)).subquery()
     source, target = entities.alias(), entities.alias()
@@ -191,7 +192,11 @@ def _holds(table: Any) -> Any:
 
 _MOST_CHARS = 200
 _OF, _MAIN = entities.alias("of"), entities.alias("main")
-_CANONICAL = and_(_MAIN.c.id == func.coalesce(_OF.c.canonical_id, _OF.c.id), _MAIN.c.type != "", _MAIN.c.documents > 0)
+_CANONICAL = and_(
+    _MAIN.c.id == func.coalesce(_OF.c.canonical_id, _OF.c.id),
+    _MAIN.c.type.not_in(["", *sorted(STRUCTURE)]),
+    _MAIN.c.documents > 0,
+)
 _COLUMNS = (_MAIN.c.id, _MAIN.c.type, _MAIN.c.name, _MAIN.c.documents)
 _NAMES = select(_OF.c.folded, *_COLUMNS).join_from(_OF, _MAIN, _CANONICAL)
 _ALIASES = select(entity_aliases.c.folded, *_COLUMNS).select_from(

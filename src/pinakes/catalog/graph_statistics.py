@@ -10,6 +10,7 @@ from typing import Final
 from sqlalchemy import Connection, func, or_, select
 
 from pinakes.catalog.schema import documents, entities, entity_mentions, extractions
+from pinakes.core.graph_records import STRUCTURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,10 @@ class GraphCounts:
 
 
 OWN: Final = "documents"
-"""The extractor of the entity that a document is about."""
+"""The extractor of the entity that a document is about; those of its other names begin so."""
+
+LINK: Final = "links"
+"""The extractor of documents that a text links to."""
 
 FIELD: Final = "metadata:"
 """The extractor of an entity that a metadata field names begins so."""
@@ -48,7 +52,7 @@ def counts(connection: Connection, collection_id: int) -> GraphCounts:
         select(func.count(entity_mentions.c.document_id.distinct()))
         .join_from(entity_mentions, entities, entities.c.id == entity_mentions.c.entity_id)
         .join(main, main.c.id == func.coalesce(entities.c.canonical_id, entities.c.id))
-        .where(own, main.c.type != "")
+        .where(own, main.c.type.not_in(["", *sorted(STRUCTURE)]))
     )
     candidates = select(func.count()).where(own, entities.c.type == "", entities.c.canonical_id.is_(None))
     merged = (
@@ -67,7 +71,10 @@ def counts(connection: Connection, collection_id: int) -> GraphCounts:
 
 
 def without_document(connection: Connection, collection_id: int, types: Collection[str]) -> list[Reference]:
-    """Return the entities of ``types`` that metadata refers to and no document is about, the most referred to first."""
+    """Return the entities of ``types`` that metadata or links refer to and no document is about.
+
+    The most referred to come first.
+    """
     member, main = entities.alias("member"), entities.alias("main")
     joined = (
         select(main.c.type, main.c.name, entity_mentions.c.extractor, entity_mentions.c.document_id)
@@ -76,7 +83,7 @@ def without_document(connection: Connection, collection_id: int, types: Collecti
         .where(
             main.c.collection_id == collection_id,
             main.c.type.in_(sorted(types)),
-            or_(entity_mentions.c.extractor == OWN, entity_mentions.c.extractor.startswith(FIELD)),
+            or_(*(entity_mentions.c.extractor.startswith(one) for one in (OWN, FIELD, LINK))),
         )
         .order_by(main.c.name, entity_mentions.c.extractor, entity_mentions.c.document_id)
     )
@@ -84,7 +91,7 @@ def without_document(connection: Connection, collection_id: int, types: Collecti
     referring: Counter[tuple[str, str]] = Counter()
     documented: set[tuple[str, str]] = set()
     for kind, name, extractor, _ in connection.execute(joined.distinct()):
-        if extractor == OWN:
+        if extractor.startswith(OWN):
             documented.add((kind, name))
             continue
         fields.setdefault((kind, name), set()).add(extractor.removeprefix(FIELD))
@@ -95,6 +102,32 @@ def without_document(connection: Connection, collection_id: int, types: Collecti
         if (kind, name) not in documented
     ]
     return sorted(found, key=lambda one: (-one.references, one.type, one.name))
+
+
+def most_left_out(connection: Connection, collection_id: int, limit: int) -> list[tuple[str, int]]:
+    """Return path and number of what was left out, of the documents with most of it."""
+    query = (
+        select(documents.c.path, extractions.c.left_out)
+        .join_from(extractions, documents, documents.c.id == extractions.c.document_id)
+        .where(documents.c.collection_id == collection_id, extractions.c.left_out > 0)
+        .order_by(extractions.c.left_out.desc(), documents.c.path)
+        .limit(limit)
+    )
+    return [(row[0], row[1]) for row in connection.execute(query)]
+
+
+def has_document(connection: Connection, entity_id: int) -> bool:
+    """Say whether a document is about a canonical entity."""
+    query = (
+        select(entity_mentions.c.id)
+        .join_from(entity_mentions, entities, entities.c.id == entity_mentions.c.entity_id)
+        .where(
+            or_(entities.c.id == entity_id, entities.c.canonical_id == entity_id),
+            entity_mentions.c.extractor.startswith(OWN),
+        )
+        .limit(1)
+    )
+    return connection.scalar(query) is not None
 
 
 def frequent_candidates(connection: Connection, collection_id: int, limit: int) -> list[tuple[str, str, int]]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_, select, true, update
 
 from pinakes.catalog.schema import chunks, documents, entities, entity_mentions, entity_relations
+from pinakes.core.graph_records import WEAK
 
 _BATCH = 400
 _CONTEXT_BEFORE = 60
@@ -24,6 +26,11 @@ class Edge:
     target_id: int
     confidence: float
     statements: int
+
+    @property
+    def key(self) -> tuple[int, str, int]:
+        """What tells it from other edges: source, type and target."""
+        return self.source_id, self.type, self.target_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +61,25 @@ def edges(
     direction: str = "both",
     min_confidence: float = 0.0,
 ) -> list[Edge]:
-    """Return the edges of these canonical entities: "out" from them, "in" to them, or "both"; the surest first."""
+    """Return the edges of these canonical entities: "out" from them, "in" to them, or "both"; the surest first.
+
+    Weak ones are among them only where ``types`` names these.
+    """
+    of_types = entity_relations.c.type.in_(sorted(types)) if types else entity_relations.c.type.not_in(sorted(WEAK))
     wanted, found = sorted(set(entity_ids)), dict[tuple[int, str, int], Edge]()
     for start in range(0, len(wanted), _BATCH):
         some = wanted[start : start + _BATCH]
-        members = select(entities.c.id).where(or_(entities.c.id.in_(some), entities.c.canonical_id.in_(some)))
+        members = _members(some)
         for column in _ENDS[direction]:
-            query = _EDGES.where(column.in_(members))
-            if types:
-                query = query.where(entity_relations.c.type.in_(sorted(types)))
-            for row in connection.execute(query):
+            for row in connection.execute(_EDGES.where(column.in_(members), of_types)):
                 edge = Edge(*row)
-                found[edge.source_id, edge.type, edge.target_id] = edge
-    kept = (one for one in found.values() if one.confidence >= min_confidence)
-    return sorted(kept, key=lambda one: (-one.confidence, -one.statements, one.type, one.source_id, one.target_id))
+                found[edge.key] = edge
+    return sorted((one for one in found.values() if one.confidence >= min_confidence), key=sureness)
+
+
+def sureness(one: Edge) -> tuple[float, int, str, int, int]:
+    """Return what orders edges: the surest first, then those that most places state."""
+    return -one.confidence, -one.statements, one.type, one.source_id, one.target_id
 
 
 def all_edges(connection: Connection, collection_id: int) -> list[Edge]:
@@ -78,17 +90,35 @@ def all_edges(connection: Connection, collection_id: int) -> list[Edge]:
     return [Edge(*row) for row in connection.execute(_EDGES.where(of_collection))]
 
 
-def statements(connection: Connection, edge: Edge, limit: int = 5) -> list[Evidence]:
-    """Return the places that state an edge, the surest first."""
-    table = entity_relations
-    query = _evidence(table).where(
-        table.c.type == edge.type,
-        table.c.fits == 1,
-        table.c.source_id.in_(_members(edge.source_id)),
-        table.c.target_id.in_(_members(edge.target_id)),
-    )
-    rows = connection.execute(query.order_by(table.c.confidence.desc(), table.c.id).limit(limit))
-    return [Evidence(*row) for row in rows]
+def statements(
+    connection: Connection, found: Sequence[Edge], limit: int = 5
+) -> dict[tuple[int, str, int], list[Evidence]]:
+    """Return source, type and target of each edge → at most ``limit`` places that state it, the surest first."""
+    wanted = {one.key for one in found}
+    ids: dict[int, tuple[int, str, int]] = {}
+    hubs = _hubs(found)
+    for start in range(0, len(hubs), _BATCH):
+        members = _members(hubs[start : start + _BATCH])
+        near = or_(entity_relations.c.source_id.in_(members), entity_relations.c.target_id.in_(members))
+        ranked = _RANKED.where(near, entity_relations.c.type.in_(sorted({one.type for one in found}))).subquery()
+        query = select(ranked).where(ranked.c.place <= limit).order_by(ranked.c.id)
+        ids |= {
+            row.id: key for row in connection.execute(query) if (key := (row.source, row.type, row.target)) in wanted
+        }
+    places: dict[tuple[int, str, int], list[Evidence]] = {one.key: [] for one in found}
+    numbers = sorted(ids)
+    for start in range(0, len(numbers), _BATCH):
+        table = entity_relations
+        query = _evidence(table).add_columns(table.c.id).where(table.c.id.in_(numbers[start : start + _BATCH]))
+        for row in connection.execute(query.order_by(table.c.confidence.desc(), table.c.id)):
+            places[ids[row[-1]]].append(Evidence(*row[:-1]))
+    return places
+
+
+def _hubs(found: Sequence[Edge]) -> list[int]:
+    """Return few entities that all these edges have at an end."""
+    counts = Counter(end for one in found for end in (one.source_id, one.target_id))
+    return sorted({max((one.source_id, one.target_id), key=lambda end: (counts[end], -end)) for one in found})
 
 
 def mentions(connection: Connection, entity_id: int, limit: int = 5) -> list[Evidence]:
@@ -96,7 +126,7 @@ def mentions(connection: Connection, entity_id: int, limit: int = 5) -> list[Evi
     table = entity_mentions
     best = (
         select(func.min(table.c.id).label("id"), func.count().label("places"))
-        .where(table.c.entity_id.in_(_members(entity_id)))
+        .where(table.c.entity_id.in_(_members([entity_id])))
         .group_by(table.c.document_id)
         .order_by(func.count().desc(), func.min(table.c.id))
         .limit(limit)
@@ -137,7 +167,7 @@ def documents_of(connection: Connection, entity_id: int, limit: int | None = Non
     """Return (document id, number of mentions) of the documents that mention a canonical entity, most first."""
     query = (
         select(entity_mentions.c.document_id, func.count())
-        .where(entity_mentions.c.entity_id.in_(_members(entity_id)))
+        .where(entity_mentions.c.entity_id.in_(_members([entity_id])))
         .group_by(entity_mentions.c.document_id)
         .order_by(func.count().desc(), entity_mentions.c.document_id)
         .limit(limit)
@@ -145,8 +175,8 @@ def documents_of(connection: Connection, entity_id: int, limit: int | None = Non
     return [(row[0], row[1]) for row in connection.execute(query)]
 
 
-def _members(entity_id: int) -> Select[tuple[int]]:
-    return select(entities.c.id).where(or_(entities.c.id == entity_id, entities.c.canonical_id == entity_id))
+def _members(entity_ids: Collection[int]) -> Select[tuple[int]]:
+    return select(entities.c.id).where(or_(entities.c.id.in_(entity_ids), entities.c.canonical_id.in_(entity_ids)))
 
 
 def _evidence(table: Any) -> Select[Any]:
@@ -205,3 +235,24 @@ _ENDS: dict[str, tuple[ColumnElement[int], ...]] = {
     "in": (entity_relations.c.target_id,),
     "both": (entity_relations.c.source_id, entity_relations.c.target_id),
 }
+_RANKED = (
+    select(
+        entity_relations.c.id,
+        _SOURCE_ID.label("source"),
+        entity_relations.c.type,
+        _TARGET_ID.label("target"),
+        func.row_number()
+        .over(
+            partition_by=(_SOURCE_ID, entity_relations.c.type, _TARGET_ID),
+            order_by=(entity_relations.c.confidence.desc(), entity_relations.c.id),
+        )
+        .label("place"),
+    )
+    .select_from(
+        entity_relations.join(_SOURCE, _SOURCE.c.id == entity_relations.c.source_id).join(
+            _TARGET, _TARGET.c.id == entity_relations.c.target_id
+        )
+    )
+    .where(entity_relations.c.fits == 1)
+)
+"""Places that state a relation of two canonical entities, numbered, the surest first."""

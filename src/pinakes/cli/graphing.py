@@ -50,6 +50,8 @@ def show(session: Session, name: Name, collection: Searched = None, limit: Limit
         f"  in {counted(entity.documents, 'document')}, {counted(entity.mentions, 'mention')}; "
         f"confidence {entity.confidence:.2f}"
     )
+    if report.missing:
+        screen.show(printable(f"  missing: {report.missing}"))
     for other, why in report.merged:
         screen.show(printable(f"  merged: {other} ({why})"))
     for relation in report.relations:
@@ -215,6 +217,8 @@ def _show_report(session: Session, one: GraphReport) -> None:
     show(f"  names merged              {one.merged:,}; names without a type {one.candidates_count:,}")
     if one.left_out:
         show(f"  mentions over the limits  {one.left_out:,}")
+    for path, number in one.left_out_of:
+        show(printable(f"  left out of {path}: {counted(number, 'mention')}"))
     for source, kind, target in one.conflicts:
         show(printable(f"  stated both ways: {source} {kind} {target}"))
     for kind, name, documents in one.unlisted:

@@ -13,6 +13,22 @@ from pinakes.core.records import Chunk, Document, Metadata
 UNTYPED: Final = ""
 """The type of a candidate: a name of the text whose type the statistics of the collection may tell later."""
 
+DOCUMENT: Final = "DOCUMENT"
+"""The type of documents as such, named by their paths; one that is about an entity is another name of that."""
+
+TOPIC: Final = "TOPIC"
+"""The type of topics: what folders and recurring headings are about."""
+
+STRUCTURE: Final = frozenset({DOCUMENT, TOPIC})
+"""Types that come from the form of a collection, not from its texts: they are shown to those who ask for them."""
+
+LINKS_TO: Final = "LINKS_TO"
+CO_OCCURS: Final = "CO_OCCURS"
+PART_OF: Final = "PART_OF"
+
+WEAK: Final = frozenset({CO_OCCURS})
+"""Types of relations that are followed only where they are asked for."""
+
 MAX_NAME_CHARS: Final = 200
 """A longer name is no name: mentions of it are left out."""
 

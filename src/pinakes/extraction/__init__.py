@@ -30,6 +30,7 @@ from pinakes.core.ports import Extractor
 from pinakes.core.records import Chunk, Document, Metadata
 from pinakes.extraction.candidate_names import CandidateNames
 from pinakes.extraction.declared_names import DeclaredNames
+from pinakes.extraction.document_links import DocumentLinks
 from pinakes.extraction.gazetteer import Gazetteer, Listing, without_repeats
 from pinakes.extraction.list_files import listing, read_list
 from pinakes.extraction.listed_relations import ListedRelations
@@ -72,7 +73,9 @@ class Extraction:
             self._finders.append(CandidateNames(rules))
         self._finders += extra
         self._relations: list[Extractor] = [StatedRelations(rules), ListedRelations(rules)]
-        prints = [one.fingerprint for one in (self._declared, *self._finders, *self._relations)]
+        self._structure: list[Extractor] = [DocumentLinks(rules.link_roots)] if rules.links else []
+        every = (self._declared, *self._finders, *self._relations, *self._structure)
+        prints = [*(one.fingerprint for one in every), f"derived:1 {rules.co_occurs} {rules.topics}"]
         self.recipe = hashlib.sha256("\n".join(prints).encode(errors="replace")).hexdigest()[:_RECIPE_CHARS]
         self.plan = b"" if extra else _plan(rules, self.listings)
 
@@ -122,6 +125,10 @@ class Extraction:
             subject = ExtractionSubject(path, title, document, metadata, prose, links, chunks, named)
         for relating in self._relations:
             relations += _tried(relating, subject, problems).relations
+        for one in self._structure:
+            found = _tried(one, subject, problems)
+            mentions += found.mentions
+            relations += found.relations
         return self._within_limits(mentions, relations, 0, problems)
 
     def _within_limits(

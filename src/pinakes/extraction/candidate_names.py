@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -21,7 +22,6 @@ _ROW: Final = re.compile(rf"(?<![\w./#@-])(?:{_WORD})(?:(?:[ ]&)?[ ](?:{_WORD}))
 _SAYS: Final = re.compile(
     r"[\"')*_]{0,4}(?: \([^()\n]{1,60}\))? (?:is|are|was) (?:an?|the|our|one of)\b(?P<what>[^.;:\n]{1,160})"
 )
-_START: Final = re.compile(r"(?:^|[\n.!?:;|>*_#•-]|\d[.)])[ \t\"'(\[*_]*$")
 _HEADING_LINE: Final = re.compile(r"^#{1,6}[ \t]+(?P<title>[^\n]+)$", re.MULTILINE)
 _TABLE_ROW: Final = re.compile(r"^[ \t]*\|(?P<cells>[^\n]+)$", re.MULTILINE)
 _RULE: Final = re.compile(r"^[ \t|:-]+$")
@@ -32,6 +32,7 @@ _WRITTEN: Final = re.compile(r"\S+")
 _NEXT: Final = re.compile(r"[ \t]([A-Za-z]+)")
 _LOOKED_AT: Final = 24
 _MOST_WORDS: Final = 6
+_REMEMBERED: Final = 20_000
 
 _STOP: Final = frozenset(
     "a about after again all also although always an and any are as at be because been before both but by can "
@@ -66,6 +67,7 @@ class CandidateNames:
             for name, one in rules.types.items()
             if one.says
         }
+        self._bounds = lru_cache(_REMEMBERED)(self._trimmed)  # most rows come again
         self.fingerprint = f"candidates:1 {sorted(self._stop - _STOP)!r} {rules.types!r}"
 
     def extract(self, subject: ExtractionSubject) -> Findings:
@@ -97,17 +99,19 @@ class CandidateNames:
     def _rows(self, prose: str) -> Iterator[tuple[int, int]]:
         """Yield rows of words with capitals, without stop words at their ends."""
         for row in _ROW.finditer(prose):
-            if " " not in row[0]:
-                if not self._is_stop(row[0]):
-                    yield row.start(), _without_possessive(prose, *row.span())
-                continue
-            words = [found.span() for found in _WRITTEN.finditer(prose, *row.span())]
-            while words and self._is_stop(prose[slice(*words[0])]):
-                words.pop(0)
-            while words and (self._is_stop(prose[slice(*words[-1])]) or prose[slice(*words[-1])] == "&"):
-                words.pop()
-            if words:
-                yield words[0][0], _without_possessive(prose, words[0][0], words[-1][1])
+            first, last = self._bounds(row[0])
+            if first < last:
+                start = row.start()
+                yield start + first, start + last
+
+    def _trimmed(self, row: str) -> tuple[int, int]:
+        """Return where a row begins and ends without stop words and a possessive ending; (0, 0) for nothing."""
+        words = [found.span() for found in _WRITTEN.finditer(row)]
+        while words and self._is_stop(row[slice(*words[0])]):
+            words.pop(0)
+        while words and (self._is_stop(row[slice(*words[-1])]) or row[slice(*words[-1])] == "&"):
+            words.pop()
+        return (words[0][0], _without_possessive(row, words[0][0], words[-1][1])) if words else (0, 0)
 
     def _is_stop(self, word: str) -> bool:
         plain = word.casefold()
@@ -119,7 +123,7 @@ class CandidateNames:
         """Yield type, clue and confidence of what the words at a place and around it say."""
         name = prose[start:end]
         before = prose[max(0, start - _LOOKED_AT) : start]
-        at_start = bool(_START.search(before)) or start == 0
+        at_start = _is_start(before)
         is_word = " " not in name and name[1:].islower()
         if is_word and at_start and (name.lower() in lower or len(name) < 3):
             return
@@ -183,15 +187,26 @@ class CandidateNames:
                     yield first, last, kind, "headings"
 
 
+def _is_start(before: str) -> bool:
+    """Say whether a sentence, item, cell or emphasis begins behind ``before``."""
+    plain = before.rstrip(" \t\"'([*_")
+    opening = before[len(plain) :]
+    if not plain or "*" in opening or "_" in opening or plain[-1] in "\n.!?:;|>#•-":
+        return True
+    return plain[-1] == ")" and plain[-2:-1].isdecimal()
+
+
 def _is_domain_of(name: str, target: str) -> bool:
     """Say whether a link's text is the name of the domain that it leads to: [Fivetran](https://www.fivetran.com/)."""
     if not target.startswith(("http://", "https://")) or not name[0].isalnum():
+        return False
+    plain = re.sub(r"[^a-z0-9]", "", name.lower())
+    if plain not in target.lower().replace(".", ""):  # most; reading an address is slow
         return False
     try:
         host = urlsplit(target).hostname or ""
     except ValueError:
         return False
-    plain = re.sub(r"[^a-z0-9]", "", name.lower())
     labels = host.split(".")
     return len(plain) > 2 and len(labels) > 1 and plain in {labels[-2], "".join(labels[-2:])}
 

@@ -12,6 +12,9 @@ from pinakes.core.records import JSON
 from pinakes.settings import DocumentEntity, GraphRules, MetadataEntity, RecordEntity
 from pinakes.settings.graph_rules import compiled
 
+OTHER_NAME: Final = "documents:alias"
+"""The extractor of another name of the entity that a document is about."""
+
 _MOST_VALUES: Final = 1000
 _MOST_RECORD_CHARS: Final = 2_000_000
 _FIELD: Final = re.compile(r"\{(\w+)(:int)?\}")
@@ -41,13 +44,14 @@ class DeclaredNames:
     def __init__(self, rules: GraphRules) -> None:
         self._documents, self._metadata, self._records = rules.documents, rules.metadata, rules.records
         self._patterns = {pattern: compiled(pattern) for one in rules.metadata for pattern in one.pattern}
-        self.fingerprint = f"declared:2 {rules.documents!r} {rules.metadata!r} {rules.records!r}"
+        self.fingerprint = f"declared:3 {rules.documents!r} {rules.metadata!r} {rules.records!r}"
 
     def extract(self, subject: ExtractionSubject) -> Findings:
         """Return the entities that the document declares, and how its own is related to them."""
         values = {normal_name(str(key)): value for key, value in subject.metadata.items()}
-        own = next(self._own(subject, values), None)
+        own, others = next(self._own(subject, values), (None, ()))
         mentions = [_declared(own, "documents")] if own else []
+        mentions += [_declared(name, OTHER_NAME) for name in others]
         relations: list[StatedRelation] = []
         for rule in self._metadata:
             if rule.paths and not glob_matches(rule.paths, subject.path):
@@ -63,10 +67,15 @@ class DeclaredNames:
                 mentions += [_declared(name, "records") for name in _recorded(record, subject.document.text)]
         return Findings(mentions, relations)
 
-    def _own(self, subject: ExtractionSubject, values: Mapping[str, JSON]) -> Iterator[EntityName]:
+    def _own(
+        self, subject: ExtractionSubject, values: Mapping[str, JSON]
+    ) -> Iterator[tuple[EntityName, list[EntityName]]]:
+        """Yield the entity that the document is about, and its other names."""
         for rule in self._documents:
             if (not rule.paths or glob_matches(rule.paths, subject.path)) and (name := filled(rule.name, values)):
-                yield EntityName(rule.type, name[:MAX_NAME_CHARS])
+                own = EntityName(rule.type, name[:MAX_NAME_CHARS])
+                others = [EntityName(rule.type, one) for one in templates_of(rule, values)]
+                yield own, [one for one in others if one.key != own.key and len(one.name) <= MAX_NAME_CHARS]
 
     def _named(self, rule: MetadataEntity, values: Mapping[str, JSON]) -> Iterator[EntityName]:
         for text in _texts(_at(values, rule.field)):

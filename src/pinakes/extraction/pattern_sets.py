@@ -7,17 +7,23 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 _MEMORY: Final = 256 << 20
+_COUNTED: Final = re.compile(r"(?P<kept>\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|\{0,\d+\}\??", re.DOTALL)
 
 
-def set_of(patterns: Sequence[str]) -> Any:
-    """Return all patterns as one, which tells in one pass which of them match: most sentences match none."""
+def set_of(patterns: Sequence[str], *, counted: bool = True) -> Any:
+    """Return all patterns as one, which tells in one pass which of them match: most sentences match none.
+
+    Not ``counted``: what a pattern repeats at most n times may be repeated more often there, so a pattern that is told
+    need not match; one that matches is told. Counting needs a state of the automaton for each count.
+    """
     import re2
 
     options = re2.Options()
     options.max_mem, options.never_capture = _MEMORY, True
     made = re2.Set.SearchSet(options)
     for one in patterns:
-        made.Add(re.sub(r"\?P<\w+>", "?:", one))
+        plain = re.sub(r"\?P<\w+>", "?:", one)
+        made.Add(plain if counted else _COUNTED.sub(lambda found: found["kept"] or "*", plain))
     if patterns:
         made.Compile()
     return made

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pinakes.core.graph_records import UNTYPED, EntityName, ExtractionSubject, Findings, Mention, StatedRelation
 from pinakes.extraction.pattern_sets import set_of
@@ -34,6 +34,10 @@ _ITEM_START: Final = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _CANDIDATE_SHARE: Final = 0.6
 
 
+_Sentence: TypeAlias = tuple[int, int, str, dict[int, list[Mention]]]
+"""Start, end, the words with marks in place of mentions, and number of a mark → the mentions there."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Pattern:
     rule: RelationRule
@@ -50,7 +54,7 @@ class StatedRelations:
         self._owner_words = re.compile(rf"\b(?:{words})\b", re.IGNORECASE) if self._owner and words else None
         self._owner_lower = [word.lower() for word in rules.owner_words] if self._owner_words else []
         self._patterns = [_Pattern(rule, compiled(_regex(one))) for rule in rules.relations for one in rule.patterns]
-        self._set = set_of([_regex(one) for rule in rules.relations for one in rule.patterns])
+        self._set = set_of([_regex(one) for rule in rules.relations for one in rule.patterns], counted=False)
         self.fingerprint = f"relations:1 {rules.owner} {rules.owner_words!r} {rules.relations!r}"
 
     def extract(self, subject: ExtractionSubject) -> Findings:
@@ -61,25 +65,35 @@ class StatedRelations:
         starts = [one.start for one in mentions]
         topics = Topics(prose, mentions, starts)
         found: dict[tuple[Any, ...], StatedRelation] = {}
-        for start, end in sentences(prose, starts):
-            first, last = bisect_left(starts, start), bisect_left(starts, end)
-            inside = [one for one in mentions[first:last] if one.end <= end]
-            if not inside or len(inside) > _MOST_MENTIONS:
-                continue
-            for one in self._of_sentence(prose, start, end, inside, topics):
+        for start, end, masked, named in self._sentences(prose, mentions, starts):
+            for one in self._of_sentence(start, end, masked, named, topics):
                 key = (one.source.key, one.type, one.target.key)
                 known = found.get(key)
                 if known is None or known.confidence < one.confidence:
                     found[key] = one
         return Findings(relations=list(found.values()))
 
+    def _sentences(self, prose: str, mentions: Sequence[Mention], starts: Sequence[int]) -> Iterator[_Sentence]:
+        """Yield the sentences that may state something, with marks in place of mentions."""
+        spans: list[tuple[int, int, dict[int, list[Mention]]]] = []
+        lines: list[str] = []
+        for start, end in sentences(prose, starts):
+            first, last = bisect_left(starts, start), bisect_left(starts, end)
+            inside = [one for one in mentions[first:last] if one.end <= end]
+            if inside and len(inside) <= _MOST_MENTIONS:
+                masked, named = _masked(prose, start, end, inside)
+                lines.append(self._with_owner(masked))
+                spans.append((start, end, named))
+        plain = _BLANKS.sub(" ", "\n".join(lines)).split("\n")  # all at once is faster
+        for (start, end, named), masked in zip(spans, plain, strict=True):
+            yield start, end, masked.strip(), named
+
     def _of_sentence(
-        self, prose: str, start: int, end: int, inside: Sequence[Mention], topics: Topics
+        self, start: int, end: int, masked: str, named: dict[int, list[Mention]], topics: Topics
     ) -> Iterator[StatedRelation]:
-        masked, named = self._masked(prose, start, end, inside)
         topic = topics.of(start)
         masked = _TOPIC_WORDS.sub(_TOPIC, masked, count=1) if topic else masked
-        for number in self._set.Match(masked) or ():
+        for number in sorted(self._set.Match(masked) or ()):
             pattern = self._patterns[number]
             for match in pattern.regex.finditer(masked):
                 groups = match.groupdict()
@@ -98,26 +112,12 @@ class StatedRelations:
                             source.entity, pattern.rule.type, target.entity, start, end, round(sure, 3), "sentences"
                         )
 
-    def _masked(
-        self, prose: str, start: int, end: int, inside: Sequence[Mention]
-    ) -> tuple[str, dict[int, list[Mention]]]:
-        """Return a sentence with marks in place of mentions, and number of a mark → the mentions there."""
-        parts, named, at = list[str](), dict[int, list[Mention]](), start
-        lower = prose[start:end].lower()
-        owned = not lower.isascii() or any(word in lower for word in self._owner_lower)
-        between = self._with_owner if owned else str
-        for one in inside:
-            if one.start < at and named:
-                named[len(named) - 1].append(one)  # another type of the same name
-                continue
-            parts += [between(prose[at : one.start]), f"{_OPEN}{len(named)}{_CLOSE}"]
-            named[len(named)] = [one]
-            at = one.end
-        parts.append(between(prose[at:end]))
-        return _BLANKS.sub(" ", "".join(parts)).strip(), named
-
     def _with_owner(self, text: str) -> str:
-        return self._owner_words.sub(_OWNER, text) if self._owner_words else text
+        if self._owner_words is None:
+            return text
+        lower = text.lower()
+        told = not text.isascii() or any(word in lower for word in self._owner_lower)
+        return self._owner_words.sub(_OWNER, text) if told else text
 
     def _meant(
         self, groups: dict[str, str | None], slot: str, named: dict[int, list[Mention]], topic: Sequence[Mention]
@@ -131,6 +131,20 @@ class StatedRelations:
         if text == _TOPIC:
             return list(topic)
         return [one for number in _NUMBERS.findall(text) for one in named.get(int(number), ())]
+
+
+def _masked(prose: str, start: int, end: int, inside: Sequence[Mention]) -> tuple[str, dict[int, list[Mention]]]:
+    """Return a sentence with marks in place of mentions, and number of a mark → the mentions there."""
+    parts, named, at = list[str](), dict[int, list[Mention]](), start
+    for one in inside:
+        if one.start < at and named:
+            named[len(named) - 1].append(one)  # another type of the same name
+            continue
+        parts += [prose[at : one.start], f"{_OPEN}{len(named)}{_CLOSE}"]
+        named[len(named)] = [one]
+        at = one.end
+    parts.append(prose[at:end])
+    return "".join(parts), named
 
 
 def _regex(pattern: str) -> str:

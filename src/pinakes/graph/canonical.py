@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from rapidfuzz.distance import Levenshtein
 
 from pinakes.catalog.entities import Decision, EntityFact, EntityRecord, Resolution
-from pinakes.core.graph_records import UNTYPED, EntityName, folded
+from pinakes.core.graph_records import STRUCTURE, UNTYPED, EntityName, folded
 from pinakes.extraction import Listing
 from pinakes.settings import GraphRules
 
@@ -38,6 +38,7 @@ _DECLARED: Final = frozenset({"lists", "records"})
 _NAMED_ALONE: Final = frozenset({"candidates:run", "candidates:cell"})
 _PERSON: Final = re.compile(r"[^\W\d_]['’]?[^\W\d_]*(?:-[^\W\d_]+)?\.?")
 _LEGAL: Final = re.compile(r"(?:,? (?:inc|llc|ltd|limited|gmbh|corp|corporation|co|plc|n\.a|ag|s\.a))+\.?$")
+_DOMAIN: Final = re.compile(r"(?<=\w)\.(?:com|org|net|io|ai|dev|app|co)$")
 _DIGITS: Final = re.compile(r"\d+")
 _WORD: Final = re.compile(r"[^\W_]+")
 
@@ -77,16 +78,23 @@ def canonical(
     decisions: Sequence[Decision],
     rules: GraphRules,
     listings: Sequence[Listing],
+    own_names: Sequence[tuple[int, int]] = (),
+    together: Callable[[int, int], bool] = lambda _one, _other: True,
 ) -> Canonical:
-    """Return what became of each entity of a collection. Linear time, but for names of one block that are compared."""
+    """Return what became of each entity of a collection. Linear time, but for names of one block that are compared.
+
+    ``own_names``: (other name, entity) of what documents are about, by id. ``together`` says whether one document
+    mentions both.
+    """
     clues: dict[int, dict[str, EntityFact]] = defaultdict(dict)
     for fact in facts:
         clues[fact.entity_id][fact.extractor] = fact
     by_key = {(one.type, one.folded): one for one in every}
     groups = _Groups()
     split = {frozenset((one.name, one.other)) for one in decisions if one.kind == "split"}
-    missing = [
-        *_decided(groups, by_key, decisions),
+    missing = [*_decided(groups, by_key, decisions)]
+    _own(groups, own_names)
+    missing += [
         *_people(groups, every, by_key, clues, rules),
         *_typed(groups, every, by_key, clues),
         *_listed(groups, by_key, listings, clues),
@@ -95,8 +103,12 @@ def canonical(
         return Canonical((), missing)
     for kind, one in rules.types.items():
         mentioned = [row for row in every if row.type == kind and row.id in clues and groups.root(row.id) == row.id]
+        if one.given_names:
+            alive = {groups.root(row_id) for row_id in clues}
+            people = [row for row in every if row.type == kind and row.id in alive]
+            _merge_people(groups, people, clues, split)
         if one.merge:
-            _merge(groups, mentioned, clues, split, one.suffixes)
+            _merge(groups, mentioned, clues, split, one.suffixes, together)
     sure = _confidences(every, groups, clues)
     return Canonical(
         [
@@ -123,6 +135,16 @@ def _decided(
             groups.join(other.id, main.id, "merged by hand")
 
 
+def _own(groups: _Groups, own_names: Sequence[tuple[int, int]]) -> None:
+    """Make the other names of what documents are about its own, unless they are those of two."""
+    meant: dict[int, set[int]] = defaultdict(set)
+    for other, own in own_names:
+        meant[other].add(own)
+    for other, owners in meant.items():
+        if len(owners) == 1 and other not in owners and groups.root(other) == other:
+            groups.join(other, min(owners), "a name of its document")
+
+
 def _typed(
     groups: _Groups,
     every: Sequence[EntityRecord],
@@ -135,7 +157,7 @@ def _typed(
     """
     told: dict[str, list[tuple[float, EntityRecord]]] = defaultdict(list)
     for row in every:
-        if row.type != UNTYPED and row.id in clues and groups.root(row.id) == row.id:
+        if row.type not in (UNTYPED, *STRUCTURE) and row.id in clues and groups.root(row.id) == row.id:
             told[row.folded].append((_sureness(clues[row.id]), row))
     for name, ranked in told.items():
         ranked.sort(key=lambda each: (-each[0], each[1].type))
@@ -168,7 +190,7 @@ def _people(
         given = {row.folded.split()[0] for row in sure if " " in row.folded}
         for row in every:
             words = row.name.split()
-            if row.type == kind or row.id not in clues or groups.root(row.id) != row.id or len(words) > 3:
+            if row.type in (kind, *STRUCTURE) or row.id not in clues or groups.root(row.id) != row.id or len(words) > 3:
                 continue
             if row.type != UNTYPED and _sureness(clues[row.id]) >= 1:
                 continue
@@ -208,6 +230,7 @@ def _merge(
     clues: Mapping[int, Mapping[str, EntityFact]],
     split: set[frozenset[str]],
     suffixes: Sequence[str],
+    together: Callable[[int, int], bool],
 ) -> None:
     """Join names of one type that are written alike; the sure and then the often mentioned one stays."""
     ranked = sorted(rows, key=lambda row: (-_sureness(clues[row.id]), -_documents(clues[row.id]), row.id))
@@ -216,19 +239,49 @@ def _merge(
     for row in ranked:
         key = _plain(row.folded, suffixes)
         main = plain.setdefault(key, row)
-        if main is not row and _may(row, main, split):
+        if main is not row and _may(row, main, split) and not _both_listed(row, main, clues):
             groups.join(row.id, main.id, f"written like {main.name!r}")
         words = _WORD.findall(row.folded)
         if len(words) >= 3:
             initials["".join(word[0] for word in words)].append(row)
     for row in ranked:
         meant = initials.get(row.folded, ()) if row.name.isupper() else ()
-        if len(meant) == 1 and _may(row, meant[0], split):
+        if len(meant) == 1 and _may(row, meant[0], split) and together(row.id, meant[0].id):
             groups.join(row.id, meant[0].id, f"initials of {meant[0].name!r}")
-    _merge_similar(groups, [row for row in ranked if groups.root(row.id) == row.id], split)
+    _merge_similar(groups, [row for row in ranked if groups.root(row.id) == row.id], clues, split)
 
 
-def _merge_similar(groups: _Groups, ranked: Sequence[EntityRecord], split: set[frozenset[str]]) -> None:
+def _merge_people(
+    groups: _Groups,
+    rows: Sequence[EntityRecord],
+    clues: Mapping[int, Mapping[str, EntityFact]],
+    split: set[frozenset[str]],
+) -> None:
+    """Join names of people that differ by signs, and a given name to the only one who has it, if records know them."""
+    nothing: Mapping[str, EntityFact] = {}
+    told = {row.id: clues.get(row.id, nothing) for row in rows}
+    ranked = sorted(rows, key=lambda row: (-_sureness(told[row.id]), -_documents(told[row.id]), row.id))
+    by_id = {row.id: row for row in rows}
+    whole: dict[str, EntityRecord] = {}
+    bearers: dict[str, set[int]] = defaultdict(set)
+    for row in ranked:
+        if " " in row.folded:
+            main = whole.setdefault(re.sub(r"[\W_]", "", row.folded), row)
+            if main is not row and _may(row, main, split):
+                groups.join(row.id, main.id, f"written like {main.name!r}")
+            bearers[row.folded.split()[0]].add(groups.root(row.id))
+    for row in ranked:
+        [*meant] = bearers.get(row.folded, ()) if " " not in row.folded else ()
+        if len(meant) == 1 and told[meant[0]].keys() & _DECLARED and _may(row, by_id[meant[0]], split):
+            groups.join(row.id, meant[0], f"only {by_id[meant[0]].name!r} has this given name")
+
+
+def _merge_similar(
+    groups: _Groups,
+    ranked: Sequence[EntityRecord],
+    clues: Mapping[int, Mapping[str, EntityFact]],
+    split: set[frozenset[str]],
+) -> None:
     """Join names with few other letters: those are compared that begin or end alike."""
     blocks: dict[str, list[EntityRecord]] = defaultdict(list)
     for row in ranked:
@@ -242,7 +295,7 @@ def _merge_similar(groups: _Groups, ranked: Sequence[EntityRecord], split: set[f
                     continue
                 compared.add(main.id)
                 alike = Levenshtein.normalized_similarity(name, main.folded, score_cutoff=SIMILARITY)
-                if alike >= SIMILARITY and _may(row, main, split):
+                if alike >= SIMILARITY and _may(row, main, split) and not _both_listed(row, main, clues):
                     groups.join(row.id, main.id, f"{alike:.2f} like {main.name!r}")
                     break
             if groups.root(row.id) != row.id:
@@ -258,9 +311,14 @@ def _may(one: EntityRecord, other: EntityRecord, split: set[frozenset[str]]) -> 
     return same_digits and frozenset((one.folded, other.folded)) not in split
 
 
+def _both_listed(one: EntityRecord, other: EntityRecord, clues: Mapping[int, Mapping[str, EntityFact]]) -> bool:
+    """Say whether lists have both: whoever keeps them holds them apart."""
+    return "lists" in clues[one.id] and "lists" in clues[other.id]
+
+
 def _plain(name: str, suffixes: Sequence[str]) -> str:
     """Return a folded name without legal forms, generic words at its end, and blanks."""
-    short = _LEGAL.sub("", name)
+    short = _LEGAL.sub("", _DOMAIN.sub("", name))
     for word in suffixes:
         short = short.removesuffix(f" {word.casefold()}")
     return re.sub(r"[\W_]", "", short.replace("&", "and")) or name

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from pinakes.catalog import Catalog, Connection, changes, documents, entities, stated_edges
+from pinakes.catalog import Catalog, Connection, changes, derived_rows, documents, entities, stated_edges
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.derived_rows import DerivedMention, DerivedRelation
 from pinakes.catalog.entities import GraphState
-from pinakes.core.graph_records import UNTYPED, folded
+from pinakes.core.graph_records import PART_OF, STRUCTURE, TOPIC, UNTYPED, EntityName, folded
 from pinakes.core.records import Document
 from pinakes.extraction import Extraction
-from pinakes.graph.canonical import canonical
+from pinakes.graph.canonical import Canonical, canonical
+from pinakes.graph.co_occurrence import co_occurring
+from pinakes.graph.topic_tree import topics_of
 from pinakes.settings import GraphRules
 
 _log = logging.getLogger(__name__)
 
 _BATCH = 50
 _MOST_ROUNDS = 4
+_TOPICS, _TOGETHER = "topics", "co-occurrence"
 
 
 def is_behind(connection: Connection, record: CollectionRecord, extraction: Extraction) -> bool:
@@ -42,6 +47,8 @@ def follow(
     for problem in extraction.problems:
         _log.warning("collection %r: %s", record.name, problem)
     _extract_waiting(catalog, record, extraction, on_step)
+    if extraction.rules.topics:
+        _put_topics(catalog, record, extraction.rules)
     for _ in range(_MOST_ROUNDS):
         if _resolve(catalog, record, extraction):
             break
@@ -79,14 +86,47 @@ def _extract_waiting(
         on_step(done)
 
 
+def _put_topics(catalog: Catalog, record: CollectionRecord, rules: GraphRules) -> None:
+    with catalog.read() as connection:
+        found = topics_of(derived_rows.sectioned(connection, record.id), rules.not_names)
+    names = {one.name: EntityName(TOPIC, one.name) for one in found}
+    with catalog.write() as connection:
+        entities.ensure(connection, record.id, names.values())
+    with catalog.write() as connection:
+        ids = entities.ids(connection, record.id, {one.key for one in names.values()})
+        number = {name: ids[one.key] for name, one in names.items()}
+        mentions = [
+            DerivedMention(document, number[one.name], *span, 1.0) for one in found for document, span in one.places
+        ]
+        relations = [
+            DerivedRelation(one.places[0][0], number[one.name], PART_OF, number[one.parent], *one.places[0][1], 1.0)
+            for one in found
+            if one.parent and one.places and number[one.name] != number[one.parent]
+        ]
+        derived_rows.put_mentions(connection, record.id, _TOPICS, mentions)
+        derived_rows.put_relations(connection, record.id, _TOPICS, relations)
+
+
+def _co_occurring(
+    connection: Connection, record: CollectionRecord, rules: GraphRules, found: Canonical, types: Mapping[int, str]
+) -> list[DerivedRelation]:
+    if not rules.co_occurs:
+        return []
+    main = {one.id: one.canonical_id or one.id for one in found.resolutions}
+    counted = {one: canon for one, canon in main.items() if types[canon] not in (UNTYPED, *STRUCTURE)}
+    return co_occurring(derived_rows.mentioning(connection, record.id), counted, rules.co_occurs)
+
+
 def _resolve(catalog: Catalog, record: CollectionRecord, extraction: Extraction) -> bool:
     """Compute canonical names and statistics; False where entities were missing, so that it is to be done again."""
     with catalog.read() as connection:
         every = entities.every(connection, record.id)
         facts = entities.facts(connection, record.id)
         decisions = entities.decisions(connection, record.id)
+        own_names = entities.own_names(connection, record.id)
         position, decided = _present(connection, record)
-    found = canonical(every, facts, decisions, extraction.rules, extraction.listings)
+        in_one = partial(entities.are_together, connection)
+        found = canonical(every, facts, decisions, extraction.rules, extraction.listings, own_names, in_one)
     if found.missing:
         with catalog.write() as connection:
             entities.ensure(connection, record.id, found.missing)
@@ -98,12 +138,16 @@ def _resolve(catalog: Catalog, record: CollectionRecord, extraction: Extraction)
         if (one.canonical_id, one.why, one.confidence)
         != (before[one.id].canonical_id, before[one.id].why, before[one.id].confidence)
     ]
+    kinds = {one.id: one.type for one in every}
+    with catalog.read() as connection:
+        together = _co_occurring(connection, record, extraction.rules, found, kinds)
     aliases = [(one.entity, alias, folded(alias)) for one in extraction.listings for alias in one.aliases]
     types = [before[one.id].type for one in found.resolutions if one.canonical_id is None]
     figures = {"entities": sum(kind != UNTYPED for kind in types), "candidates": types.count(UNTYPED)}
     with catalog.write() as connection:
         reached = GraphState(position, extraction.recipe, decided, figures=figures)
         entities.resolve(connection, record.id, changed, aliases, reached)
+        derived_rows.put_relations(connection, record.id, _TOGETHER, together)
         for relation, (sources, targets) in _ends(extraction.rules).items():
             stated_edges.check_types(connection, record.id, relation, sources, targets)
     return True
@@ -116,4 +160,6 @@ def _ends(rules: GraphRules) -> dict[str, tuple[set[str], set[str]]]:
         sources, targets = found.setdefault(rule.type, (set(), set()))
         sources.update(rule.source or rules.types)
         targets.update(rule.target or rules.types)
+    for ends in found.get(PART_OF, ()) if rules.topics else ():
+        ends.add(TOPIC)
     return found

@@ -16,44 +16,60 @@ EdgesOf: TypeAlias = Callable[[Collection[int]], Sequence[Edge]]
 MOST_VISITED: Final = 5_000
 """A search visits so many entities at most; what lies farther is not found."""
 
+_Step: TypeAlias = tuple[int, Edge]
+
+
+class _Half:
+    """The entities around one end, by their distance from it, with the edges that lead to each from nearer ones."""
+
+    def __init__(self, end: int) -> None:
+        self.levels: list[dict[int, list[_Step]]] = [{end: []}]
+        self.seen = {end}
+
+    @property
+    def front(self) -> dict[int, list[_Step]]:
+        return self.levels[-1]
+
+    def widen(self, edges_of: EdgesOf) -> None:
+        """Go one hop farther."""
+        reached: dict[int, list[_Step]] = {}
+        for edge in edges_of(self.front):
+            for here, there in ((edge.source_id, edge.target_id), (edge.target_id, edge.source_id)):
+                if here in self.front and there not in self.seen:
+                    reached.setdefault(there, []).append((here, edge))
+        self.levels.append(reached)
+        self.seen |= reached.keys()
+
+    def surest(self, place: int, level: int, limit: int) -> list[tuple[float, list[Edge]]]:
+        """Return the ``limit`` surest ways from the end to an entity of a level, each with its confidence."""
+        if level == 0:
+            return [(1.0, [])]
+        ways = [
+            (sure * edge.confidence, [*way, edge])
+            for before, edge in self.levels[level][place]
+            for sure, way in self.surest(before, level - 1, limit)
+        ]
+        return sorted(ways, key=lambda each: -each[0])[:limit]
+
 
 def shortest_paths(edges_of: EdgesOf, source: int, target: int, most_hops: int, limit: int) -> list[Path]:
     """Return up to ``limit`` paths of the smallest number of hops, the surest first; none over ``most_hops``."""
     if source == target:
         return []
-    levels: list[dict[int, list[Edge]]] = []
-    seen, front = {source}, {source}
-    while front and target not in seen and len(levels) < most_hops and len(seen) < MOST_VISITED:
-        reached: dict[int, list[Edge]] = {}
-        for edge in edges_of(front):
-            for here, there in ((edge.source_id, edge.target_id), (edge.target_id, edge.source_id)):
-                if here in front and there not in seen:
-                    reached.setdefault(there, []).append(edge)
-        levels.append(reached)
-        front = set(reached)
-        seen |= front
-    if target not in seen:
+    ahead, back = _Half(source), _Half(target)
+    for _ in range(most_hops):
+        half = min((ahead, back), key=lambda one: len(one.front))
+        half.widen(edges_of)
+        if met := ahead.front.keys() & back.front.keys():
+            break
+        if not half.front or len(ahead.seen) + len(back.seen) > MOST_VISITED:
+            return []
+    else:
         return []
-    paths: list[tuple[float, list[Edge]]] = []
-    _walk_back(levels, target, [], 1.0, paths, limit)
-    return [path for _, path in sorted(paths, key=lambda each: -each[0])]
-
-
-def _walk_back(
-    levels: Sequence[dict[int, list[Edge]]],
-    place: int,
-    rest: list[Edge],
-    sure: float,
-    paths: list[tuple[float, list[Edge]]],
-    limit: int,
-) -> None:
-    """Collect the paths that end at ``place`` after as many hops as there are ``levels``."""
-    if not levels:
-        paths.append((sure, rest))
-        return
-    for edge in levels[-1].get(place, ()):
-        if len(paths) >= limit:
-            return
-        before = edge.source_id if edge.target_id == place else edge.target_id
-        if len(levels) == 1 or before in levels[-2]:
-            _walk_back(levels[:-1], before, [edge, *rest], sure * edge.confidence, paths, limit)
+    paths = [
+        (sure * other, [*way, *reversed(rest)])
+        for place in sorted(met)
+        for sure, way in ahead.surest(place, len(ahead.levels) - 1, limit)
+        for other, rest in back.surest(place, len(back.levels) - 1, limit)
+    ]
+    return [path for _, path in sorted(paths, key=lambda each: -each[0])[:limit]]

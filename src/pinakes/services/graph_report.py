@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pinakes.app import App
-from pinakes.catalog import entities, graph_statistics, stated_edges
+from pinakes.catalog import Connection, entities, graph_statistics, stated_edges
 from pinakes.catalog.graph_statistics import Reference
 from pinakes.core.errors import InvalidInput
-from pinakes.core.graph_records import folded
-from pinakes.settings import DocumentEntity
+from pinakes.core.graph_records import DOCUMENT, LINKS_TO, WEAK, folded
+from pinakes.settings import GraphRules
 
 VENDOR, PRODUCT = "VENDOR", "PRODUCT"
 
@@ -34,7 +34,8 @@ class GraphReport:
 
     ``documents_with_entity`` of ``documents`` mention an entity; ``vendors_with_product`` of ``vendors`` are related to
     a product or another vendor's. ``orphans``: entities without relations. ``merged``: names that became other names.
-    ``left_out``: mentions over the limits. ``conflicts``: directed relations that are stated both ways.
+    ``left_out``: mentions over the limits; ``left_out_of``: paths of the documents with most of them, and how many.
+    ``conflicts``: directed relations that are stated both ways.
     ``unlisted``: entities that texts alone tell, ``candidates``: frequent names without a type, both as (type, name,
     documents); ``unseen``: listed names that no document mentions. ``missing``: entities that metadata refers to and no
     document is about, where documents are; ``missing_by_reason`` counts all of them. ``problems``: what is wrong with
@@ -59,6 +60,7 @@ class GraphReport:
     missing: Sequence[MissingEntity] = field(default=())
     missing_by_reason: Mapping[str, int] = field(default_factory=dict)
     problems: Sequence[str] = field(default=())
+    left_out_of: Sequence[tuple[str, int]] = field(default=())
 
 
 def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
@@ -73,16 +75,16 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
         raise InvalidInput(
             f"Collection {collection!r} has no graph.", hint="Name types in collections.NAME.graph.types, or a profile."
         )
-    symmetric = {rule.type for rule in extraction.rules.relations if rule.symmetric}
+    symmetric = {rule.type for rule in extraction.rules.relations if rule.symmetric} | WEAK | {LINKS_TO}
     listed = {one.entity.key for one in extraction.listings}
     with app.catalog.read() as connection:
         known = {one.id: one for one in entities.known(connection, record.id)}
         edges = stated_edges.all_edges(connection, record.id)
         counts = graph_statistics.counts(connection, record.id)
         candidates = graph_statistics.frequent_candidates(connection, record.id, most)
-        about = {rule.type for rule in extraction.rules.documents}
-        references = graph_statistics.without_document(connection, record.id, about)
-    missing = [_without_document(one, extraction.rules.documents) for one in references]
+        left_out = graph_statistics.most_left_out(connection, record.id, most)
+        references = graph_statistics.without_document(connection, record.id, _described(extraction.rules))
+    missing = [_missing(one, extraction.rules) for one in references]
     related = {end for one in edges for end in (one.source_id, one.target_id)}
     vendors = {one.id for one in known.values() if one.type == VENDOR}
     offering = {
@@ -119,17 +121,36 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
         missing[:most],
         dict(sorted(Counter(one.reason for one in missing).items())),
         extraction.problems,
+        left_out,
     )
 
 
-def _without_document(one: Reference, rules: Sequence[DocumentEntity]) -> MissingEntity:
+def why_missing(connection: Connection, entity_id: int, kind: str, name: str, rules: GraphRules) -> str:
+    """Return why no document is about an entity, "" where one is, or where documents are about no such entities."""
+    return (
+        _reason(kind, name, rules)
+        if kind in _described(rules) and not graph_statistics.has_document(connection, entity_id)
+        else ""
+    )
+
+
+def _described(rules: GraphRules) -> set[str]:
+    """Return the types of entities that documents are about."""
+    return {rule.type for rule in rules.documents} | ({DOCUMENT} if rules.links else set())
+
+
+def _missing(one: Reference, rules: GraphRules) -> MissingEntity:
+    return MissingEntity(one.type, one.name, _reason(one.type, one.name, rules), one.references, one.fields)
+
+
+def _reason(kind: str, name: str, rules: GraphRules) -> str:
     """Say why a reference leads nowhere: no document has such a name, or the reference is written in another way."""
-    templates = [rule.name for rule in rules if rule.type == one.type]
-    if any(re.fullmatch(_form(template), one.name, re.IGNORECASE) for template in templates):
-        reason = "no document has this name"
-    else:
-        reason = f"not written as {' or '.join(templates)}"
-    return MissingEntity(one.type, one.name, reason, one.references, one.fields)
+    if kind == DOCUMENT:
+        return "no document has this path"
+    templates = [rule.name for rule in rules.documents if rule.type == kind]
+    if any(":int" in one and re.fullmatch(_form(one), name, re.IGNORECASE) for one in templates):
+        return "no document has this name"
+    return f"not written as {' or '.join(templates)}"
 
 
 def _form(template: str) -> str:

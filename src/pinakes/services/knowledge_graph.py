@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from pinakes.app import App
 from pinakes.catalog import Connection, entities, stated_edges
@@ -13,12 +13,12 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.entities import Decision, EntityRecord
 from pinakes.catalog.stated_edges import Edge, Evidence
 from pinakes.core.errors import InvalidInput, NotFound
-from pinakes.core.graph_records import MAX_NAME_CHARS, folded
+from pinakes.core.graph_paths import Direction
+from pinakes.core.graph_records import MAX_NAME_CHARS, STRUCTURE, folded
 from pinakes.graph import following
+from pinakes.graph.relation_names import RelationNames
 from pinakes.graph.traversal import Path, shortest_paths
-from pinakes.services.graph_report import GraphReport, report_of
-
-Direction: TypeAlias = Literal["out", "in", "both"]
+from pinakes.services.graph_report import GraphReport, report_of, why_missing
 
 MOST_EDGES = 500
 _SUGGESTED = 5
@@ -54,13 +54,15 @@ class Relation:
 class EntityReport:
     """What is known of an entity: its relations, the surest first, and where it is mentioned.
 
-    ``merged``: the other names that were made its own, each with the reason.
+    ``merged``: the other names that were made its own, each with the reason. ``missing``: why no document is about it,
+    where documents are about such entities; "" where one is.
     """
 
     entity: Entity
     relations: Sequence[Relation]
     mentions: Sequence[Evidence]
     merged: Sequence[tuple[str, str]] = field(default=())
+    missing: str = ""
 
 
 class KnowledgeGraph:
@@ -113,7 +115,7 @@ class KnowledgeGraph:
                 self._entity(connection, record, one, aliases=True)
                 for record in records
                 for one in entities.named(connection, [record.id], key)
-                if one.type and (not types or one.type in types)
+                if one.type and (one.type in types if types else one.type not in STRUCTURE)
             ]
         return sorted(found, key=lambda one: (-one.documents, one.name, one.id))
 
@@ -155,8 +157,9 @@ class KnowledgeGraph:
             places = stated_edges.mentions(connection, entity.id, mentions)
             members = entities.members(connection, [entity.id])[entity.id]
             full = self._entity(connection, record, entities.of_ids(connection, [entity.id])[entity.id], aliases=True)
+            why = why_missing(connection, full.id, full.type, full.name, self._app.rules(record).graph)
         merged = tuple((f"{one.type or 'candidate'}:{one.name}", one.why) for one in members)
-        return EntityReport(full, relations, places, merged)
+        return EntityReport(full, relations, places, merged, why)
 
     def neighbours(
         self,
@@ -168,11 +171,19 @@ class KnowledgeGraph:
         limit: int = MOST_EDGES,
         evidence: int = 0,
     ) -> list[Relation]:
-        """Return the relations of an entity, the surest first, with so many places that state each."""
+        """Return the relations of an entity, the surest first, with so many places that state each.
+
+        ``types``: names of relations, also those from the other side: REPLACED_BY.
+        """
         record = self._app.record(entity.collection)
         with self._app.catalog.read() as connection:
-            found = stated_edges.edges(connection, [entity.id], types, direction, min_confidence)[:limit]
-            return self._relations(connection, record, found, evidence)
+            found = {
+                one.key: one
+                for kinds, way in self._names(record).meant(types, direction)
+                for one in stated_edges.edges(connection, [entity.id], kinds, way, min_confidence)
+            }
+            surest = sorted(found.values(), key=stated_edges.sureness)[:limit]
+            return self._relations(connection, record, surest, evidence)
 
     def paths(
         self, source: Entity, target: Entity, *, types: Collection[str] = (), most_hops: int = 4, limit: int = 3
@@ -185,10 +196,11 @@ class KnowledgeGraph:
         if source.collection != target.collection:
             raise InvalidInput(f"{source.name!r} and {target.name!r} are of different collections.")
         record = self._app.record(source.collection)
+        kinds = self._names(record).types(types)
         with self._app.catalog.read() as connection:
 
             def edges_of(ids: Collection[int]) -> list[Edge]:
-                return stated_edges.edges(connection, ids, types)
+                return stated_edges.edges(connection, ids, kinds)
 
             found: list[Path] = shortest_paths(edges_of, source.id, target.id, most_hops, limit)
             return [self._relations(connection, record, path, 1) for path in found]
@@ -238,7 +250,8 @@ class KnowledgeGraph:
     def with_evidence(self, relations: Sequence[Relation], limit: int = 1) -> list[Relation]:
         """Return relations with so many places that state each."""
         with self._app.catalog.read() as connection:
-            return [replace(one, evidence=stated_edges.statements(connection, _edge(one), limit)) for one in relations]
+            places = stated_edges.statements(connection, [_edge(one) for one in relations], limit)
+        return [replace(one, evidence=places[_edge(one).key]) for one in relations]
 
     def decide(self, kind: Literal["merge", "split"], main: Entity, other: str, other_type: str = "") -> None:
         """Remember that ``other`` is another name of an entity ("merge"), or is not ("split"), and follow that.
@@ -257,6 +270,9 @@ class KnowledgeGraph:
             entities.decide(connection, record.id, named)
         self.update(main.collection)
 
+    def _names(self, record: CollectionRecord) -> RelationNames:
+        return RelationNames(self._app.rules(record).graph.relations)
+
     def _current(self, collection: str | Sequence[str] | None) -> list[CollectionRecord]:
         """Return the collections that are meant, with their graphs up to date."""
         names = self._named(collection)
@@ -271,6 +287,7 @@ class KnowledgeGraph:
         rows = {
             number: self._entity(connection, record, row) for number, row in entities.of_ids(connection, ids).items()
         }
+        places = stated_edges.statements(connection, found, evidence) if evidence else {}
         return [
             Relation(
                 rows[one.source_id],
@@ -278,7 +295,7 @@ class KnowledgeGraph:
                 rows[one.target_id],
                 one.confidence,
                 one.statements,
-                stated_edges.statements(connection, one, evidence) if evidence else (),
+                places.get(one.key, ()),
             )
             for one in found
         ]

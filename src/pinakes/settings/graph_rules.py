@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from pinakes.core.graph_paths import Direction
+from pinakes.core.graph_records import CO_OCCURS, LINKS_TO, PART_OF, STRUCTURE
 from pinakes.settings.base import Section
 from pinakes.settings.metadata import Texts
 
@@ -196,6 +197,14 @@ class GraphRules(Section):
     patterns: tuple[NamePattern, ...] = Field((), description="Patterns that name entities.")
     relations: tuple[RelationRule, ...] = Field((), description="How texts state relations.")
     extractors: Texts = Field((), description="Extractors of other packages, by name.")
+    links: bool = Field(False, description="Documents are entities of type DOCUMENT, related by their links.")
+    link_roots: dict[str, str] = Field(
+        {}, description="Beginnings of links that mean a path in the collection: `https://handbook.example.org/`."
+    )
+    co_occurs: int = Field(
+        0, ge=0, le=1000, description="Entities that so many chunks mention together are weakly related; 0 = none."
+    )
+    topics: bool = Field(False, description="Folders and headings that come again are entities of type TOPIC.")
     expand: int = Field(
         0, ge=0, le=2, description="Searches add what is so many relations away from the entities of a question."
     )
@@ -208,10 +217,13 @@ class GraphRules(Section):
     def relation_types(self) -> frozenset[str]:
         """The types of relations that texts and metadata may state."""
         told = {one.type for one in self.relations} | {one.relation for one in self.metadata if one.relation}
-        return frozenset(told)
+        made = ((LINKS_TO, self.links), (CO_OCCURS, self.co_occurs), (PART_OF, self.topics))
+        return frozenset(told | {name for name, on in made if on})
 
     @model_validator(mode="after")
     def _types_exist(self) -> Self:
+        if made := STRUCTURE & set(self.types):
+            raise _refused(f"names the type {min(made)}, which links and topics make")
         used = {one.type for rules in (self.documents, self.records, self.metadata, self.patterns) for one in rules}
         used |= {name for rule in self.relations for name in (*rule.source, *rule.target)}
         if unknown := used - set(self.types):

@@ -242,3 +242,10 @@ def test_what_another_process_finds_in_a_text_joins_what_its_document_declares()
     assert rules.extract("a.md", "A", document, {"number": 7}, of_text=of_text) == whole
     other = replace(of_text, recipe="another")
     assert rules.extract("a.md", "A", document, {"number": 7}, of_text=other) == whole
+
+
+def test_names_from_right_to_left_are_found_as_whole_words() -> None:
+    rules = extraction({"VENDOR": {"חברת אקמי": [], "أكمي": []}})
+    found = rules.extract("a.md", "", Document("היום חברת אקמי כאן, وأكميات ليست أكمي الآن."), {})
+    assert names(found) == {("VENDOR", "חברת אקמי"), ("VENDOR", "أكمي")}
+    assert len(found.mentions) == 2

@@ -1,0 +1,146 @@
+"""What the form of a whole collection says of its graph: read from chunks, mentions and paths, written as rows.
+
+Rows that are there already stay, so that a graph that hardly changed is hardly written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, delete, select
+
+from pinakes.catalog.dialects.many_rows import insert_rows
+from pinakes.catalog.schema import chunks, documents, entity_mentions, entity_relations
+from pinakes.core.records import Span
+
+_BATCH: Final = 500
+
+
+class DerivedMention(NamedTuple):
+    """A row of ``entity_mentions``."""
+
+    document_id: int
+    entity_id: int
+    start: int
+    end: int
+    confidence: float
+
+
+class DerivedRelation(NamedTuple):
+    """A row of ``entity_relations``."""
+
+    document_id: int
+    source_id: int
+    type: str
+    target_id: int
+    start: int
+    end: int
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class MentioningDocument:
+    """The chunks of a document, and its mentions in the text as (entity id, span), both by place."""
+
+    id: int
+    chunks: Sequence[Span]
+    mentions: Sequence[tuple[int, Span]]
+
+
+@dataclass(frozen=True, slots=True)
+class SectionedDocument:
+    """A document with the headings above each of its chunks; ``unit``: itself, or the group that it belongs to."""
+
+    id: int
+    path: str
+    unit: str
+    sections: Sequence[tuple[Sequence[str], Span]]
+
+
+def mentioning(connection: Connection, collection_id: int) -> Iterator[MentioningDocument]:
+    """Yield the documents of a collection whose texts mention entities; memory holds some of them at a time."""
+    for ids in _id_batches(connection, collection_id):
+        table = entity_mentions
+        query = select(table.c.document_id, table.c.entity_id, table.c.start, table.c.end).where(
+            table.c.document_id.in_(ids), table.c.end > table.c.start
+        )
+        rows = connection.execute(query.order_by(table.c.document_id, table.c.start, table.c.id)).all()
+        mentions = {
+            one: [(row.entity_id, (row.start, row.end)) for row in of_one]
+            for one, of_one in groupby(rows, key=lambda row: int(row.document_id))
+        }
+        spans = select(chunks.c.document_id, chunks.c.start, chunks.c.end).where(chunks.c.document_id.in_(mentions))
+        ordered = connection.execute(spans.order_by(chunks.c.document_id, chunks.c.start))
+        for one, of_one in groupby(ordered, key=lambda row: int(row.document_id)):
+            yield MentioningDocument(one, [(row.start, row.end) for row in of_one], mentions[one])
+
+
+def sectioned(connection: Connection, collection_id: int) -> Iterator[SectionedDocument]:
+    """Yield the documents of a collection with their headings; memory holds some of them at a time."""
+    for ids in _id_batches(connection, collection_id):
+        held = select(documents.c.id, documents.c.path, documents.c.uid, documents.c.group_key)
+        about = {
+            row.id: row for row in connection.execute(held.where(documents.c.id.in_(ids)).order_by(documents.c.id))
+        }
+        query = select(chunks.c.document_id, chunks.c.heading_path, chunks.c.start, chunks.c.end)
+        ordered = query.where(chunks.c.document_id.in_(ids)).order_by(chunks.c.document_id, chunks.c.ordinal)
+        sections: dict[int, list[tuple[Sequence[str], Span]]] = {one: [] for one in ids}
+        for row in connection.execute(ordered):
+            sections[row.document_id].append((row.heading_path, (row.start, row.end)))
+        for one, row in about.items():
+            yield SectionedDocument(one, row.path, row.group_key or row.uid, sections[one])
+
+
+def _id_batches(connection: Connection, collection_id: int) -> Iterator[list[int]]:
+    last = 0
+    while True:
+        query = select(documents.c.id).where(documents.c.collection_id == collection_id, documents.c.id > last)
+        ids = list(connection.scalars(query.order_by(documents.c.id).limit(_BATCH)))
+        if not ids:
+            return
+        yield ids
+        last = ids[-1]
+
+
+def put_mentions(connection: Connection, collection_id: int, extractor: str, wanted: Iterable[DerivedMention]) -> None:
+    """Have exactly these mentions by an extractor."""
+    _put(connection, collection_id, entity_mentions, {"extractor": extractor}, DerivedMention, set(wanted))
+
+
+def put_relations(
+    connection: Connection, collection_id: int, extractor: str, wanted: Iterable[DerivedRelation]
+) -> None:
+    """Have exactly these relations by an extractor."""
+    _put(connection, collection_id, entity_relations, {"extractor": extractor}, DerivedRelation, set(wanted))
+
+
+def _put(
+    connection: Connection, collection_id: int, table: Any, same: dict[str, str], form: Any, wanted: Collection[Any]
+) -> None:
+    columns = [table.c[name] for name in form._fields]
+    query = (
+        select(table.c.id, *columns)
+        .join_from(table, documents, documents.c.id == table.c.document_id)
+        .where(documents.c.collection_id == collection_id, *(table.c[name] == value for name, value in same.items()))
+    )
+    present, gone = set[Any](), list[int]()
+    for row in connection.execute(query.order_by(table.c.id)):
+        one = form(*row[1:])
+        if one in wanted and one not in present:  # two writers at once may have made it twice
+            present.add(one)
+        else:
+            gone.append(row.id)
+    for start in range(0, len(gone), _BATCH):
+        connection.execute(delete(table).where(table.c.id.in_(gone[start : start + _BATCH])))
+    added = sorted(set(wanted) - present)
+    held = set[int]()
+    needed = sorted({one.document_id for one in added})
+    for start in range(0, len(needed), _BATCH):
+        there = (
+            select(documents.c.id).where(documents.c.id.in_(needed[start : start + _BATCH])).order_by(documents.c.id)
+        )
+        held.update(connection.scalars(there))
+    insert_rows(connection, table, [one._asdict() | same for one in added if one.document_id in held])
