@@ -84,9 +84,11 @@ class KnowledgeGraph:
         extraction = self._app.graphs.of(record).extraction
         if extraction is None or self._app.catalog.unwritable:
             return False
-        if again:
+        if again or self._app.graphs.are_to_keep(record):
             with self._app.catalog.write() as connection:
-                entities.forget(connection, record.id)
+                record = self._app.graphs.keep(connection, record)
+                if again:
+                    entities.forget(connection, record.id)
         return following.follow(self._app.catalog, record, extraction, on_step)
 
     def is_behind(self, collection: str) -> bool:
@@ -95,6 +97,8 @@ class KnowledgeGraph:
         extraction = self._app.graphs.of(record).extraction
         if extraction is None:
             return False
+        if self._app.graphs.are_to_keep(record):
+            return True
         with self._app.catalog.read() as connection:
             return following.is_behind(connection, record, extraction)
 
