@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -16,6 +16,8 @@ from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.graph_records import MAX_NAME_CHARS, folded
 from pinakes.graph import following
 from pinakes.graph.traversal import Path, shortest_paths
+from pinakes.services import graph_export
+from pinakes.services.graph_export import GraphFormat
 from pinakes.services.graph_report import GraphReport, report_of
 
 Direction: TypeAlias = Literal["out", "in", "both"]
@@ -226,6 +228,11 @@ class KnowledgeGraph:
         """Return how complete and clean the graph of a collection is; see ``graph_report``."""
         self._current(collection)
         return report_of(self._app, collection, most)
+
+    def export(self, collection: str, form: GraphFormat = "graphml") -> Iterator[str]:
+        """Return the pieces of a file with the graph of a collection; see ``graph_export.parts``."""
+        self.update(collection)
+        return graph_export.parts(self._app, collection, form)
 
     def updated_at(self, collection: str) -> str:
         """Return when the graph of a collection last followed its documents, ISO 8601; "" = never."""
