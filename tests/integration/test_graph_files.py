@@ -15,12 +15,22 @@ from pinakes.library import Library
 
 GRAPH = {
     "types": {
-        "VENDOR": {"names": {"Acme & <Söhne>": ["Acme"], "Globex": [], 'O"Reilly\'s': []}},
+        "VENDOR": {"names": {"Acme & <Söhne>": ["Acme"], "Globex": [], "O\"Reilly's": []}},
         "REGION": {"names": {"Arizona": []}},
     },
     "relations": [
-        {"type": "LOCATED_IN", "source": ["VENDOR"], "target": ["REGION"], "patterns": ["{source} is based in {target}"]},
-        {"type": "WORKS_WITH", "source": ["VENDOR"], "target": ["VENDOR"], "patterns": ["{source} works with {targets}"]},
+        {
+            "type": "LOCATED_IN",
+            "source": ["VENDOR"],
+            "target": ["REGION"],
+            "patterns": ["{source} is based in {target}"],
+        },
+        {
+            "type": "WORKS_WITH",
+            "source": ["VENDOR"],
+            "target": ["VENDOR"],
+            "patterns": ["{source} works with {targets}"],
+        },
     ],
 }
 PAGES = {
@@ -106,7 +116,10 @@ def test_json_ld_is_read_back_as_the_same_graph(vendors: Library) -> None:
     }
     assert found == stated(vendors)
     triples = {
-        (one["@id"], key, value["@id"]) for one in held["@graph"] for key, value in one.items() if key[:9] == "relation:"
+        (one["@id"], key, value["@id"])
+        for one in held["@graph"]
+        for key, value in one.items()
+        if key[:9] == "relation:"
     }
     assert triples == {(one["subject"], one["predicate"], one["object"]) for one in said}
     [arizona] = [one for one in entities.values() if one["name"] == "Arizona"]

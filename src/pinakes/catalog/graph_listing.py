@@ -68,6 +68,21 @@ class SpeakingDocument:
     metadata: Metadata
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentStatement:
+    """A relation of one entity as a document states it; ``text``: its words, "" where metadata does."""
+
+    document_id: int
+    uid: str
+    path: str
+    title: str
+    source: str
+    type: str
+    target: str
+    confidence: float
+    text: str
+
+
 def each_entity(connection: Connection, collection_id: int) -> Iterator[ListedEntity]:
     """Yield the canonical entities that documents mention, by type and name; some hundred are in memory at a time."""
     columns = (entities.c[name] for name in ("id", "type", "name", "confidence", "documents", "mentions"))
@@ -153,9 +168,7 @@ def each_relation(connection: Connection, collection_id: int) -> Iterator[Listed
             *(table.c.confidence, one.statements, documents.c.uid, documents.c.path, documents.c.title),
             *(_chunk(table), _words(table), table.c.extractor),
         )
-        .select_from(
-            ranked.join(table, table.c.id == one.id).join(documents, documents.c.id == table.c.document_id)
-        )
+        .select_from(ranked.join(table, table.c.id == one.id).join(documents, documents.c.id == table.c.document_id))
         .where(one.place == 1)
         .order_by(one.source_id, table.c.type, one.target_id)
     )
@@ -193,6 +206,36 @@ def speaking_of(connection: Connection, entity_id: int, limit: int) -> list[Spea
     ]
 
 
+def statements_of(connection: Connection, entity_id: int, limit: int) -> list[DocumentStatement]:
+    """Return the statements of relations from and to a canonical entity, the surest first."""
+    table, members = entity_relations, _members([entity_id])
+    source, target = entities.alias("source"), entities.alias("target")
+    source_of, target_of = entities.alias("source_of"), entities.alias("target_of")
+    query = (
+        select(
+            *(documents.c[name] for name in ("id", "uid", "path", "title")),
+            *(source_of.c.name, table.c.type, target_of.c.name, table.c.confidence, _words(table)),
+        )
+        .select_from(
+            table.join(documents, documents.c.id == table.c.document_id)
+            .join(source, source.c.id == table.c.source_id)
+            .join(target, target.c.id == table.c.target_id)
+            .join(source_of, source_of.c.id == func.coalesce(source.c.canonical_id, source.c.id))
+            .join(target_of, target_of.c.id == func.coalesce(target.c.canonical_id, target.c.id))
+        )
+        .where(
+            or_(table.c.source_id.in_(members), table.c.target_id.in_(members)),
+            table.c.fits == 1,
+            source_of.c.type != "",
+            target_of.c.type != "",
+            source_of.c.id != target_of.c.id,
+        )
+        .order_by(table.c.confidence.desc(), table.c.id)
+        .limit(limit)
+    )
+    return [DocumentStatement(*row) for row in connection.execute(query)]
+
+
 def about_any(connection: Connection, entity_ids: Collection[int], limit: int) -> list[tuple[int, int, str, str, str]]:
     """Return (canonical id, document id, uid, path, title) of documents that are about any of these entities."""
     canonical = func.coalesce(entities.c.canonical_id, entities.c.id)
@@ -206,6 +249,28 @@ def about_any(connection: Connection, entity_ids: Collection[int], limit: int) -
         .limit(limit)
     )
     return [(row[0], row[1], row[2], row[3], row[4]) for row in connection.execute(query)]
+
+
+def main_names(connection: Connection, collection_id: int, names: Collection[str]) -> dict[str, str]:
+    """Return folded name → folded name of the entity that it is another name of, also where no text mentions that."""
+    wanted, found = sorted(names), dict[str, str]()
+    main = entities.alias("main")
+    merged = (
+        select(entities.c.folded, main.c.folded)
+        .join_from(entities, main, main.c.id == entities.c.canonical_id)
+        .where(entities.c.collection_id == collection_id, main.c.type != "")
+        .order_by(entities.c.id)
+    )
+    listed = (
+        select(entity_aliases.c.folded, entity_aliases.c.name)
+        .where(entity_aliases.c.collection_id == collection_id)
+        .order_by(entity_aliases.c.id)
+    )
+    for start in range(0, len(wanted), _BATCH):
+        some = wanted[start : start + _BATCH]
+        for query in (merged.where(entities.c.folded.in_(some)), listed.where(entity_aliases.c.folded.in_(some))):
+            found |= {row[0]: row[1] for row in connection.execute(query)}
+    return found
 
 
 def _members(entity_ids: Collection[int]) -> Any:

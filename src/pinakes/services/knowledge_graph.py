@@ -16,7 +16,8 @@ from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.graph_records import MAX_NAME_CHARS, folded
 from pinakes.graph import following
 from pinakes.graph.traversal import Path, shortest_paths
-from pinakes.services import graph_export
+from pinakes.services import graph_expertise, graph_export
+from pinakes.services.graph_expertise import Affected, Expert
 from pinakes.services.graph_export import GraphFormat
 from pinakes.services.graph_report import GraphReport, report_of
 
@@ -228,6 +229,18 @@ class KnowledgeGraph:
         """Return how complete and clean the graph of a collection is; see ``graph_report``."""
         self._current(collection)
         return report_of(self._app, collection, most)
+
+    def experts(self, entity: Entity, limit: int = 10) -> list[Expert]:
+        """Return who wrote most of what mentions an entity: authors of repositories, people that metadata names."""
+        record = self._app.record(entity.collection)
+        with self._app.catalog.read() as connection:
+            return graph_expertise.experts(connection, record.id, entity.id, limit)
+
+    def impact(self, entity: Entity, limit: int = 20) -> list[Affected]:
+        """Return the documents to look at when an entity changes, the most direct first, with the words that say so."""
+        self._app.record(entity.collection)
+        with self._app.catalog.read() as connection:
+            return graph_expertise.affected(connection, entity.id, limit)
 
     def export(self, collection: str, form: GraphFormat = "graphml") -> Iterator[str]:
         """Return the pieces of a file with the graph of a collection; see ``graph_export.parts``."""
