@@ -16,7 +16,9 @@ from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.graph_records import MAX_NAME_CHARS, folded
 from pinakes.graph import following
 from pinakes.graph.traversal import Path, shortest_paths
+from pinakes.search.as_of import moment
 from pinakes.services import graph_expertise, graph_export
+from pinakes.services.graph_as_of import GraphAsOf
 from pinakes.services.graph_expertise import Affected, Expert
 from pinakes.services.graph_export import GraphFormat
 from pinakes.services.graph_report import GraphReport, report_of
@@ -57,13 +59,15 @@ class Relation:
 class EntityReport:
     """What is known of an entity: its relations, the surest first, and where it is mentioned.
 
-    ``merged``: the other names that were made its own, each with the reason.
+    ``merged``: the other names that were made its own, each with the reason. ``notes``: what an answer as of a time
+    does not cover.
     """
 
     entity: Entity
     relations: Sequence[Relation]
     mentions: Sequence[Evidence]
     merged: Sequence[tuple[str, str]] = field(default=())
+    notes: Sequence[str] = field(default=())
 
 
 class KnowledgeGraph:
@@ -72,6 +76,7 @@ class KnowledgeGraph:
     def __init__(self, app: App, named: Callable[[str | Sequence[str] | None], list[str]]) -> None:
         """``named``: gives the names of the collections that a caller means."""
         self._app, self._named = app, named
+        self._past = GraphAsOf(app)
 
     def update(
         self, collection: str, *, again: bool = False, on_step: Callable[[int], object] = lambda _: None
@@ -106,9 +111,16 @@ class KnowledgeGraph:
             return following.is_behind(connection, record, extraction)
 
     def find(
-        self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()
+        self,
+        name: str,
+        collection: str | Sequence[str] | None = None,
+        types: Collection[str] = (),
+        *,
+        unmentioned: bool = False,
     ) -> list[Entity]:
         """Return the entities that are called ``name``, or have such an alias, the most mentioned first.
+
+        ``unmentioned``: also those that no document mentions any more.
 
         Raises:
             InvalidInput: ``name`` is no name.
@@ -119,19 +131,28 @@ class KnowledgeGraph:
             found = [
                 self._entity(connection, record, one, aliases=True)
                 for record in records
-                for one in entities.named(connection, [record.id], key)
+                for one in entities.named(connection, [record.id], key, unmentioned=unmentioned)
                 if one.type and (not types or one.type in types)
             ]
         return sorted(found, key=lambda one: (-one.documents, one.name, one.id))
 
-    def one(self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()) -> Entity:
+    def one(
+        self,
+        name: str,
+        collection: str | Sequence[str] | None = None,
+        types: Collection[str] = (),
+        *,
+        unmentioned: bool = False,
+    ) -> Entity:
         """Return the entity that is called ``name``; of those of several types the one that most documents mention.
+
+        ``unmentioned``: it may be one that no document mentions any more.
 
         Raises:
             NotFound: there is none; similar names are told.
             InvalidInput: two are mentioned equally often.
         """
-        found = self.find(name, collection, types)
+        found = self.find(name, collection, types, unmentioned=unmentioned)
         if not found:
             near = ", ".join(one.name for one in self.similar(name, collection, types))
             raise NotFound(f"There is no entity {name!r}.", hint=f"There is {near}." if near else _NO_GRAPH)
@@ -164,6 +185,34 @@ class KnowledgeGraph:
             full = self._entity(connection, record, entities.of_ids(connection, [entity.id])[entity.id], aliases=True)
         merged = tuple((f"{one.type or 'candidate'}:{one.name}", one.why) for one in members)
         return EntityReport(full, relations, places, merged)
+
+    def as_of(
+        self,
+        entity: Entity,
+        as_of: str,
+        *,
+        types: Collection[str] = (),
+        direction: Direction = "both",
+        limit: int = MOST_EDGES,
+        mentions: int = 5,
+    ) -> EntityReport:
+        """Return what documents said of an entity at a day or time: mentions and stated relations of that time.
+
+        Names, merges and types are those of now; ``notes`` say so, and of which documents it is not known any more.
+
+        Raises:
+            InvalidInput: ``as_of`` is no day or time.
+        """
+        record = self._app.record(entity.collection)
+        found = self._past.entity(record, entity.id, moment(as_of), types, direction)
+        edges = [edge for edge, _ in found.relations[:limit]]
+        with self._app.catalog.read() as connection:
+            relations = self._relations(connection, record, edges, 0)
+        stated = [
+            replace(one, evidence=places[:1]) for one, (_, places) in zip(relations, found.relations, strict=False)
+        ]
+        then = replace(entity, documents=found.documents, mentions=len(found.mentions))
+        return EntityReport(then, stated, found.mentions[:mentions], (), found.notes)
 
     def neighbours(
         self,
