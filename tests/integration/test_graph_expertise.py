@@ -18,7 +18,10 @@ GRAPH = {
         "PAGE": {},
     },
     "documents": [{"type": "PAGE", "name": "{page}"}],
-    "metadata": [{"field": "uses", "type": "VENDOR", "relation": "USES"}],
+    "metadata": [
+        {"field": "uses", "type": "VENDOR", "relation": "USES"},
+        {"field": "see_also", "type": "PAGE", "relation": "SEE_ALSO"},
+    ],
     "relations": [
         {
             "type": "WORKS_WITH",
@@ -33,7 +36,7 @@ PAGES = {
     "two.md": "---\nauthor: Ann Lee <ann@example.com>\n---\n# Two\n\nAcme works with Globex.\n",
     "three.md": "---\nowner: Bob\n---\n# Three\n\nAcme may come.\n",
     "four.md": "---\nauthors: [Cid]\npage: Cooking\nuses: [Initech]\n---\n# Four\n\nNothing of it.\n",
-    "five.md": "---\npage: Baking\nuses: [Acme]\n---\n# Five\n\nBread.\n",
+    "five.md": "---\npage: Baking\nsee_also: [Cooking]\nuses: [Acme]\n---\n# Five\n\nBread.\n",
 }
 
 
@@ -74,10 +77,16 @@ def test_documents_to_look_at_are_told_the_most_direct_first(library: Library) -
 
 def test_documents_about_an_entity_come_first_and_those_about_related_ones_last(library: Library) -> None:
     graph: KnowledgeGraph = library.graph
-    assert [(one.path, one.link) for one in graph.impact(graph.one("Baking"))] == [("five.md", "about")]
-    library.documents.put("# Note\n\nGlobex is near.\n", title="Note", collection="default")
-    links = {one.path or one.title: one.link for one in graph.impact(graph.one("Initech"))}
-    assert links == {"four.md": "states"}
+    assert [(one.path, one.link) for one in graph.impact(graph.one("Baking"))] == [
+        ("five.md", "about"),
+        ("four.md", "related"),
+    ]
+    [last] = [one for one in graph.impact(graph.one("Baking")) if one.link == "related"]
+    assert last.relations == ("Baking SEE_ALSO Cooking",)
+    assert [(one.path, one.link) for one in graph.impact(graph.one("Cooking"))] == [
+        ("four.md", "about"),
+        ("five.md", "states"),
+    ]
 
 
 def test_authors_of_a_repository_are_experts(tmp_path: Path, open_library: Callable[..., Library]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,11 +23,11 @@ patterns = ["{source} works with {targets}"]
 
 
 @pytest.fixture
-def profile(tmp_path: Path, docs: Path) -> Iterator[str]:
+def profile(tmp_path: Path, docs: Path) -> str:
     (docs / "acme.md").write_text("# Acme\n\nAcme works with Globex. Initech is another.\n")
     path = tmp_path / "notes.toml"
     path.write_text(PROFILE)
-    yield str(path)
+    return str(path)
 
 
 def test_a_graph_is_there_without_the_profile_that_its_collection_was_added_with(

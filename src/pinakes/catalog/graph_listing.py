@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, case, func, or_, select
+from sqlalchemy import Connection, Select, and_, case, func, or_, select
 
 from pinakes.catalog.graph_statistics import OWN
 from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
@@ -86,7 +86,7 @@ class DocumentStatement:
 def each_entity(connection: Connection, collection_id: int) -> Iterator[ListedEntity]:
     """Yield the canonical entities that documents mention, by type and name; some hundred are in memory at a time."""
     columns = (entities.c[name] for name in ("id", "type", "name", "confidence", "documents", "mentions"))
-    query = (
+    query: Select[Any] = (
         select(*columns)
         .where(
             entities.c.collection_id == collection_id,
@@ -100,8 +100,8 @@ def each_entity(connection: Connection, collection_id: int) -> Iterator[ListedEn
         for part in rows.partitions(_BATCH):
             aliases = _aliases(connection, [row.id for row in part])
             for row in part:
-                others = sorted(aliases[row.id] - {row.name})
-                yield ListedEntity(*row, aliases=tuple(others))
+                values: tuple[Any, ...] = (*row, tuple(sorted(aliases[row.id] - {row.name})))
+                yield ListedEntity(*values)
 
 
 def _aliases(connection: Connection, entity_ids: Collection[int]) -> Mapping[int, set[str]]:
@@ -129,8 +129,8 @@ def each_relation(connection: Connection, collection_id: int) -> Iterator[Listed
     table = entity_relations
     source, target = entities.alias("source"), entities.alias("target")
     source_of, target_of = entities.alias("source_of"), entities.alias("target_of")
-    ends = {"partition_by": (source_of.c.id, table.c.type, target_of.c.id)}
-    place = func.row_number().over(order_by=(table.c.confidence.desc(), table.c.id), **ends)
+    ends = source_of.c.id, table.c.type, target_of.c.id
+    place = func.row_number().over(partition_by=ends, order_by=(table.c.confidence.desc(), table.c.id))
     ranked = (
         select(
             table.c.id,
@@ -141,7 +141,7 @@ def each_relation(connection: Connection, collection_id: int) -> Iterator[Listed
             target_of.c.type.label("target_type"),
             target_of.c.name.label("target"),
             place.label("place"),
-            func.count().over(**ends).label("statements"),
+            func.count().over(partition_by=ends).label("statements"),
         )
         .select_from(
             table.join(documents, documents.c.id == table.c.document_id)
@@ -162,7 +162,7 @@ def each_relation(connection: Connection, collection_id: int) -> Iterator[Listed
         .subquery()
     )
     one = ranked.c
-    query = (
+    query: Select[Any] = (
         select(
             *(one.source_id, one.source_type, one.source, table.c.type, one.target_id, one.target_type, one.target),
             *(table.c.confidence, one.statements, documents.c.uid, documents.c.path, documents.c.title),
@@ -211,7 +211,7 @@ def statements_of(connection: Connection, entity_id: int, limit: int) -> list[Do
     table, members = entity_relations, _members([entity_id])
     source, target = entities.alias("source"), entities.alias("target")
     source_of, target_of = entities.alias("source_of"), entities.alias("target_of")
-    query = (
+    query: Select[Any] = (
         select(
             *(documents.c[name] for name in ("id", "uid", "path", "title")),
             *(source_of.c.name, table.c.type, target_of.c.name, table.c.confidence, _words(table)),

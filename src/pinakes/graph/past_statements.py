@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from pinakes.catalog import Connection, entities, history
 from pinakes.catalog.history import State
 from pinakes.catalog.stated_edges import Evidence
 from pinakes.core.graph_records import Findings, Mention, StatedRelation
-from pinakes.core.records import Document
+from pinakes.core.records import Document, DocumentKind
 from pinakes.extraction import Extraction
 from pinakes.graph.following import ends_of
 
@@ -60,7 +60,7 @@ def past_graph(connection: Connection, collection_id: int, extraction: Extractio
         state = history.state(connection, collection_id, uid, number)
         if state is not None and chars + len(state.text) <= MOST_CHARS:
             chars += len(state.text)
-            document = Document(state.text, state.title, state.kind, state.language)
+            document = Document(state.text, state.title, cast("DocumentKind", state.kind), state.language)
             found.append((state, extraction.extract(state.path, state.title, document, state.metadata)))
     named = {one.key for _, findings in found for one in findings.entities()}
     ids = entities.canonical_of(connection, collection_id, named)
@@ -68,8 +68,8 @@ def past_graph(connection: Connection, collection_id: int, extraction: Extractio
     mentions: dict[int, list[Evidence]] = {}
     for state, findings in found:
         for one in findings.mentions:
-            if (number := ids.get(one.entity.key)) is not None:
-                mentions.setdefault(number, []).append(_place(state, one))
+            if one.entity.key in ids:
+                mentions.setdefault(ids[one.entity.key], []).append(_place(state, one))
     ends = ends_of(extraction.rules)
     statements = [
         one for state, findings in found for one in _statements(state, findings, ids) if _fits(one, types, ends)

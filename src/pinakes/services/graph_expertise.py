@@ -43,7 +43,7 @@ _ADDRESS = re.compile(r"\s*<[^>]*>\s*$")
 
 @dataclass(frozen=True, slots=True)
 class SpokenFor:
-    """A document that shows what somebody knows: ``mentions`` of the entity, and the ``fields`` that name the person."""
+    """A document of somebody: ``mentions`` of the entity, and the metadata ``fields`` that name the person."""
 
     uid: str
     path: str

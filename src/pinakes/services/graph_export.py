@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Final, Literal, TypeAlias
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
@@ -13,8 +15,9 @@ from pinakes.app import App
 from pinakes.catalog import Connection, graph_listing
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.graph_listing import ListedEntity, ListedRelation
-from pinakes.core.errors import InvalidInput
+from pinakes.core.errors import InvalidInput, storing
 from pinakes.core.records import JSON
+from pinakes.platform.archives import check_free
 
 GraphFormat: TypeAlias = Literal["graphml", "jsonld"]
 
@@ -107,6 +110,27 @@ def parts(app: App, collection: str, form: GraphFormat) -> Iterator[str]:
     return _written(app, record, _graphml if form == "graphml" else _jsonld)
 
 
+def write_file(parts: Iterator[str], place: Path, *, force: bool = False) -> int:
+    """Write the pieces of a file, which appears at the end, or not at all; return its size in bytes.
+
+    Raises:
+        InvalidInput: ``place`` is there already, without ``force``, or its folder is not.
+        StorageFull: it cannot be written.
+    """
+    check_free(place, force=force)
+    with storing(f"The file {str(place)!r}"):
+        handle, beside = tempfile.mkstemp(prefix=f".{place.name[:100]}.", dir=place.parent)
+        try:
+            with open(handle, "w", encoding="utf-8", newline="\n") as file:  # noqa: PTH123 - a descriptor
+                file.writelines(parts)
+            check_free(place, force=force)
+            size = Path(beside).stat().st_size
+            Path(beside).replace(place)
+        finally:
+            Path(beside).unlink(missing_ok=True)
+    return size
+
+
 def _written(app: App, record: CollectionRecord, write: _Form) -> Iterator[str]:
     with app.catalog.read() as connection:
         yield from write(connection, record.id, record.name)
@@ -144,8 +168,7 @@ def _xml(text: str) -> str:
 
 
 def _jsonld(connection: Connection, collection_id: int, collection: str) -> Iterator[str]:
-    graph = f"pinakes://entity/{quote(collection, safe='')}"
-    yield f'{{"@context": {json.dumps(_CONTEXT)},\n"@id": {json.dumps(graph)},\n"@graph": ['
+    yield f'{{"@context": {json.dumps(_CONTEXT)},\n"@graph": ['
     before = "\n"
     for one in graph_listing.each_entity(connection, collection_id):
         uri, classes = entity_uri(collection, one.type, one.name), [f"schema:{_class(one.type)}", f"type:{one.type}"]
