@@ -90,6 +90,15 @@ def test_graphml_is_read_back_as_the_same_graph(vendors: Library) -> None:
     assert acme["documents"] == 2
 
 
+def test_an_owner_that_no_text_names_is_in_the_file(docs: Path, open_library: Callable[..., Library]) -> None:
+    uses = {"type": "USES", "target": ["VENDOR"], "patterns": ["{owner} use {targets}"]}
+    graph = GRAPH | {"owner": "VENDOR:Us Ltd", "relations": [uses]}
+    library = open_library(collections={"default": {"graph": graph}})
+    library.documents.put("We use Globex.", title="Note", collection="default")
+    nodes, edges = read_graphml("".join(library.graph.export("default")))
+    assert {nodes[one["source"]]["name"] for one in edges} == {"Us Ltd"}
+
+
 def test_relations_of_graphml_have_the_place_that_states_them(vendors: Library) -> None:
     _, edges = read_graphml("".join(vendors.graph.export("default", "graphml")))
     [one] = [one for one in edges if one["relation"] == "WORKS_WITH" and "Acme" in one["words"]]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from tempfile import TemporaryFile
 from typing import IO, Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel
 from starlette.responses import StreamingResponse
 
 from pinakes.api.service import Service
@@ -84,15 +84,14 @@ def routes(service: Service) -> APIRouter:
         found = await service.run(lambda: tool.call(service.library, arguments))
         return wrapped(found.as_data() or {})
 
-    def get(path: str, model: type[BaseModel]) -> Any:
-        return router.get(path, response_model=model, response_model_exclude_none=True, responses=_MISSING)
+    get = partial(router.get, response_model_exclude_none=True, responses=_MISSING)
 
-    @get("", OverviewResponse)
+    @get("", response_model=OverviewResponse)
     async def overview(collection: InCollection = "", entity_type: str = "", limit: Most = 20) -> Response:
         """Tell which types of entities there are, and which entities most documents mention."""
         return await answered(graph_overview, collection=collection, entity_type=entity_type, limit=limit)
 
-    @get("/entity", RelatedResponse)
+    @get("/entity", response_model=RelatedResponse)
     async def entity(
         name: Named,
         collection: InCollection = "",
@@ -105,7 +104,7 @@ def routes(service: Service) -> APIRouter:
         more = {"relation_types": relation, "direction": direction, "as_of": as_of, "limit": limit}
         return await answered(related_entities, name=name, collection=collection, **more)
 
-    @get("/path", PathsResponse)
+    @get("/path", response_model=PathsResponse)
     async def path(
         source: Named,
         target: Named,
@@ -117,12 +116,12 @@ def routes(service: Service) -> APIRouter:
         more = {"relation_types": relation, "max_hops": max_hops}
         return await answered(entity_path, source=source, target=target, collection=collection, **more)
 
-    @get("/experts", ExpertsResponse)
+    @get("/experts", response_model=ExpertsResponse)
     async def experts(name: Named, collection: InCollection = "", limit: Most = 5) -> Response:
         """Tell who wrote most about an entity, with documents that show it."""
         return await answered(find_experts, name=name, collection=collection, limit=limit)
 
-    @get("/impact", ImpactResponse)
+    @get("/impact", response_model=ImpactResponse)
     async def impact(name: Named, collection: InCollection = "", limit: Most = 20) -> Response:
         """List the documents to look at when an entity changes, the most direct first."""
         return await answered(impact_of, name=name, collection=collection, limit=limit)

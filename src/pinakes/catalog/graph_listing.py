@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, and_, case, func, or_, select
+from sqlalchemy import Connection, Select, and_, case, func, or_, select, union
 
 from pinakes.catalog.graph_statistics import OWN
 from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
@@ -84,15 +84,22 @@ class DocumentStatement:
 
 
 def each_entity(connection: Connection, collection_id: int) -> Iterator[ListedEntity]:
-    """Yield the canonical entities that documents mention, by type and name; some hundred are in memory at a time."""
+    """Yield the canonical entities that documents mention or relate, by type and name; some hundred are in memory."""
     columns = (entities.c[name] for name in ("id", "type", "name", "confidence", "documents", "mentions"))
+    member = entities.alias("member")
+    related = [
+        select(func.coalesce(member.c.canonical_id, member.c.id))
+        .join_from(entity_relations, member, member.c.id == end)
+        .where(member.c.collection_id == collection_id, entity_relations.c.fits == 1)
+        for end in (entity_relations.c.source_id, entity_relations.c.target_id)
+    ]
     query: Select[Any] = (
         select(*columns)
         .where(
             entities.c.collection_id == collection_id,
             entities.c.canonical_id.is_(None),
             entities.c.type != "",
-            entities.c.documents > 0,
+            or_(entities.c.documents > 0, entities.c.id.in_(union(*related))),
         )
         .order_by(entities.c.type, entities.c.folded, entities.c.id)
     )
@@ -155,8 +162,6 @@ def each_relation(connection: Connection, collection_id: int) -> Iterator[Listed
             table.c.fits == 1,
             source_of.c.type != "",
             target_of.c.type != "",
-            source_of.c.documents > 0,
-            target_of.c.documents > 0,
             source_of.c.id != target_of.c.id,
         )
         .subquery()

@@ -12,6 +12,7 @@ from pinakes.catalog import entities, graph_statistics, stated_edges
 from pinakes.catalog.graph_statistics import Reference
 from pinakes.core.errors import InvalidInput
 from pinakes.core.graph_records import folded
+from pinakes.services.graph_defects import Duplicates, duplicates, of_several_types, several_targets
 from pinakes.settings import DocumentEntity
 
 VENDOR, PRODUCT = "VENDOR", "PRODUCT"
@@ -38,7 +39,8 @@ class GraphReport:
     ``unlisted``: entities that texts alone tell, ``candidates``: frequent names without a type, both as (type, name,
     documents); ``unseen``: listed names that no document mentions. ``missing``: entities that metadata refers to and no
     document is about, where documents are; ``missing_by_reason`` counts all of them. ``problems``: what is wrong with
-    the lists.
+    the lists. ``duplicates``: entities that may be one; ``several_types``: names of several types, as (name, types);
+    ``several_targets``: relations that should have one target, as (source, type, targets).
     """
 
     collection: str
@@ -59,6 +61,9 @@ class GraphReport:
     missing: Sequence[MissingEntity] = field(default=())
     missing_by_reason: Mapping[str, int] = field(default_factory=dict)
     problems: Sequence[str] = field(default=())
+    duplicates: Duplicates = field(default=Duplicates(0, ()))
+    several_types: Sequence[tuple[str, Sequence[str]]] = field(default=())
+    several_targets: Sequence[tuple[str, str, Sequence[str]]] = field(default=())
 
 
 def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
@@ -82,6 +87,7 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
         candidates = graph_statistics.frequent_candidates(connection, record.id, most)
         about = {rule.type for rule in extraction.rules.documents}
         references = graph_statistics.without_document(connection, record.id, about)
+        decisions = entities.decisions(connection, record.id)
     missing = [_without_document(one, extraction.rules.documents) for one in references]
     related = {end for one in edges for end in (one.source_id, one.target_id)}
     vendors = {one.id for one in known.values() if one.type == VENDOR}
@@ -93,6 +99,7 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
     }
     directed = {(one.source_id, one.type, one.target_id) for one in edges if one.type not in symmetric}
     both = sorted((a, kind, b) for a, kind, b in directed if a < b and (b, kind, a) in directed)
+    names = {one.id: one.name for one in known.values()}
     seen = {(one.type, one.folded) for one in known.values()}
     return GraphReport(
         collection,
@@ -119,6 +126,9 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
         missing[:most],
         dict(sorted(Counter(one.reason for one in missing).items())),
         extraction.problems,
+        duplicates(known.values(), {kind for kind, one in extraction.rules.types.items() if one.merge}, decisions),
+        of_several_types(known.values())[:most],
+        several_targets(edges, names, {rule.type for rule in extraction.rules.relations if rule.single})[:most],
     )
 
 

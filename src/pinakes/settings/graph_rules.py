@@ -176,6 +176,7 @@ class RelationRule(Section):
     )
     inverse: str = Field("", description="How it is called from the other side: USED_BY.")
     symmetric: bool = Field(False, description="It holds both ways.")
+    single: bool = Field(False, description="A source has one target of it; `pinakes graph report` tells of others.")
     confidence: float = Field(0.8, ge=0, le=1, description="How sure a match is.")
 
 

@@ -1,8 +1,8 @@
 """Resources: collections and documents by their addresses, for MCP and Python.
 
 ``pinakes://collections`` lists the collections, ``pinakes://collections/NAME`` tells of one and its first documents,
-``pinakes://collections/NAME/documents/ID`` is the text of a document, ``pinakes://entity/COLLECTION/TYPE/NAME`` what the
-graph of a collection has of an entity. Names are percent-encoded.
+``pinakes://collections/NAME/documents/ID`` is the text of a document, ``pinakes://entity/COLLECTION/TYPE/NAME`` an
+entity of the graph of a collection. Names are percent-encoded.
 """
 
 from __future__ import annotations
@@ -137,7 +137,8 @@ def read_resource(library: Library, uri: str, most_tokens: int = 0) -> Content:
     with library.audit.recording("resources/read", {"uri": uri}) as call:
         caller.current().check("read")
         if entity := _ENTITY.fullmatch(uri):
-            return _entity(library, *map(unquote, entity.group("collection", "type", "name")), most_tokens)
+            collection, kind, wanted = map(unquote, entity.group("collection", "type", "name"))
+            return _entity(library, collection, kind, wanted, most_tokens)
         place = _ADDRESS.fullmatch(uri)
         if place is None:
             raise NotFound(f"There is no resource {uri[:200]!r}.", hint=f"{INDEX} lists the collections.")
