@@ -126,6 +126,11 @@ def routes(service: Service) -> APIRouter:
         """List the documents to look at when an entity changes, the most direct first."""
         return await answered(impact_of, name=name, collection=collection, limit=limit)
 
+    _add_export(router, service)
+    return router
+
+
+def _add_export(router: APIRouter, service: Service) -> None:
     @router.get(
         "/export",
         response_class=Response,
@@ -141,8 +146,6 @@ def routes(service: Service) -> APIRouter:
         """Return the graph of a collection as GraphML or JSON-LD."""
         file = await service.run(lambda: _file(service, collection, form))
         return StreamingResponse(_blocks(file), media_type=MEDIA_TYPES[form])
-
-    return router
 
 
 def _file(service: Service, collection: str, form: GraphFormat) -> IO[bytes]:

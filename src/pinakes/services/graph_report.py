@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 from pinakes.app import App
 from pinakes.catalog import entities, graph_statistics, stated_edges
+from pinakes.catalog.entities import EntityRecord
 from pinakes.catalog.graph_statistics import Reference
+from pinakes.catalog.stated_edges import Edge
 from pinakes.core.errors import InvalidInput
 from pinakes.core.graph_records import folded
 from pinakes.services.graph_defects import Duplicates, duplicates, of_several_types, several_targets
@@ -91,12 +93,6 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
     missing = [_without_document(one, extraction.rules.documents) for one in references]
     related = {end for one in edges for end in (one.source_id, one.target_id)}
     vendors = {one.id for one in known.values() if one.type == VENDOR}
-    offering = {
-        end
-        for one in edges
-        for end, other in ((one.source_id, one.target_id), (one.target_id, one.source_id))
-        if end in vendors and other in known and known[other].type in (PRODUCT, VENDOR)
-    }
     directed = {(one.source_id, one.type, one.target_id) for one in edges if one.type not in symmetric}
     both = sorted((a, kind, b) for a, kind, b in directed if a < b and (b, kind, a) in directed)
     names = {one.id: one.name for one in known.values()}
@@ -111,7 +107,7 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
         len(edges),
         len(known.keys() - related),
         len(vendors),
-        len(offering),
+        len(_offering(edges, known, vendors)),
         counts.left_out,
         [(known[a].name, kind, known[b].name) for a, kind, b in both if a in known and b in known][:most],
         [
@@ -130,6 +126,16 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
         of_several_types(known.values())[:most],
         several_targets(edges, names, {rule.type for rule in extraction.rules.relations if rule.single})[:most],
     )
+
+
+def _offering(edges: Sequence[Edge], known: Mapping[int, EntityRecord], vendors: set[int]) -> set[int]:
+    """Return the vendors that are related to a product or another vendor."""
+    return {
+        end
+        for one in edges
+        for end, other in ((one.source_id, one.target_id), (one.target_id, one.source_id))
+        if end in vendors and other in known and known[other].type in (PRODUCT, VENDOR)
+    }
 
 
 def _without_document(one: Reference, rules: Sequence[DocumentEntity]) -> MissingEntity:
