@@ -9,6 +9,7 @@ import pytest
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.library import Library
 from pinakes.services.graph_as_of import NAMES_OF_NOW
+from pinakes.services.graph_search import ONLY_UNCHANGED
 
 GRAPH = {
     "types": {"VENDOR": {"names": {"Acme": [], "Globex": [], "Initech": [], "Hooli": []}}},
@@ -86,3 +87,19 @@ def test_what_is_not_kept_is_told(open_library: Callable[..., Library]) -> None:
     report = library.graph.as_of(library.graph.one("Acme"), put.created_at)
     assert report.relations == []
     assert any("1 document it is not kept" in note for note in report.notes)
+
+
+def test_a_search_as_of_a_time_goes_on_over_what_did_not_change_since(library: Library) -> None:
+    put = library.documents.put
+    put("Acme works with Initech.", title="First")
+    then = put("Initech has a long history.", title="Second").document.created_at
+    put("Initech is in town.", title="Third")
+
+    def added(as_of: str | None) -> set[str]:
+        found = library.search("Acme", top_k=1, expand=1, as_of=as_of)
+        assert (ONLY_UNCHANGED in found.notes) == bool(as_of)
+        return {hit.title for hit in found.hits if hit.match == "graph"}
+
+    assert added(None) == {"Second", "Third"}
+    assert added(then) == {"Second"}
+    assert added("1999-01-01") == set()
