@@ -71,3 +71,21 @@ def test_a_changed_profile_replaces_the_rules_and_a_collection_may_give_them_up(
     assert {one.name for one in library.graph.top()} == {"Acme", "Initech"}
     library.collecting.configure("notes", graph=None)
     assert not library.graph.types("notes")
+
+
+def test_an_exported_collection_takes_its_rules_and_the_names_of_its_lists_along(
+    docs: Path, profile: str, tmp_path: Path, open_library: Callable[..., Library]
+) -> None:
+    listed = tmp_path / "more.csv"
+    listed.write_text("name,type,aliases\nInitech,VENDOR,\n")
+    Path(profile).write_text(f"{PROFILE}\n[collections.notes.graph]\nlists = ['{listed}']\n")
+    library = open_library(profile=profile)
+    library.add(str(docs))
+    library.exchange.export("notes", tmp_path / "notes.zip")
+    names = {one.name for one in library.graph.top()}
+    assert "Initech" in names
+    listed.unlink()
+    with Library.open(tmp_path / "other", embedding__provider="deterministic") as other:
+        other.exchange.take_in(tmp_path / "notes.zip", "taken")
+        assert {one.name for one in other.graph.top("taken")} == names
+        assert [one.target.name for one in other.graph.neighbours(other.graph.one("Acme"))] == ["Globex"]

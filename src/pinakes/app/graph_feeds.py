@@ -55,6 +55,20 @@ class GraphFeeds:
         given = self._of_profile(record.name)
         return given is not None and (record.kept or {}).get("graph") != given
 
+    def portable(self, record: CollectionRecord) -> dict[str, JSON] | None:
+        """Return the rules of a graph for another home: with the names of its lists, without files and plug-ins.
+
+        None where the collection has no graph.
+        """
+        extraction = self.of(record).extraction
+        if extraction is None:
+            return None
+        rules = extraction.rules.model_dump(mode="json", exclude_unset=True, exclude={"lists", "extractors"})
+        for one in extraction.listings:
+            names = rules["types"][one.entity.type].setdefault("names", {})
+            names[one.entity.name] = list(one.aliases)
+        return rules
+
     def _of_profile(self, name: str) -> dict[str, JSON] | None:
         if name not in self._given:
             settings = self._settings.collections.get(name) if self._settings.profile else None

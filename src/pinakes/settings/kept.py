@@ -34,6 +34,22 @@ def kept_settings(settings: Mapping[str, Any], known: Iterable[str] = ()) -> dic
         name: value.model_dump(mode="json", exclude_unset=True) if isinstance(value, BaseModel) else value
         for name, value in settings.items()
     }
+    return _valid(plain)
+
+
+def kept_graph(rules: Mapping[str, Any]) -> JSON:
+    """Return the rules of a graph from elsewhere in the form in which they are stored.
+
+    They name no file of this machine and no plug-in of it.
+
+    Raises:
+        InvalidSetting: they have an invalid value.
+    """
+    own = {name: value for name, value in rules.items() if name not in ("lists", "extractors")}
+    return _valid({"graph": own})["graph"]
+
+
+def _valid(plain: Mapping[str, Any]) -> dict[str, JSON]:
     try:
         valid = CollectionSettings.model_validate(plain)
     except ValidationError as error:
