@@ -32,7 +32,7 @@ GRAPH = {
     ],
 }
 PAGES = {
-    "one.md": "---\nauthors: ['@annlee', Bob]\n---\n# One\n\nAcme is here. Acme is there. Acme Corporation, too.\n",
+    "one.md": "---\nauthors: ['@annlee', Bob, TBD]\n---\n# One\n\nAcme here. Acme there. Acme Corporation, too.\n",
     "two.md": "---\nauthor: Ann Lee <ann@example.com>\n---\n# Two\n\nAcme works with Globex.\n",
     "three.md": "---\nowner: Bob\n---\n# Three\n\nAcme may come.\n",
     "four.md": "---\nauthors: [Cid]\npage: Cooking\nuses: [Initech]\n---\n# Four\n\nNothing of it.\n",

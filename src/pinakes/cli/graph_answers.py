@@ -124,10 +124,12 @@ def _lines(one: _Judged) -> Iterator[str]:
     found = one.found
     yield f"{found.collection}: {counted(found.entities, 'entity', 'entities')}, {counted(found.relations, 'relation')}"
     yield _share("documents with an entity", found.documents_with_entity, found.documents, "> 80 %")
-    yield _share("vendors with a product", found.vendors_with_product, found.vendors, "> 80 %")
+    if found.vendors:
+        yield _share("vendors with a product", found.vendors_with_product, found.vendors, "> 80 %")
     yield _share("entities without relations", found.orphans, found.entities)
     doubtful = round(found.duplicates.share * found.duplicates.judged)
-    yield _share("duplicates in a sample", doubtful, found.duplicates.judged, "< 5 %")
+    if found.duplicates.judged:
+        yield _share("duplicates in a sample", doubtful, found.duplicates.judged, "< 5 %")
     if one.metadata is not None:
         yield f"  {'metadata found':<28} {one.metadata:.1%}  (> {one.target:.0%})"
     if one.repeated is not None:

@@ -12,6 +12,7 @@ from pinakes.catalog.graph_listing import SpeakingDocument
 from pinakes.catalog.stated_edges import Edge
 from pinakes.core.graph_records import MAX_NAME_CHARS, folded
 from pinakes.core.records import JSON
+from pinakes.extraction.declared_names import STAND_FOR_NOTHING
 
 WROTE: Final = ("authors", "author", "editor")
 """Metadata fields that name who wrote a document; ``authors`` of a repository are those of its history."""
@@ -56,7 +57,7 @@ class SpokenFor:
 class Expert:
     """Somebody who ``wrote`` so many documents that mention an entity, and ``answers`` for so many.
 
-    ``mentions``: places in all of them. ``documents``: those of most mentions.
+    ``mentions``: places in all of them. ``documents``: some, those that they wrote first.
     """
 
     name: str
@@ -120,7 +121,8 @@ def _people(one: SpeakingDocument) -> Iterator[tuple[str, str]]:
 def _name(value: JSON) -> str:
     if isinstance(value, Mapping):
         value = value.get("name")
-    return _ADDRESS.sub("", value).strip().lstrip("@")[:MAX_NAME_CHARS] if isinstance(value, str) else ""
+    name = _ADDRESS.sub("", value).strip().lstrip("@")[:MAX_NAME_CHARS] if isinstance(value, str) else ""
+    return "" if name.casefold().strip(".-") in STAND_FOR_NOTHING else name
 
 
 def _person_key(name: str) -> str:
@@ -143,7 +145,8 @@ def _joined(connection: Connection, collection_id: int, people: Mapping[str, _Pe
 
 
 def _expert(one: _Person, spoken: Mapping[int, SpeakingDocument]) -> Expert:
-    every = sorted((spoken[number] for number in one.fields), key=lambda each: (-each.mentions, each.path))
+    every = [spoken[number] for number in one.fields]
+    every.sort(key=lambda each: (each.id not in one.wrote, -each.mentions, each.path))
     shown = [SpokenFor(each.uid, each.path, each.title, each.mentions, one.fields[each.id]) for each in every]
     total = sum(each.mentions for each in every)
     return Expert(one.name, len(one.wrote), len(one.answers - one.wrote), total, shown[:_MOST_EVIDENCE])

@@ -81,6 +81,7 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
             f"Collection {collection!r} has no graph.", hint="Name types in collections.NAME.graph.types, or a profile."
         )
     symmetric = {rule.type for rule in extraction.rules.relations if rule.symmetric}
+    symmetric |= {rule.relation for rule in extraction.rules.metadata if rule.symmetric}
     listed = {one.entity.key for one in extraction.listings}
     with app.catalog.read() as connection:
         known = {one.id: one for one in entities.known(connection, record.id)}

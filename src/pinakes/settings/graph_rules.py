@@ -136,6 +136,7 @@ class MetadataEntity(Section):
     type: TypeName = Field(description="Type of the entities.")
     relation: str = Field("", description="Type of the relation of the document's entity to them; empty = none.")
     reverse: bool = Field(False, description="The relation goes from them to the document's entity.")
+    symmetric: bool = Field(False, description="It holds both ways.")
     pattern: NameRegexes = Field((), description="What of a value is the name; none = all of it.")
     name: str = Field("", description="Template of the name, of the groups of `pattern`.")
     paths: Texts = Field((), description="Only for documents with paths like these.")
