@@ -261,7 +261,7 @@ class Library:
         known = known_of(self.app, request, now=(now := not as_of and generation != "beside"))
         with self.app.traffic.search():
             answer = self._refreshing.answer(partial(meant.answer, ask, known, wanted), refresh if now else "never")
-            answer = self.expanding.of_results(answer, request, meant.names, expand, now=now)
+            answer = self.expanding.of_results(answer, request, meant.names, expand, as_of, generation)
         return self.blames.of_results(answer) if blame else answer
 
     def ask(

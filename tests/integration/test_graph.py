@@ -204,6 +204,50 @@ def test_vendor_info_tells_errors_in_the_contracted_words(handbook: Library) -> 
     assert wrong["error"].startswith("Invalid request parameters: ")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"response_mode": "everything"}, "response_mode"),
+        ({"page_size": 0}, "page_size"),
+        ({"page_size": 101}, "page_size"),
+        ({"vendor_name": "x" * 201}, "1 to 200 characters"),
+        ({"entity_type": "PLANET"}, "there is no 'PLANET'; there are PRODUCT, REGION"),
+        ({"fields": ["colour"]}, "fields: there is no 'colour'; there are"),
+        ({"fields": ["colour"], "response_mode": "ids_only"}, "fields: there is no 'colour'"),
+    ],
+)
+def test_vendor_info_refuses_what_it_cannot_do(handbook: Library, arguments: dict[str, Any], words: str) -> None:
+    error = vendor_info(handbook, **{"vendor_name": "Acme", **arguments})["error"]
+    assert error.startswith("Invalid request parameters: ")
+    assert words in error
+
+
+def test_vendor_info_gives_the_fields_that_are_asked_for(handbook: Library) -> None:
+    found = vendor_info(handbook, vendor_name="Acme", response_mode="full", fields=["name", "relationship_type"])
+    assert {tuple(one) for one in found["results"]["entities"]} == {("name",)}
+    assert {tuple(one) for one in found["results"]["relationships"]} == {("relationship_type",)}
+    found = vendor_info(handbook, vendor_name="Acme", fields=["statistics"])
+    assert found["results"].keys() == {"vendor_name", "statistics"}
+    found = vendor_info(handbook, vendor_name="Acme", response_mode="full", include_relationships=False)
+    assert found["results"]["relationships"] == []
+
+
+def test_vendor_info_answers_for_any_type_in_any_case(handbook: Library) -> None:
+    assert vendor_info(handbook, vendor_name="arizona", entity_type="region")["vendor_name"] == "Arizona"
+    assert vendor_info(handbook, vendor_name="Wile Coyote")["vendor_name"] == "Wile Coyote"
+
+
+def test_vendor_info_lists_the_matches_of_an_ambiguous_name(open_library: Callable[..., Library]) -> None:
+    rules = SETTINGS["collections"]["default"]
+    library = open_library(collections={"east": rules, "west": rules})
+    for name in ("east", "west"):
+        library.documents.put("Acme works with Globex.", title="Note", collection=name)
+    error = vendor_info(library, vendor_name="Acme")["error"]
+    assert error.startswith("Ambiguous vendor name. Multiple matches found: [")
+    assert "Acme (VENDOR, east)" in error
+    assert vendor_info(library, vendor_name="Acme", collection="west")["vendor_name"] == "Acme"
+
+
 def test_a_misspelt_name_finds_what_is_like_it(handbook: Library) -> None:
     found = Tools["find_entity"](library=handbook, name="Globx")
     assert found["entities"][0]["name"] == "Globex"

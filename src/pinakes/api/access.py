@@ -52,6 +52,8 @@ NEEDED: Final[Mapping[str, caller.Scope | None]] = {
     f"DELETE {MCP}": "read",
     f"GET {PREFIX}/openapi": None,
     f"GET {PREFIX}/sources": "read",
+    f"GET {PREFIX}/graph": "read",
+    **{f"GET {PREFIX}/graph/{name}": "read" for name in ("entity", "path", "experts", "impact", "export")},
     f"GET {PREFIX}/tools": "read",
     f"POST {PREFIX}/tools/{{name}}": "read",
     f"POST {PREFIX}/ask": "read",

@@ -11,7 +11,19 @@ from fastapi.exceptions import RequestValidationError
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
-from pinakes.api import access, asking, cli_search, events, html_pages, mcp, monitoring, openapi, rest, sources
+from pinakes.api import (
+    access,
+    asking,
+    cli_search,
+    events,
+    graph_routes,
+    html_pages,
+    mcp,
+    monitoring,
+    openapi,
+    rest,
+    sources,
+)
 from pinakes.api.callers import Callers
 from pinakes.api.connections import Connections
 from pinakes.api.ending import Ending
@@ -32,13 +44,14 @@ _TAGS = [
     {"name": "root", "description": "What this server is."},
     {"name": "search", "description": "Finding chunks."},
     {"name": "tools", "description": "What agents can do, over plain HTTP."},
+    {"name": "graph", "description": "Entities, their relations, and who knows of them."},
     {"name": "monitoring", "description": "Whether it is ready, and how much it holds."},
 ]
 _KNOWLEDGE_TAG = {"name": "knowledge", "description": "The knowledge base of a platform team."}
 _PATHS = frozenset(
     {"/", "/search", "/stats", "/health", "/healthz", "/readyz", "/metrics", "/docs", "/openapi.json", mcp.PATH}
 )
-_API_PATHS = frozenset({asking.PATH, COMMANDS, events.PATH, sources.PATH})
+_API_PATHS = frozenset({asking.PATH, COMMANDS, events.PATH, sources.PATH, *graph_routes.PATHS})
 
 
 def create_app(
@@ -75,7 +88,7 @@ def create_app(
     api.state.workers, api.state.ending = service.workers, service.ending
     api.include_router(html_pages.routes(service, api))
     parts = [import_module(f"pinakes.compat.{name}") for name in compat]
-    for part in (*parts, monitoring, asking, cli_search, events, sources):
+    for part in (*parts, monitoring, asking, cli_search, events, sources, graph_routes):
         api.include_router(part.routes(service))
     api.include_router(rest.routes(service, api))
     openapi.follow_settings(api, settings)

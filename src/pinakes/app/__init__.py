@@ -230,6 +230,7 @@ class App:
         fingerprint = self._fingerprint(known)  # may fetch the model, which nobody else should wait for
         with self.catalog.write() as connection:
             record = collections.ensure(connection, name, self.settings.of_collection(name).description)
+            record = self.graphs.keep(connection, record)
             if known is None or record.line == known.line:
                 check_model(record, fingerprint)
             was = earlier_part(self.settings, name, source)

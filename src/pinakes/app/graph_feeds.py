@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import threading
 
+from pinakes.catalog import Connection, collections
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.core.records import JSON
 from pinakes.extraction import extraction_of
 from pinakes.graph.feeding import GraphFeed
 from pinakes.settings import Settings
@@ -19,6 +21,7 @@ class GraphFeeds:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._known: dict[tuple[str, str], GraphFeed] = {}
+        self._given: dict[str, dict[str, JSON] | None] = {}
         self._lock = threading.Lock()
 
     def of(self, record: CollectionRecord) -> GraphFeed:
@@ -36,3 +39,39 @@ class GraphFeeds:
                 rules = self._settings.of_collection(record.name, kept).graph
                 self._known[key] = GraphFeed(extraction_of(self._settings, record.name, rules))
             return self._known[key]
+
+    def keep(self, connection: Connection, record: CollectionRecord) -> CollectionRecord:
+        """Have a collection keep the rules of its graph that a profile gives, so that it has them without the profile.
+
+        What the home itself says needs no keeping: it always holds.
+        """
+        if not self.are_to_keep(record):
+            return record
+        kept = {**(record.kept or {}), "graph": self._of_profile(record.name)}
+        return collections.change(connection, record, description=record.description, kept=kept)
+
+    def are_to_keep(self, record: CollectionRecord) -> bool:
+        """Say whether a profile gives other rules than those that a collection keeps."""
+        given = self._of_profile(record.name)
+        return given is not None and (record.kept or {}).get("graph") != given
+
+    def portable(self, record: CollectionRecord) -> dict[str, JSON] | None:
+        """Return the rules of a graph for another home: with the names of its lists, without files and plug-ins.
+
+        None where the collection has no graph.
+        """
+        extraction = self.of(record).extraction
+        if extraction is None:
+            return None
+        rules = extraction.rules.model_dump(mode="json", exclude_unset=True, exclude={"lists", "extractors"})
+        for one in extraction.listings:
+            names = rules["types"][one.entity.type].setdefault("names", {})
+            names[one.entity.name] = list(one.aliases)
+        return rules
+
+    def _of_profile(self, name: str) -> dict[str, JSON] | None:
+        if name not in self._given:
+            settings = self._settings.collections.get(name) if self._settings.profile else None
+            rules = settings.graph if settings is not None and settings.graph.types else None
+            self._given[name] = rules.model_dump(mode="json", exclude_unset=True) if rules else None
+        return self._given[name]

@@ -337,8 +337,13 @@ def _count(connection: Connection, collection_id: int) -> None:
         connection.execute(_COUNT, changed)
 
 
-def named(connection: Connection, collection_ids: Sequence[int], folded: str) -> list[EntityRecord]:
-    """Return the canonical entities that are called so, or have such an alias, the most mentioned first."""
+def named(
+    connection: Connection, collection_ids: Sequence[int], folded: str, *, unmentioned: bool = False
+) -> list[EntityRecord]:
+    """Return the canonical entities that are called so, or have such an alias, the most mentioned first.
+
+    ``unmentioned``: also those that no document mentions any more.
+    """
     same = entities.alias("same")
     by_name = select(func.coalesce(same.c.canonical_id, same.c.id)).where(
         same.c.collection_id.in_(collection_ids), same.c.folded == folded
@@ -354,7 +359,9 @@ def named(connection: Connection, collection_ids: Sequence[int], folded: str) ->
         )
         .where(entity_aliases.c.collection_id.in_(collection_ids), entity_aliases.c.folded == folded)
     )
-    query = _RECORD.where(entities.c.id.in_(by_name.union(by_alias)), entities.c.documents > 0)
+    query = _RECORD.where(entities.c.id.in_(by_name.union(by_alias)))
+    if not unmentioned:
+        query = query.where(entities.c.documents > 0)
     return [EntityRecord(*row) for row in connection.execute(_most_first(query))]
 
 
@@ -383,6 +390,15 @@ def of_ids(connection: Connection, entity_ids: Collection[int]) -> dict[int, Ent
         some = _RECORD.where(entities.c.id.in_(wanted[start : start + _BATCH])).order_by(entities.c.id)
         found |= {row.id: EntityRecord(*row) for row in connection.execute(some)}
     return found
+
+
+def canonical_of(
+    connection: Connection, collection_id: int, keys: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], int]:
+    """Return (type, folded name) → id of the canonical entity, of names that have a row."""
+    numbers = ids(connection, collection_id, keys)
+    rows = of_ids(connection, numbers.values())
+    return {key: rows[number].canonical_id or number for key, number in numbers.items() if number in rows}
 
 
 def other_names(connection: Connection, one: EntityRecord) -> list[str]:

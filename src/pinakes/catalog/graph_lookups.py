@@ -101,8 +101,12 @@ def hops(
     types: Collection[str] = (),
     direction: str = "both",
     min_confidence: float = 0.0,
+    until: str = "",
 ) -> list[Hop]:
-    """Return the relations of these canonical entities: "out" from them, "in" to them, or "both"; the surest first."""
+    """Return the relations of these canonical entities: "out" from them, "in" to them, or "both"; the surest first.
+
+    ``until``: only those that documents state which did not change since that time.
+    """
     if not entity_ids:
         return []
     some = sorted(set(entity_ids))
@@ -110,6 +114,8 @@ def hops(
     tests = [entity_relations.c.fits == 1, entity_relations.c.confidence >= min_confidence]
     of_type = entity_relations.c.type
     tests.append(of_type.in_(sorted(types)) if types else of_type.not_in(sorted(WEAK)))
+    if until:
+        tests.append(entity_relations.c.document_id.in_(_unchanged(until)))
     ends = [_ENDS[one] for one in (("out", "in") if direction == "both" else (direction,))]
     rows = union_all(*(select(*_RELATION).where(end.in_(members), *tests) for end in ends)).subquery()
     source, target = entities.alias(), entities.alias()
@@ -143,14 +149,19 @@ def statements(connection: Connection, ids: Sequence[int]) -> dict[int, Statemen
     return {row[0]: Statement(*row) for row in connection.execute(query)}
 
 
-def mentioning(connection: Connection, entity_ids: Collection[int], most: int) -> list[MentioningChunk]:
-    """Return the chunks that name these canonical entities: for each at most ``most``, the surest mentions first."""
+def mentioning(
+    connection: Connection, entity_ids: Collection[int], most: int, until: str = ""
+) -> list[MentioningChunk]:
+    """Return the chunks that name these canonical entities: for each at most ``most``, the surest mentions first.
+
+    ``until``: only those of documents that did not change since that time.
+    """
     some = sorted(set(entity_ids))
     table, canonical = entity_mentions, func.coalesce(entities.c.canonical_id, entities.c.id)
     place = func.row_number().over(
         partition_by=canonical, order_by=(table.c.confidence.desc(), table.c.document_id, table.c.start)
     )
-    ranked = (
+    places = (
         select(
             canonical.label("entity_id"),
             table.c.document_id,
@@ -161,8 +172,10 @@ def mentioning(connection: Connection, entity_ids: Collection[int], most: int) -
         )
         .join_from(table, entities, entities.c.id == table.c.entity_id)
         .where(or_(entities.c.id.in_(some), entities.c.canonical_id.in_(some)), table.c.end > table.c.start)
-        .subquery()
     )
+    if until:
+        places = places.where(table.c.document_id.in_(_unchanged(until)))
+    ranked = places.subquery()
     query = (
         select(ranked.c.entity_id, chunks.c.id, ranked.c.document_id, func.max(ranked.c.confidence))
         .join_from(ranked, chunks, _holds(ranked))
@@ -179,6 +192,10 @@ def names_of(connection: Connection, entity_ids: Collection[int]) -> Mapping[int
         entities.c.id.in_(sorted(set(entity_ids))), entities.c.type != ""
     )
     return {row[0]: (row[1], row[2]) for row in connection.execute(query.order_by(entities.c.id))}
+
+
+def _unchanged(until: str) -> Select[tuple[int]]:
+    return select(documents.c.id).where(documents.c.updated_at <= until)
 
 
 def _holds(table: Any) -> Any:

@@ -121,6 +121,27 @@ def _hubs(found: Sequence[Edge]) -> list[int]:
     return sorted({max((one.source_id, one.target_id), key=lambda end: (counts[end], -end)) for one in found})
 
 
+def statements_until(
+    connection: Connection, entity_id: int, until: str, limit: int
+) -> list[tuple[int, str, int, Evidence]]:
+    """Return (source id, type, target id, place) of the relations of an entity, of documents unchanged since a time."""
+    members = _members([entity_id])
+    table = entity_relations
+    query = (
+        _evidence(table)
+        .add_columns(_SOURCE_OF.c.id, table.c.type, _TARGET_OF.c.id)
+        .join(_SOURCE, _SOURCE.c.id == table.c.source_id)
+        .join(_TARGET, _TARGET.c.id == table.c.target_id)
+        .join(_SOURCE_OF, _SOURCE_OF.c.id == _SOURCE_ID)
+        .join(_TARGET_OF, _TARGET_OF.c.id == _TARGET_ID)
+        .where(or_(table.c.source_id.in_(members), table.c.target_id.in_(members)), documents.c.updated_at <= until)
+        .where(table.c.fits == 1, _SOURCE_OF.c.type != "", _TARGET_OF.c.type != "", _SOURCE_OF.c.id != _TARGET_OF.c.id)
+        .order_by(table.c.confidence.desc(), table.c.id)
+        .limit(limit)
+    )
+    return [(row[-3], row[-2], row[-1], Evidence(*row[:-3])) for row in connection.execute(query)]
+
+
 def mentions(connection: Connection, entity_id: int, limit: int = 5) -> list[Evidence]:
     """Return the places that mention a canonical entity: the surest of each document, those of many mentions first."""
     table = entity_mentions
@@ -161,6 +182,14 @@ def _of_types(collection_id: int, types: Collection[str]) -> Select[tuple[int]]:
         .join_from(entities, main, main.c.id == func.coalesce(entities.c.canonical_id, entities.c.id))
         .where(entities.c.collection_id == collection_id, main.c.type.in_(sorted(types)))
     )
+
+
+def mentions_until(connection: Connection, entity_id: int, until: str, limit: int) -> list[Evidence]:
+    """Return the places that mention an entity, of documents that did not change since a time, the surest first."""
+    table = entity_mentions
+    query = _evidence(table).where(table.c.entity_id.in_(_members([entity_id])), documents.c.updated_at <= until)
+    rows = connection.execute(query.order_by(table.c.confidence.desc(), table.c.id).limit(limit))
+    return [Evidence(*row) for row in rows]
 
 
 def documents_of(connection: Connection, entity_id: int, limit: int | None = None) -> list[tuple[int, int]]:

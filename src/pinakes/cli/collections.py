@@ -77,7 +77,10 @@ def configure(session: Session, name: _Name, keep: _Keep = None, forget: _Forget
     wanted: dict[str, JSON] = {**_settings(keep or ()), **dict.fromkeys(forget or ())}
     with session.library() as library:
         record = library.collecting.configure(name, **wanted)
-    _tell(session, record, f"{record.name}: {json.dumps(dict(record.kept or {}), ensure_ascii=False)}")
+    shown = dict(record.kept or {})
+    if isinstance(graph := shown.get("graph"), dict):
+        shown["graph"] = f"{counted(len(graph['types']), 'type')} of a profile"
+    _tell(session, record, f"{record.name}: {json.dumps(shown, ensure_ascii=False)}")
     if "chunking" in wanted:
         session.screen.say(f"files are cut anew by: {session.command('sync', '-c', record.name)}")
         session.screen.say(f"what was put one by one, by: {session.command('reindex', '-c', record.name)}")

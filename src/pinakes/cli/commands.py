@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from pinakes.cli import collections, graphing
+from pinakes.cli import collections, graph_answers, graphing
 from pinakes.cli.asking import ask
 from pinakes.cli.auditing import audit_app, explain
 from pinakes.cli.calling import call, tools
@@ -16,7 +16,6 @@ from pinakes.cli.describing import metadata
 from pinakes.cli.editing import document_app
 from pinakes.cli.evaluating import evaluate
 from pinakes.cli.events import events, webhooks_app
-from pinakes.cli.graphing import graph_app
 from pinakes.cli.keys import keys_app
 from pinakes.cli.moving import backup, export, import_, migrate, restore
 from pinakes.cli.options import (
@@ -69,7 +68,7 @@ _FIND, _KEEP, _SERVE, _MEASURE = "Add and find", "Look after it", "Serve", "Meas
 app.add_typer(document_app, name="document", rich_help_panel=_FIND)
 app.add_typer(collections_app, name="collections", rich_help_panel=_KEEP)
 app.add_typer(sources_app, name="sources", rich_help_panel=_FIND)
-app.add_typer(graph_app, name="graph", rich_help_panel=_FIND)
+app.add_typer(graph_answers.graph_app, name="graph", rich_help_panel=_FIND)
 app.add_typer(model_app, name="model", rich_help_panel=_KEEP)
 app.add_typer(audit_app, name="audit", rich_help_panel=_KEEP)
 app.add_typer(keys_app, name="keys", rich_help_panel=_KEEP)

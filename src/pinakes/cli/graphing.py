@@ -28,6 +28,9 @@ Kinds = Annotated[
     list[str] | None,
     typer.Option("--relation", "-r", metavar="TYPE", help="Only relations of this type. May be repeated."),
 ]
+AsOf = Annotated[
+    str | None, typer.Option("--as-of", metavar="TIME", help="As documents said on this day, or at this time (UTC).")
+]
 Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=500, help="How many.")]
 
 graph_app = typer.Typer(
@@ -37,10 +40,12 @@ graph_app = typer.Typer(
 
 @graph_app.command("show")
 @with_common_options
-def show(session: Session, name: Name, collection: Searched = None, limit: Limit = 30) -> None:
+def show(session: Session, name: Name, collection: Searched = None, limit: Limit = 30, as_of: AsOf = None) -> None:
     """Show an entity: its names, its relations with the words that state them, and where it is mentioned."""
     with session.library() as library:
-        report = library.graph.show(entity_named(library, name, collection), limit=limit)
+        entity = entity_named(library, name, collection, unmentioned=bool(as_of))
+        graph = library.graph
+        report = graph.as_of(entity, as_of, limit=limit) if as_of else graph.show(entity, limit=limit)
     screen, entity = session.screen, report.entity
     screen.document(asdict(report))
     screen.show(printable(f"{entity.name}  {entity.type}  ({entity.collection})"))
@@ -57,7 +62,9 @@ def show(session: Session, name: Name, collection: Searched = None, limit: Limit
     for relation in report.relations:
         _show_relation(session, relation)
     for place in report.mentions:
-        screen.show(printable(f"  mentioned in {place.path}"))
+        screen.show(printable(f"  mentioned in {place.path or place.title}"))
+    for note in report.notes:
+        screen.say(note)
 
 
 @graph_app.command("neighbours")
@@ -172,12 +179,12 @@ def split(
     _decide(session, "split", name, other, collection)
 
 
-def entity_named(library: Library, name: str, collection: str | None) -> Entity:
+def entity_named(library: Library, name: str, collection: str | None, *, unmentioned: bool = False) -> Entity:
     """Return the entity that a caller means: NAME, or TYPE:NAME."""
     kind, colon, rest = name.partition(":")
     if colon and rest and kind.isupper():
-        return library.graph.one(rest, _named(collection), (kind,))
-    return library.graph.one(name, _named(collection))
+        return library.graph.one(rest, _named(collection), (kind,), unmentioned=unmentioned)
+    return library.graph.one(name, _named(collection), unmentioned=unmentioned)
 
 
 def _named(collection: str | None) -> str | None:

@@ -19,7 +19,8 @@ _MOST_VALUES: Final = 1000
 _MOST_RECORD_CHARS: Final = 2_000_000
 _FIELD: Final = re.compile(r"\{(\w+)(:int)?\}")
 _CONFIDENCE: Final = 1.0
-_NOTHING: Final = frozenset({"", "n/a", "na", "none", "nil", "null", "tbd", "todo", "unknown"})
+STAND_FOR_NOTHING: Final = frozenset({"", "n/a", "na", "none", "nil", "null", "tbd", "todo", "unknown"})
+"""Values of metadata that name nothing, case folded."""
 """What people write where there is nothing to write, in small letters."""
 
 
@@ -119,7 +120,7 @@ def _texts(value: JSON) -> Iterator[str]:
     for one in wanted[:_MOST_VALUES]:
         if isinstance(one, str | int) and not isinstance(one, bool):
             text = " ".join(str(one).split())
-            if text.casefold().strip(".-") not in _NOTHING:
+            if text.casefold().strip(".-") not in STAND_FOR_NOTHING:
                 yield text
 
 

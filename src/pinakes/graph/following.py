@@ -148,12 +148,12 @@ def _resolve(catalog: Catalog, record: CollectionRecord, extraction: Extraction)
         reached = GraphState(position, extraction.recipe, decided, figures=figures)
         entities.resolve(connection, record.id, changed, aliases, reached)
         derived_rows.put_relations(connection, record.id, _TOGETHER, together)
-        for relation, (sources, targets) in _ends(extraction.rules).items():
+        for relation, (sources, targets) in ends_of(extraction.rules).items():
             stated_edges.check_types(connection, record.id, relation, sources, targets)
     return True
 
 
-def _ends(rules: GraphRules) -> dict[str, tuple[set[str], set[str]]]:
+def ends_of(rules: GraphRules) -> dict[str, tuple[set[str], set[str]]]:
     """Return type of relation → the types that its sources and targets may have; none = any."""
     found: dict[str, tuple[set[str], set[str]]] = {}
     for rule in rules.relations:

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 
 from pinakes.app import App
 from pinakes.catalog import Connection, entities, graph_statistics, stated_edges
+from pinakes.catalog.entities import EntityRecord
 from pinakes.catalog.graph_statistics import Reference
+from pinakes.catalog.stated_edges import Edge
 from pinakes.core.errors import InvalidInput
 from pinakes.core.graph_records import DOCUMENT, LINKS_TO, WEAK, folded
+from pinakes.services.graph_defects import Duplicates, duplicates, of_several_types, several_targets
 from pinakes.settings import GraphRules
 
 VENDOR, PRODUCT = "VENDOR", "PRODUCT"
@@ -39,7 +42,8 @@ class GraphReport:
     ``unlisted``: entities that texts alone tell, ``candidates``: frequent names without a type, both as (type, name,
     documents); ``unseen``: listed names that no document mentions. ``missing``: entities that metadata refers to and no
     document is about, where documents are; ``missing_by_reason`` counts all of them. ``problems``: what is wrong with
-    the lists.
+    the lists. ``duplicates``: entities that may be one; ``several_types``: names of several types, as (name, types);
+    ``several_targets``: relations that should have one target, as (source, type, targets).
     """
 
     collection: str
@@ -61,6 +65,9 @@ class GraphReport:
     missing_by_reason: Mapping[str, int] = field(default_factory=dict)
     problems: Sequence[str] = field(default=())
     left_out_of: Sequence[tuple[str, int]] = field(default=())
+    duplicates: Duplicates = field(default=Duplicates(0, ()))
+    several_types: Sequence[tuple[str, Sequence[str]]] = field(default=())
+    several_targets: Sequence[tuple[str, str, Sequence[str]]] = field(default=())
 
 
 def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
@@ -76,6 +83,7 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
             f"Collection {collection!r} has no graph.", hint="Name types in collections.NAME.graph.types, or a profile."
         )
     symmetric = {rule.type for rule in extraction.rules.relations if rule.symmetric} | WEAK | {LINKS_TO}
+    symmetric |= {rule.relation for rule in extraction.rules.metadata if rule.symmetric}
     listed = {one.entity.key for one in extraction.listings}
     with app.catalog.read() as connection:
         known = {one.id: one for one in entities.known(connection, record.id)}
@@ -84,17 +92,13 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
         candidates = graph_statistics.frequent_candidates(connection, record.id, most)
         left_out = graph_statistics.most_left_out(connection, record.id, most)
         references = graph_statistics.without_document(connection, record.id, _described(extraction.rules))
+        decisions = entities.decisions(connection, record.id)
     missing = [_missing(one, extraction.rules) for one in references]
     related = {end for one in edges for end in (one.source_id, one.target_id)}
     vendors = {one.id for one in known.values() if one.type == VENDOR}
-    offering = {
-        end
-        for one in edges
-        for end, other in ((one.source_id, one.target_id), (one.target_id, one.source_id))
-        if end in vendors and other in known and known[other].type in (PRODUCT, VENDOR)
-    }
     directed = {(one.source_id, one.type, one.target_id) for one in edges if one.type not in symmetric}
     both = sorted((a, kind, b) for a, kind, b in directed if a < b and (b, kind, a) in directed)
+    names = {one.id: one.name for one in known.values()}
     seen = {(one.type, one.folded) for one in known.values()}
     return GraphReport(
         collection,
@@ -106,7 +110,7 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
         len(edges),
         len(known.keys() - related),
         len(vendors),
-        len(offering),
+        len(_offering(edges, known, vendors)),
         counts.left_out,
         [(known[a].name, kind, known[b].name) for a, kind, b in both if a in known and b in known][:most],
         [
@@ -122,7 +126,20 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
         dict(sorted(Counter(one.reason for one in missing).items())),
         extraction.problems,
         left_out,
+        duplicates(known.values(), {kind for kind, one in extraction.rules.types.items() if one.merge}, decisions),
+        of_several_types(known.values())[:most],
+        several_targets(edges, names, {rule.type for rule in extraction.rules.relations if rule.single})[:most],
     )
+
+
+def _offering(edges: Sequence[Edge], known: Mapping[int, EntityRecord], vendors: set[int]) -> set[int]:
+    """Return the vendors that are related to a product or another vendor."""
+    return {
+        end
+        for one in edges
+        for end, other in ((one.source_id, one.target_id), (one.target_id, one.source_id))
+        if end in vendors and other in known and known[other].type in (PRODUCT, VENDOR)
+    }
 
 
 def why_missing(connection: Connection, entity_id: int, kind: str, name: str, rules: GraphRules) -> str:

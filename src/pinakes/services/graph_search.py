@@ -25,6 +25,7 @@ from pinakes.core.wording import counted
 from pinakes.graph.hops import Reached, reached
 from pinakes.graph.query_names import Linked, SimilarNames, linked
 from pinakes.search import Request, Tracer, graph_hits
+from pinakes.search.as_of import is_moment, moment
 from pinakes.search.retrieval.scoring import with_score
 from pinakes.services.knowledge_graph import KnowledgeGraph
 from pinakes.settings import GraphRules
@@ -39,6 +40,7 @@ _MOST_HITS = 50
 _READ_AT_ONCE = 30
 _REMEMBERED = 20
 NOT_AS_OF: Final = "the graph added no hits: it is that of the documents as they are now"
+ONLY_UNCHANGED: Final = "the graph adds hits of documents that did not change since; names are those of now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +86,14 @@ class GraphSearch:
         asked: Callable[[CollectionRecord], Request],
         names: Sequence[str],
         wanted: int | Expansion | None,
-        *,
-        now: bool = True,
+        as_of: str | None = None,
+        generation: str = "serving",
     ) -> Results:
         """Return ``answer`` with the hits that the graphs of collections add, behind its own, which stay as they are.
 
-        ``wanted``: number of hops, or more of it; None = as the settings of each collection say. Not ``now``: the
-        answer is of documents that are not those of the graph, so nothing is added.
+        ``wanted``: number of hops, or more of it; None = as the settings of each collection say. ``as_of`` a day
+        or time: only what documents say that did not change since. To the answer of a tag, a commit or another
+        ``generation`` nothing is added: its documents are not those of the graph.
 
         Raises:
             InvalidInput: it is out of range, or no collection has such relations.
@@ -105,13 +108,14 @@ class GraphSearch:
         ways = {one.name: _filled(expansion, rules[one.name]) for one in records if rules[one.name].types}
         if not any(one.hops for one in ways.values()):
             return answer
-        if not now:
+        until = moment(as_of) if as_of and is_moment(as_of) else ""
+        if generation != "serving" or (as_of and not (until and expansion.hops)):
             return replace(answer, notes=(*answer.notes, NOT_AS_OF)) if expansion.hops else answer
         _check_relations(expansion, [rules[name] for name in ways])
         start, found, linked_names = time.perf_counter(), list[Hit](), list[str]()
         for record in records:
             if (way := ways.get(record.name)) is not None and way.hops:
-                named, some = self._expanded(record, asked(record), answer, way)
+                named, some = self._expanded(record, asked(record), answer, way, until)
                 linked_names += named
                 found += some
         most = max((one.hits or 0) for one in ways.values())
@@ -122,6 +126,7 @@ class GraphSearch:
             answer.trace, stages=(*answer.trace.stages, stage), milliseconds=answer.trace.milliseconds + took
         )
         notes = [f"{counted(len(hits), 'hit')} more by relations of {_listed(linked_names)}"] if hits else []
+        notes += [ONLY_UNCHANGED] if until else []
         return replace(answer, hits=(*answer.hits, *hits), trace=trace, notes=(*answer.notes, *notes))
 
     def links(self, record: CollectionRecord, query: str, is_word: Callable[[str], bool]) -> list[Linked]:
@@ -131,7 +136,7 @@ class GraphSearch:
             return linked(query, called, partial(self._similar_names, record), is_word)
 
     def _expanded(
-        self, record: CollectionRecord, request: Request, answer: Results, way: Expansion
+        self, record: CollectionRecord, request: Request, answer: Results, way: Expansion, until: str
     ) -> tuple[list[str], list[Hit]]:
         """Return the names of the entities of the question, and the hits that their relations lead to."""
         self._graph.update(record.name)
@@ -139,7 +144,7 @@ class GraphSearch:
         lexicon = lexicon_of(index)
         seeds = self.links(record, request.query, lexicon.has if lexicon else lambda _: False)
         names = [one.entity.name for one in seeds]
-        leads, told = self._leads(record, [one.entity.id for one in seeds], way)
+        leads, told = self._leads(record, [one.entity.id for one in seeds], way, until)
         if not leads:
             return names, []
         context = self._app.parts(record, index, Tracer())
@@ -165,7 +170,7 @@ class GraphSearch:
         return names, list(found.values())[:most]
 
     def _leads(
-        self, record: CollectionRecord, seeds: Collection[int], way: Expansion
+        self, record: CollectionRecord, seeds: Collection[int], way: Expansion, until: str
     ) -> tuple[dict[int, _Lead], _Told]:
         """Return chunk id → how the graph leads to it: chunks that state a relation, and that mention an entity."""
         owner = self._app.rules(record).graph.owner.partition(":")[2]
@@ -177,6 +182,7 @@ class GraphSearch:
                 types=way.relations,
                 direction=way.direction or "both",
                 min_confidence=way.min_confidence or 0.0,
+                until=until,
             )
             found = reached(hops_of, seeds, way.hops or 0, barred)
             if not found:
@@ -185,7 +191,7 @@ class GraphSearch:
             ends = {end for one in found for hop in one.path for end in (hop.source_id, hop.target_id)}
             names = graph_lookups.names_of(connection, ends)
             found = [one for one in found if one.entity_id in names]
-            mentioned = graph_lookups.mentioning(connection, [one.entity_id for one in found], _CHUNKS_OF_ENTITY)
+            mentioned = graph_lookups.mentioning(connection, [one.entity_id for one in found], _CHUNKS_OF_ENTITY, until)
             groups = {one.group_key for one in stated.values()}
             offsets = self._app.statistics.preceding_chunks(connection, record, groups)
         leads: dict[int, _Lead] = {}

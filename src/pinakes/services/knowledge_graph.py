@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -18,6 +18,11 @@ from pinakes.core.graph_records import MAX_NAME_CHARS, STRUCTURE, folded
 from pinakes.graph import following
 from pinakes.graph.relation_names import RelationNames
 from pinakes.graph.traversal import Path, shortest_paths
+from pinakes.search.as_of import moment
+from pinakes.services import graph_expertise, graph_export
+from pinakes.services.graph_as_of import GraphAsOf
+from pinakes.services.graph_expertise import Affected, Expert
+from pinakes.services.graph_export import GraphFormat
 from pinakes.services.graph_report import GraphReport, report_of, why_missing
 
 MOST_EDGES = 500
@@ -55,7 +60,7 @@ class EntityReport:
     """What is known of an entity: its relations, the surest first, and where it is mentioned.
 
     ``merged``: the other names that were made its own, each with the reason. ``missing``: why no document is about it,
-    where documents are about such entities; "" where one is.
+    where documents are about such entities; "" where one is. ``notes``: what an answer as of a time does not cover.
     """
 
     entity: Entity
@@ -63,6 +68,7 @@ class EntityReport:
     mentions: Sequence[Evidence]
     merged: Sequence[tuple[str, str]] = field(default=())
     missing: str = ""
+    notes: Sequence[str] = field(default=())
 
 
 class KnowledgeGraph:
@@ -71,6 +77,7 @@ class KnowledgeGraph:
     def __init__(self, app: App, named: Callable[[str | Sequence[str] | None], list[str]]) -> None:
         """``named``: gives the names of the collections that a caller means."""
         self._app, self._named = app, named
+        self._past = GraphAsOf(app)
 
     def update(
         self, collection: str, *, again: bool = False, on_step: Callable[[int], object] = lambda _: None
@@ -86,9 +93,11 @@ class KnowledgeGraph:
         extraction = self._app.graphs.of(record).extraction
         if extraction is None or self._app.catalog.unwritable:
             return False
-        if again:
+        if again or self._app.graphs.are_to_keep(record):
             with self._app.catalog.write() as connection:
-                entities.forget(connection, record.id)
+                record = self._app.graphs.keep(connection, record)
+                if again:
+                    entities.forget(connection, record.id)
         return following.follow(self._app.catalog, record, extraction, on_step)
 
     def is_behind(self, collection: str) -> bool:
@@ -97,13 +106,22 @@ class KnowledgeGraph:
         extraction = self._app.graphs.of(record).extraction
         if extraction is None:
             return False
+        if self._app.graphs.are_to_keep(record):
+            return True
         with self._app.catalog.read() as connection:
             return following.is_behind(connection, record, extraction)
 
     def find(
-        self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()
+        self,
+        name: str,
+        collection: str | Sequence[str] | None = None,
+        types: Collection[str] = (),
+        *,
+        unmentioned: bool = False,
     ) -> list[Entity]:
         """Return the entities that are called ``name``, or have such an alias, the most mentioned first.
+
+        ``unmentioned``: also those that no document mentions any more.
 
         Raises:
             InvalidInput: ``name`` is no name.
@@ -114,19 +132,28 @@ class KnowledgeGraph:
             found = [
                 self._entity(connection, record, one, aliases=True)
                 for record in records
-                for one in entities.named(connection, [record.id], key)
+                for one in entities.named(connection, [record.id], key, unmentioned=unmentioned)
                 if one.type and (one.type in types if types else one.type not in STRUCTURE)
             ]
         return sorted(found, key=lambda one: (-one.documents, one.name, one.id))
 
-    def one(self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()) -> Entity:
+    def one(
+        self,
+        name: str,
+        collection: str | Sequence[str] | None = None,
+        types: Collection[str] = (),
+        *,
+        unmentioned: bool = False,
+    ) -> Entity:
         """Return the entity that is called ``name``; of those of several types the one that most documents mention.
+
+        ``unmentioned``: it may be one that no document mentions any more.
 
         Raises:
             NotFound: there is none; similar names are told.
             InvalidInput: two are mentioned equally often.
         """
-        found = self.find(name, collection, types)
+        found = self.find(name, collection, types, unmentioned=unmentioned)
         if not found:
             near = ", ".join(one.name for one in self.similar(name, collection, types))
             raise NotFound(f"There is no entity {name!r}.", hint=f"There is {near}." if near else _NO_GRAPH)
@@ -160,6 +187,34 @@ class KnowledgeGraph:
             why = why_missing(connection, full.id, full.type, full.name, self._app.rules(record).graph)
         merged = tuple((f"{one.type or 'candidate'}:{one.name}", one.why) for one in members)
         return EntityReport(full, relations, places, merged, why)
+
+    def as_of(
+        self,
+        entity: Entity,
+        as_of: str,
+        *,
+        types: Collection[str] = (),
+        direction: Direction = "both",
+        limit: int = MOST_EDGES,
+        mentions: int = 5,
+    ) -> EntityReport:
+        """Return what documents said of an entity at a day or time: mentions and stated relations of that time.
+
+        Names, merges and types are those of now; ``notes`` say so, and of which documents it is not known any more.
+
+        Raises:
+            InvalidInput: ``as_of`` is no day or time.
+        """
+        record = self._app.record(entity.collection)
+        found = self._past.entity(record, entity.id, moment(as_of), types, direction)
+        edges = [edge for edge, _ in found.relations[:limit]]
+        with self._app.catalog.read() as connection:
+            relations = self._relations(connection, record, edges, 0)
+        stated = [
+            replace(one, evidence=places[:1]) for one, (_, places) in zip(relations, found.relations, strict=False)
+        ]
+        then = replace(entity, documents=found.documents, mentions=len(found.mentions))
+        return EntityReport(then, stated, found.mentions[:mentions], notes=found.notes)
 
     def neighbours(
         self,
@@ -234,6 +289,23 @@ class KnowledgeGraph:
         """Return how complete and clean the graph of a collection is; see ``graph_report``."""
         self._current(collection)
         return report_of(self._app, collection, most)
+
+    def experts(self, entity: Entity, limit: int = 10) -> list[Expert]:
+        """Return who wrote most of what mentions an entity: authors of repositories, people that metadata names."""
+        record = self._app.record(entity.collection)
+        with self._app.catalog.read() as connection:
+            return graph_expertise.experts(connection, record.id, entity.id, limit)
+
+    def impact(self, entity: Entity, limit: int = 20) -> list[Affected]:
+        """Return the documents to look at when an entity changes, the most direct first, with the words that say so."""
+        self._app.record(entity.collection)
+        with self._app.catalog.read() as connection:
+            return graph_expertise.affected(connection, entity.id, limit)
+
+    def export(self, collection: str, form: GraphFormat = "graphml") -> Iterator[str]:
+        """Return the pieces of a file with the graph of a collection; see ``graph_export.parts``."""
+        self.update(collection)
+        return graph_export.parts(self._app, collection, form)
 
     def updated_at(self, collection: str) -> str:
         """Return when the graph of a collection last followed its documents, ISO 8601; "" = never."""

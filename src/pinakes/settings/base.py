@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
@@ -19,3 +20,12 @@ class Section(BaseModel):
     """A group of settings. Unknown names are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+def merge_layers(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return two layers of settings as one: tables are merged, of other values those ``above`` win."""
+    found = dict(below)
+    for name, value in above.items():
+        old = found.get(name)
+        found[name] = merge_layers(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return found

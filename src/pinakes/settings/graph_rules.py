@@ -137,6 +137,7 @@ class MetadataEntity(Section):
     type: TypeName = Field(description="Type of the entities.")
     relation: str = Field("", description="Type of the relation of the document's entity to them; empty = none.")
     reverse: bool = Field(False, description="The relation goes from them to the document's entity.")
+    symmetric: bool = Field(False, description="It holds both ways.")
     pattern: NameRegexes = Field((), description="What of a value is the name; none = all of it.")
     name: str = Field("", description="Template of the name, of the groups of `pattern`.")
     paths: Texts = Field((), description="Only for documents with paths like these.")
@@ -177,6 +178,7 @@ class RelationRule(Section):
     )
     inverse: str = Field("", description="How it is called from the other side: USED_BY.")
     symmetric: bool = Field(False, description="It holds both ways.")
+    single: bool = Field(False, description="A source has one target of it; `pinakes graph report` tells of others.")
     confidence: float = Field(0.8, ge=0, le=1, description="How sure a match is.")
 
 

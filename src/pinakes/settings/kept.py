@@ -15,6 +15,9 @@ from pinakes.settings.sections import CollectionSettings
 KEPT = ("boosts", "chunking", "label", "retrieval")
 """Settings that a collection may be created with; others belong to sources, which are in settings files."""
 
+FORGOTTEN = (*KEPT, "graph")
+"""Settings that a collection may give up: the rules of its graph come from a profile, see ``app.graph_feeds``."""
+
 
 def kept_settings(settings: Mapping[str, Any], known: Iterable[str] = ()) -> dict[str, JSON]:
     """Return the settings of a collection in the form in which they are stored.
@@ -23,7 +26,7 @@ def kept_settings(settings: Mapping[str, Any], known: Iterable[str] = ()) -> dic
         InvalidSetting: one of them, or one of the names ``known``, cannot be stored, or has an invalid value.
     """
     for name in (*settings, *known):
-        if name not in KEPT:
+        if name not in (KEPT if name in settings else FORGOTTEN):
             raise InvalidSetting(
                 f"A collection keeps no setting {name!r} of its own.", hint=f"It may keep {', '.join(KEPT)}."
             )
@@ -31,6 +34,22 @@ def kept_settings(settings: Mapping[str, Any], known: Iterable[str] = ()) -> dic
         name: value.model_dump(mode="json", exclude_unset=True) if isinstance(value, BaseModel) else value
         for name, value in settings.items()
     }
+    return _valid(plain)
+
+
+def kept_graph(rules: Mapping[str, Any]) -> JSON:
+    """Return the rules of a graph from elsewhere in the form in which they are stored.
+
+    They name no file of this machine and no plug-in of it.
+
+    Raises:
+        InvalidSetting: they have an invalid value.
+    """
+    own = {name: value for name, value in rules.items() if name not in ("lists", "extractors")}
+    return _valid({"graph": own})["graph"]
+
+
+def _valid(plain: Mapping[str, Any]) -> dict[str, JSON]:
     try:
         valid = CollectionSettings.model_validate(plain)
     except ValidationError as error:

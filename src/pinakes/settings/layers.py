@@ -23,7 +23,7 @@ from pydantic.fields import FieldInfo
 from pinakes.core.errors import InvalidName, InvalidSetting
 from pinakes.core.records import JSON
 from pinakes.settings import dotenv, knowledge_sources
-from pinakes.settings.base import Section
+from pinakes.settings.base import Section, merge_layers
 from pinakes.settings.catalog_database import without_password
 from pinakes.settings.metadata import MetadataRule
 from pinakes.settings.outside import WebhookSettings
@@ -74,7 +74,7 @@ def load(
     chosen_home, chosen_profile, layers = layers_of(home, profile, environment, overrides)
     merged: dict[str, Any] = {}
     for origin, layer in layers:
-        merged = _merge(merged, without_removed(layer, origin))
+        merged = merge_layers(merged, without_removed(layer, origin))
     merged |= {"home": chosen_home, "profile": chosen_profile}
     merged |= _with_declared(merged)
     merged["cache"] = Path(merged.get("cache") or Settings.model_fields["cache"].default).expanduser().absolute()
@@ -157,7 +157,7 @@ def read_profile(name: str) -> dict[str, Any]:
         if local.is_file():
             own = read_file(local)
             _check_names(own, str(local))
-            found = _merge(found, own)
+            found = merge_layers(found, own)
     elif name in profiles():
         shipped = resources.files("pinakes.profiles").joinpath(f"{name}.toml")
         found, origin = tomllib.loads(shipped.read_text("utf-8")), f"profile {name}"
@@ -247,14 +247,6 @@ def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
             place = place.setdefault(parent, {})
         place[last] = value
     return nested
-
-
-def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(below)
-    for name, value in above.items():
-        old = merged.get(name)
-        merged[name] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    return merged
 
 
 def read_file(path: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from pinakes.core.records import JSON, SearchMode
-from pinakes.settings.base import Section
+from pinakes.settings.base import Section, merge_layers
 from pinakes.settings.catalog_database import CatalogSettings
 from pinakes.settings.embedding import EmbeddingSettings
 from pinakes.settings.fetch import FetchSettings
@@ -409,7 +409,8 @@ class Settings(Section):
     def of_collection(self, name: str, kept: Mapping[str, JSON] | None = None) -> CollectionSettings:
         """Return the settings of collection ``name``, the defaults if there are none.
 
-        ``kept``: settings stored in the catalogue; those in files take precedence.
+        ``kept``: settings stored in the catalogue; those in files take precedence. Of the graph that a profile gave,
+        files without a profile change what they name.
         """
         given = self.collections.get(name)
         if not kept:
@@ -417,6 +418,8 @@ class Settings(Section):
         known = self._joined.get(name)
         if known is None or known[0] is not given or known[1] != kept:
             own = given.model_dump(exclude_unset=True) if given else {}
+            if not self.profile and "graph" in own and isinstance(of_profile := kept.get("graph"), dict):
+                own["graph"] = merge_layers(of_profile, own["graph"])
             known = self._joined[name] = given, kept, CollectionSettings.model_validate({**kept, **own})
         return known[2]
 

@@ -12,7 +12,14 @@ from pinakes.settings import Settings
 from pinakes.tools.ask import ask
 from pinakes.tools.declare import Answer, Outcome, Reply, Tool, tool
 from pinakes.tools.describe import metadata_report
-from pinakes.tools.graph_tools import entity_path, find_entity, graph_overview, related_entities
+from pinakes.tools.graph_tools import (
+    entity_path,
+    find_entity,
+    find_experts,
+    graph_overview,
+    impact_of,
+    related_entities,
+)
 from pinakes.tools.history import document_history, restore_document
 from pinakes.tools.profile_tools import named_tool
 from pinakes.tools.prompts import prompts_of
@@ -21,7 +28,7 @@ from pinakes.tools.retrieve import read, search, status
 from pinakes.tools.sources import list_sources
 from pinakes.tools.vendor_info import find_vendor_info
 
-_GRAPH = (find_vendor_info, find_entity, related_entities, entity_path, graph_overview)
+_GRAPH = (find_vendor_info, find_entity, related_entities, entity_path, graph_overview, find_experts, impact_of)
 _OWN = (document_history, restore_document, search, read, status, metadata_report, list_sources, *_GRAPH)
 __all__ = [
     "PROMPTS",

@@ -37,6 +37,21 @@ class Related(Reply):
 
     entity: dict[str, Any]
     relations: list[dict[str, Any]]
+    notes: list[str] | SkipJsonSchema[None] = None
+
+
+class Experts(Reply):
+    """People: name, documents they wrote and answer for, mentions in these, and the documents of most mentions."""
+
+    entity: dict[str, Any]
+    experts: list[dict[str, Any]]
+
+
+class Impact(Reply):
+    """Documents, the most direct first: link is about, states, mentions or related."""
+
+    entity: dict[str, Any]
+    documents: list[dict[str, Any]]
 
 
 class Paths(Reply):
@@ -77,10 +92,17 @@ def related_entities(
     direction: Annotated[Literal["out", "in", "both"], Field(description="From the entity, to it, or both.")] = "both",
     min_confidence: Annotated[float, Field(ge=0, le=1, description="Only relations as sure as this.")] = 0.0,
     limit: Annotated[int, Field(ge=1, le=500, description="How many relations.")] = 20,
+    as_of: Annotated[
+        str, Field(max_length=50, description="As stated on this day (2026-01-31) or at this time (UTC); empty = now.")
+    ] = "",
 ) -> Related:
     """List what an entity is related to, the surest first, each with the document and the words that say so."""
     types, wanted = _typed(name, "")
-    entity = library.graph.one(wanted, meant(library, collection), types)
+    entity = library.graph.one(wanted, meant(library, collection), types, unmentioned=bool(as_of))
+    if as_of:
+        then = library.graph.as_of(entity, as_of, types=relation_types, direction=direction)
+        stated = [relation_data(one) for one in then.relations if one.confidence >= min_confidence]
+        return Related(entity=entity_data(then.entity), relations=stated[:limit], notes=list(then.notes))
     found = library.graph.neighbours(
         entity, types=relation_types, direction=direction, min_confidence=min_confidence, limit=limit, evidence=1
     )
@@ -116,6 +138,51 @@ def graph_overview(
     found = library.graph.top(meant(library, collection), (entity_type,) if entity_type else (), limit)
     counts = library.graph.counts(meant(library, collection))
     return Overview(types=counts, entities=[entity_data(one) for one in found])
+
+
+@tool(toolset="graph", error_data=as_word, tags=("graph", "people"))
+def find_experts(
+    library: Library,
+    name: EntityNameGiven,
+    collection: Collection = "",
+    limit: Annotated[int, Field(ge=1, le=100, description="How many people.")] = 5,
+) -> Experts:
+    """Tell who wrote most about an entity, by authors in git and metadata, with documents that show it."""
+    types, wanted = _typed(name, "")
+    entity = library.graph.one(wanted, meant(library, collection), types)
+    experts: list[dict[str, Any]] = []
+    for one in library.graph.experts(entity, limit):
+        documents = [
+            {"doc_id": each.uid, "path": each.path, "mentions": each.mentions, "fields": list(each.fields)}
+            for each in one.documents
+        ]
+        told = {"name": one.name, "wrote": one.wrote, "answers_for": one.answers, "mentions": one.mentions}
+        experts.append({**told, "documents": documents})
+    return Experts(entity=entity_data(entity), experts=experts)
+
+
+@tool(toolset="graph", error_data=as_word, tags=("graph", "impact"))
+def impact_of(
+    library: Library,
+    name: EntityNameGiven,
+    collection: Collection = "",
+    limit: Annotated[int, Field(ge=1, le=200, description="How many documents.")] = 20,
+) -> Impact:
+    """List the documents to look at when an entity changes, the most direct first, with the words that say so."""
+    types, wanted = _typed(name, "")
+    entity = library.graph.one(wanted, meant(library, collection), types)
+    documents = [
+        {
+            "doc_id": one.uid,
+            "path": one.path,
+            "link": one.link,
+            "mentions": one.mentions,
+            "relations": list(one.relations),
+            "text": snippet(one.text),
+        }
+        for one in library.graph.impact(entity, limit)
+    ]
+    return Impact(entity=entity_data(entity), documents=documents)
 
 
 def entity_data(one: Entity) -> dict[str, JSON]:

@@ -7,6 +7,7 @@ import binascii
 import json
 import time
 from collections import Counter
+from collections.abc import Collection as Some
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -30,8 +31,10 @@ _LIMITS: Mapping[str, tuple[int, int]] = {
 }
 """Response mode → at most so many entities and relationships in one answer."""
 
-_MOST_RELATIONS = 10_000
+_MOST_RELATIONS = 1_000_000
 _TOP = 5
+_ENTITY_FIELDS = ("entity_id", "name", "entity_type", "confidence", "snippet")
+_RELATIONSHIP_FIELDS = ("relationship_id", "source_id", "target_id", "relationship_type", "metadata")
 
 ResponseMode = Literal["ids_only", "metadata", "preview", "full"]
 
@@ -93,7 +96,7 @@ def find_vendor_info(
     Vendors are those of the lists and texts of the collections. Each relationship names the chunk that states it.
     """
     started = time.perf_counter()
-    entity = _named(library, vendor_name.strip(), entity_type.strip(), collection)
+    entity = _named(library, vendor_name.strip(), entity_type.strip().upper(), collection)
     report = library.graph.show(entity, mentions=1, limit=_MOST_RELATIONS, evidence=0)
     most_entities, most_relations = _LIMITS[response_mode]
     related = _related(report)
@@ -101,6 +104,7 @@ def find_vendor_info(
     page = related[start : start + size]
     shown = {one.id for one in page}
     relations = [one for one in report.relations if {one.source.id, one.target.id} <= shown | {entity.id}]
+    left_out = max(0, len(relations) - most_relations) if include_relationships else 0
     relations = relations[:most_relations] if include_relationships else []
     results = _results(library, response_mode, report, related, page, relations)
     if fields:
@@ -111,6 +115,7 @@ def find_vendor_info(
         "total": len(related),
         "has_more": has_more,
         "next_cursor": _cursor(start + size, entity, response_mode) if has_more else None,
+        **({"relationships_left_out": left_out} if left_out else {}),
     }
     return VendorInfo(
         vendor_name=report.entity.name,
@@ -132,7 +137,10 @@ def _named(library: Library, name: str, entity_type: str, collection: str) -> En
     if not 1 <= len(name) <= 200:
         raise InvalidInput(f"vendor_name has to have 1 to 200 characters, not {len(name)}.")
     where = meant(library, collection)
-    types = (entity_type,) if entity_type else (VENDOR,) if VENDOR in library.graph.types(where) else ()
+    known = library.graph.types(where)
+    if entity_type and known and entity_type not in known:
+        raise InvalidInput(f"entity_type: there is no {entity_type!r}; there are {', '.join(sorted(known))}.")
+    types = (entity_type,) if entity_type else (VENDOR,) if VENDOR in known else ()
     found = library.graph.find(name, where, types)
     if not found and not entity_type:
         found = library.graph.find(name, where)
@@ -140,7 +148,7 @@ def _named(library: Library, name: str, entity_type: str, collection: str) -> En
         near = ", ".join(one.name for one in library.graph.similar(name, where, types))
         like = f" Similar names: {near}." if near else ""
         raise NotFound(
-            f"Vendor {name!r} not found. Try using semantic_search first to find documents that mention it.{like}"
+            f"Vendor '{name}' not found. Try using semantic_search first to find documents that mention it.{like}"
         )
     if len(found) > 1:
         matches = [f"{one.name} ({one.type}, {one.collection})" for one in found]
@@ -224,22 +232,25 @@ def _relation_id(one: Relation) -> str:
 
 
 def _with_fields(results: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
-    """Return the results with only these fields of each item; fields that no item has are refused.
+    """Return the results with only these fields: of each item, or parts of the results themselves.
 
     Raises:
         InvalidInput: there is no such field.
     """
-    lists = {name: value for name, value in results.items() if isinstance(value, list) and value}
-    known = {key for value in lists.values() for one in value if isinstance(one, dict) for key in one} | set(results)
-    if lists and (unknown := sorted(set(fields) - known)):
-        raise InvalidInput(f"fields: there is no {unknown[0]!r}; there are {', '.join(sorted(known))}.")
-    made: dict[str, Any] = {}
-    for name, value in results.items():
-        if name in lists and isinstance(value[0], dict) and name not in fields:
-            made[name] = [{key: one[key] for key in one if key in fields} for one in value]
-        else:
-            made[name] = value
-    return made
+    of_items = {*_ENTITY_FIELDS, *_RELATIONSHIP_FIELDS}
+    parts = [name for name in results if name in fields]
+    if unknown := sorted(set(fields) - of_items - set(results)):
+        there = ", ".join(sorted(of_items | set(results)))
+        raise InvalidInput(f"fields: there is no {unknown[0]!r}; there are {there}.")
+    kept = {name: value for name, value in results.items() if name == "vendor_name" or not parts or name in parts}
+    wanted = of_items & set(fields)
+    return {name: _items_with(value, wanted) if wanted else value for name, value in kept.items()}
+
+
+def _items_with(value: Any, wanted: Some[str]) -> Any:
+    if not isinstance(value, list):
+        return value
+    return [{key: one[key] for key in one if key in wanted} if isinstance(one, dict) else one for one in value]
 
 
 def _cursor(start: int, entity: Entity, mode: str) -> str:

@@ -141,6 +141,9 @@ def calls(name: str, collection: str | None, document: str) -> Iterator[dict[str
     found["related_entities"] = [{"name": "treasure", **where}]
     found["entity_path"] = [{"source": "captain", "target": "treasure", **where}]
     found["graph_overview"] = [where]
+    found["find_experts"] = [{"name": "captain", **where}]
+    found["impact_of"] = [{"name": "treasure", **where}]
+    found["related_entities"].append({"name": "captain", "as_of": _ONCE, **where})
     yield from found[name]
 
 

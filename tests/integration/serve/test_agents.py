@@ -215,7 +215,7 @@ def test_every_client_gets_the_resources(heard: Mapping[str, Any], place: Place)
     listed, templates, text, index = heard["resources"]
     documents = {document_uri("default", one) for one in place.ids.values()}
     assert listed == {INDEX, collection_uri("default")} | documents
-    assert [one.count("{") for one in templates] == [1, 2]
+    assert [one.count("{") for one in templates] == [1, 2, 3]
     assert text.endswith(f"<document-MARK>\n{EVIL}\n</document-MARK>")
     assert [one["name"] for one in json.loads(index)["collections"]] == ["default"]
 

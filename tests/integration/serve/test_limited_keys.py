@@ -120,6 +120,12 @@ def test_no_route_tells_or_changes_anything_of_another_collection(
 
 def over_http(library: Library, server: Running, method: str, path: str, headers: dict[str, str]) -> Iterator[str]:
     bodies = [{"query": QUESTION, "collection": name} for name in WHERE] if method == "POST" else [None]
+    if path.startswith("/api/v1/graph"):
+        asked = {"name": "captain", "source": "captain", "target": "treasure"}
+        for name in WHERE:
+            where = {} if name is None else {"collection": name}
+            yield server.client.get(path, params={**asked, **where}, headers=headers).text
+        return
     for source in ("user-provided", *ids_of(library, "knowledge-base")):
         for accepted in ("application/json", "text/html"):
             for body in bodies:
@@ -160,6 +166,7 @@ def addresses(library: Library) -> list[str]:
         *documents,
         *(f"{INDEX}/{OPEN}/documents/{known}" for _, known in each),
         *(f"{INDEX}/{name}" for name, _ in each),
+        *(f"pinakes://entity/{quote(name, safe='')}/VENDOR/captain" for name in CLOSED),
     ]
 
 

@@ -52,6 +52,7 @@ BY_ID: dict[str, dict[str, Any]] = {
     "get_index_status": {"content_id": "ID", "include_stats": False},
 }
 GRAPH = {"find_vendor_info", "find_entity", "related_entities", "entity_path", "graph_overview"}
+GRAPH |= {"find_experts", "impact_of"}
 """None of the collections has a graph; ``test_graph.py`` asks those that do."""
 CHANGES: dict[str, dict[str, Any]] = {
     "update_document": {"doc_id": "ID", "tags": ["changed"]},
@@ -252,6 +253,7 @@ def test_the_walk_knows_every_route() -> None:
         "POST /api/v1/knowledge/ask",
     }
     others |= {"DELETE /api/v1/knowledge/source/{source_id:path}"}
+    others |= {f"GET /api/v1/graph{part}" for part in ("", "/entity", "/path", "/experts", "/impact", "/export")}
     assert walked | others == set(NEEDED)
 
 

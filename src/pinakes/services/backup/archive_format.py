@@ -222,7 +222,10 @@ class ArchivedDecision(_Line):
 
 
 class ArchivedCollection(_Line):
-    """What the manifest says of the collection. ``decisions``: on names of its graph, oldest first."""
+    """What the manifest says of the collection. ``decisions``: on names of its graph, oldest first.
+
+    ``graph``: the rules of its graph, with the names of its lists.
+    """
 
     name: str
     description: str
@@ -231,6 +234,7 @@ class ArchivedCollection(_Line):
     model: ArchivedModel | None
     counts: ArchiveCounts
     decisions: list[ArchivedDecision] = []
+    graph: _Table | None = None
 
 
 _OF_MEMBER: Mapping[str, TypeAdapter[Any]] = {

@@ -195,6 +195,7 @@ def _told(app: App, record: CollectionRecord, counts: ArchiveCounts, *, history:
         "name": record.name,
         "description": app.settings.of_collection(record.name).description or record.description,
         "settings": {name: value for name, value in (record.kept or {}).items() if name in KEPT},
+        "graph": app.graphs.portable(record),
         "history": history,
         "model": model if record.model_id is not None else None,
         "counts": counts.model_dump(),

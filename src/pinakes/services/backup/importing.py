@@ -45,7 +45,7 @@ from pinakes.services.backup.archive_format import (
 from pinakes.services.backup.steps import OnStep, unheard
 from pinakes.services.documents.masking import masked_new, masked_row
 from pinakes.settings import EmbeddingSettings, Settings, SourceSettings
-from pinakes.settings.kept import kept_settings
+from pinakes.settings.kept import kept_graph, kept_settings
 from pinakes.text.secrets.masking import masking_of
 
 _LOCAL = frozenset({"deterministic", "onnx"})
@@ -413,7 +413,8 @@ def _about(archive: ArchiveReader, file: Path) -> ArchivedCollection:
 
 def _settings(file: Path, about: ArchivedCollection) -> dict[str, JSON]:
     try:
-        return kept_settings(about.settings)
+        graph = {"graph": kept_graph(about.graph)} if about.graph else {}
+        return {**kept_settings(about.settings), **graph}
     except InvalidSetting as error:
         raise damaged(file, f"its settings: {error.message}") from error
 

@@ -1,0 +1,167 @@
+"""``GET /api/v1/graph/…``: the knowledge graph, in the envelope of that interface, and as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from tempfile import TemporaryFile
+from typing import IO, Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, Query, Response
+from starlette.responses import StreamingResponse
+
+from pinakes.api.service import Service
+from pinakes.core.records import JSON
+from pinakes.schemas.envelope import PREFIX, ErrorResponse, RestApiResponse, wrapped
+from pinakes.services.graph_export import MEDIA_TYPES, GraphFormat
+from pinakes.tools.declare import Tool
+from pinakes.tools.graph_tools import (
+    Experts,
+    Impact,
+    Overview,
+    Paths,
+    Related,
+    entity_path,
+    find_experts,
+    graph_overview,
+    impact_of,
+    related_entities,
+)
+
+PATH: Final = f"{PREFIX}/graph"
+PATHS: Final = frozenset({PATH, *(f"{PATH}/{name}" for name in ("entity", "path", "experts", "impact", "export"))})
+_BLOCK = 1 << 16
+
+InCollection = Annotated[str, Query(description="Only of this collection; empty = of the usual ones.")]
+Named = Annotated[
+    str, Query(min_length=1, max_length=200, description="Name or alias, in any case; TYPE:NAME names the type.")
+]
+RelationTypes = Annotated[list[str], Query(description="Only relations of these types; may be repeated.")]
+Direction = Annotated[Literal["out", "in", "both"], Query(description="From the entity, to it, or both.")]
+Most = Annotated[int, Query(ge=1, le=100, description="How many at most.")]
+_MISSING: Final[dict[int | str, dict[str, Any]]] = {
+    400: {"model": ErrorResponse, "description": "A parameter is missing, or cannot be one."},
+    404: {"model": ErrorResponse, "description": "There is no such entity or collection."},
+    422: {"model": ErrorResponse, "description": "Several entities are called so, or a value cannot be used."},
+}
+
+
+class OverviewResponse(RestApiResponse):
+    """What the graphs hold."""
+
+    data: Overview  # type: ignore[assignment]
+
+
+class RelatedResponse(RestApiResponse):
+    """An entity and its relations."""
+
+    data: Related  # type: ignore[assignment]
+
+
+class PathsResponse(RestApiResponse):
+    """Shortest paths between two entities."""
+
+    data: Paths  # type: ignore[assignment]
+
+
+class ExpertsResponse(RestApiResponse):
+    """Who wrote most about an entity."""
+
+    data: Experts  # type: ignore[assignment]
+
+
+class ImpactResponse(RestApiResponse):
+    """The documents to look at when an entity changes."""
+
+    data: Impact  # type: ignore[assignment]
+
+
+def routes(service: Service) -> APIRouter:
+    """Return the routes over ``service``."""
+    router = APIRouter(prefix=PATH, tags=["graph"])
+
+    async def answered(tool: Tool, **arguments: JSON) -> Response:
+        found = await service.run(lambda: tool.call(service.library, arguments))
+        return wrapped(found.as_data() or {})
+
+    get = partial(router.get, response_model_exclude_none=True, responses=_MISSING)
+
+    @get("", response_model=OverviewResponse)
+    async def overview(collection: InCollection = "", entity_type: str = "", limit: Most = 20) -> Response:
+        """Tell which types of entities there are, and which entities most documents mention."""
+        return await answered(graph_overview, collection=collection, entity_type=entity_type, limit=limit)
+
+    @get("/entity", response_model=RelatedResponse)
+    async def entity(
+        name: Named,
+        collection: InCollection = "",
+        relation: RelationTypes = [],  # noqa: B006
+        direction: Direction = "both",
+        as_of: Annotated[str, Query(max_length=50, description="As stated on this day or at this time.")] = "",
+        limit: Most = 50,
+    ) -> Response:
+        """Show an entity and its relations, each with the document and the words that state it."""
+        more = {"relation_types": relation, "direction": direction, "as_of": as_of, "limit": limit}
+        return await answered(related_entities, name=name, collection=collection, **more)
+
+    @get("/path", response_model=PathsResponse)
+    async def path(
+        source: Named,
+        target: Named,
+        collection: InCollection = "",
+        relation: RelationTypes = [],  # noqa: B006
+        max_hops: Annotated[int, Query(ge=1, le=6, description="At most so many relations.")] = 4,
+    ) -> Response:
+        """Show how two entities are connected, with the words that state each step."""
+        more = {"relation_types": relation, "max_hops": max_hops}
+        return await answered(entity_path, source=source, target=target, collection=collection, **more)
+
+    @get("/experts", response_model=ExpertsResponse)
+    async def experts(name: Named, collection: InCollection = "", limit: Most = 5) -> Response:
+        """Tell who wrote most about an entity, with documents that show it."""
+        return await answered(find_experts, name=name, collection=collection, limit=limit)
+
+    @get("/impact", response_model=ImpactResponse)
+    async def impact(name: Named, collection: InCollection = "", limit: Most = 20) -> Response:
+        """List the documents to look at when an entity changes, the most direct first."""
+        return await answered(impact_of, name=name, collection=collection, limit=limit)
+
+    _add_export(router, service)
+    return router
+
+
+def _add_export(router: APIRouter, service: Service) -> None:
+    @router.get(
+        "/export",
+        response_class=Response,
+        responses={
+            **_MISSING,
+            200: {"content": {one: {} for one in MEDIA_TYPES.values()}, "description": "The graph as a file."},
+        },
+    )
+    async def export(
+        collection: InCollection = "",
+        form: Annotated[GraphFormat, Query(alias="format", description="GraphML or JSON-LD.")] = "graphml",
+    ) -> Response:
+        """Return the graph of a collection as GraphML or JSON-LD."""
+        file = await service.run(lambda: _file(service, collection, form))
+        return StreamingResponse(_blocks(file), media_type=MEDIA_TYPES[form])
+
+
+def _file(service: Service, collection: str, form: GraphFormat) -> IO[bytes]:
+    """Return a file with the graph, so that no slow client holds a transaction open."""
+    library = service.library
+    file = TemporaryFile()  # noqa: SIM115 - closed where it was sent
+    try:
+        file.writelines(part.encode() for part in library.graph.export(library.chosen(collection or None), form))
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _blocks(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while block := file.read(_BLOCK):
+            yield block

@@ -1,0 +1,87 @@
+"""An entity of the graph as of a time: who mentioned it, and which relations were stated."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pinakes.app import App
+from pinakes.catalog import stated_edges
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.stated_edges import Edge, Evidence
+from pinakes.core.wording import counted
+from pinakes.graph.past_statements import PastGraph, PastStatement, past_graph
+
+_REMEMBERED: Final = 2
+_MOST_STATEMENTS: Final = 5_000
+_MOST_MENTIONS: Final = 5_000
+NAMES_OF_NOW: Final = "names, merges and types of entities are those of now"
+
+
+@dataclass(frozen=True, slots=True)
+class EntityAsOf:
+    """What documents said of an entity at a time: relations with the places that state each, and mentions."""
+
+    relations: Sequence[tuple[Edge, Sequence[Evidence]]]
+    mentions: Sequence[Evidence]
+    documents: int
+    notes: Sequence[str]
+
+
+class GraphAsOf:
+    """Answers for times. Remembers what it extracted for the last few. Thread-safe."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[int, int, str, str], PastGraph] = OrderedDict()
+
+    def entity(
+        self, record: CollectionRecord, entity_id: int, at: str, types: Collection[str], direction: str
+    ) -> EntityAsOf:
+        """Return what documents said of a canonical entity at the time ``at``, as the catalogue writes times."""
+        past = self._past(record, at)
+        with self._app.catalog.read() as connection:
+            rows = stated_edges.statements_until(connection, entity_id, at, _MOST_STATEMENTS)
+            mentions = stated_edges.mentions_until(connection, entity_id, at, _MOST_MENTIONS)
+        stated = [PastStatement(*row) for row in rows]
+        stated += [one for one in past.statements if entity_id in (one.source_id, one.target_id)]
+        places: dict[tuple[int, str, int], list[Evidence]] = {}
+        for one in stated:
+            ends = {"out": [one.source_id], "in": [one.target_id]}.get(direction, [one.source_id, one.target_id])
+            if entity_id in ends and (not types or one.type in types):
+                places.setdefault((one.source_id, one.type, one.target_id), []).append(one.place)
+        edges = [(Edge(*key, max(one.confidence for one in found), len(found)), found) for key, found in places.items()]
+        edges.sort(key=lambda one: (-one[0].confidence, -one[0].statements, one[0].type, one[0].source_id))
+        mentions += past.mentions.get(entity_id, ())
+        return EntityAsOf(edges, mentions, len({one.uid for one in mentions}), _notes(past, at))
+
+    def _past(self, record: CollectionRecord, at: str) -> PastGraph:
+        extraction = self._app.graphs.of(record).extraction
+        if extraction is None:
+            return PastGraph({}, (), 0, 0, 0)
+        key = record.id, record.written, extraction.recipe, at
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+        with self._app.catalog.read() as connection:
+            found = past_graph(connection, record.id, extraction, at)
+        with self._lock:
+            self._known[key] = found
+            while len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return found
+
+
+def _notes(past: PastGraph, at: str) -> list[str]:
+    notes = [f"as of {at[:19]}Z: mentions and stated relations, {counted(past.versions, 'earlier version')} extracted"]
+    notes.append(NAMES_OF_NOW)
+    if past.unread:
+        notes.append(f"{counted(past.unread, 'earlier version')} over the limits were not extracted")
+    if past.lost:
+        notes.append(f"of {counted(past.lost, 'document')} it is not kept what they were (history.days)")
+    return notes

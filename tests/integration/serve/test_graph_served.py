@@ -1,0 +1,102 @@
+"""The graph over HTTP and as resources of MCP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from access_support import GRAPH, OPEN
+from serve_support import Running
+
+from pinakes.api.http_app import create_app
+from pinakes.core.errors import NotFound
+from pinakes.library import Library
+from pinakes.settings import load
+from pinakes.tools import list_resources, read_resource
+from pinakes.tools.resources import TEMPLATES
+
+TEXT = "---\nauthors: [Ann]\n---\n# Treasure\n\nThe treasure of the captain.\n\nThe treasure lies in Lisbon.\n"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    folder = tmp_path_factory.mktemp("graph")
+    docs: Path = folder / "docs"
+    docs.mkdir()
+    (docs / "map.md").write_text(TEXT)
+    graph = {OPEN: {"graph": GRAPH}}
+    settings = load(
+        home=folder / "home", environment={}, embedding__provider="deterministic", server__port=0, collections=graph
+    )
+    with Library(settings) as opened:
+        opened.add(str(docs), OPEN)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def server(library: Library) -> Iterator[Running]:
+    running = Running(create_app(library), library.settings)
+    yield running
+    running.stop()
+
+
+def test_the_routes_of_the_graph_answer_in_the_envelope(server: Running) -> None:
+    def got(path: str, **params: str | int) -> dict[str, object]:
+        answer = server.client.get(f"/api/v1/graph{path}", params=params).json()
+        assert answer["success"], answer
+        data = answer["data"]
+        assert isinstance(data, dict)
+        return data
+
+    assert got("")["types"] == {"PRODUCT": 1, "REGION": 1, "VENDOR": 1}
+    found = json.dumps(got("/entity", name="treasure"))
+    assert "The treasure lies in Lisbon" in found
+    assert len(json.loads(json.dumps(got("/path", source="captain", target="Lisbon")))["paths"][0]) == 2
+    assert '"wrote": 1' in json.dumps(got("/experts", name="captain"))
+    assert '"link": "states"' in json.dumps(got("/impact", name="VENDOR:captain"))
+    assert json.loads(json.dumps(got("/entity", name="treasure", as_of="1999-01-01")))["relations"] == []
+
+
+def test_refusals_of_the_routes_are_told_in_the_envelope(server: Running) -> None:
+    for path, params, status in (
+        ("/entity", {"name": "nobody"}, 404),
+        ("/entity", {}, 400),
+        ("/entity", {"name": "captain", "collection": "nowhere"}, 404),
+        ("/entity", {"name": "captain", "as_of": "soon"}, 422),
+        ("/export", {"format": "dot"}, 400),
+    ):
+        answer = server.client.get(f"/api/v1/graph{path}", params=params)
+        assert (answer.status_code, answer.json()["success"]) == (status, False), answer.text
+
+
+def test_the_graph_is_served_as_a_file(server: Running) -> None:
+    answer = server.client.get("/api/v1/graph/export", params={"collection": OPEN})
+    assert answer.headers["content-type"].startswith("application/graphml+xml")
+    assert len(ElementTree.fromstring(answer.text).findall(".//{*}edge")) == 2
+    answer = server.client.get("/api/v1/graph/export", params={"collection": OPEN, "format": "jsonld"})
+    assert answer.headers["content-type"].startswith("application/ld+json")
+    assert answer.json()["@context"]["schema"] == "https://schema.org/"
+
+
+def test_an_entity_is_a_resource_of_its_own(library: Library) -> None:
+    assert "pinakes://entity/{collection}/{entity_type}/{name}" in [one["uriTemplate"] for one in TEMPLATES]
+    uri = f"pinakes://entity/{OPEN.replace(' ', '%20')}/VENDOR/CAPTAIN"
+    content = read_resource(library, uri)
+    told = json.loads(content.text)
+    assert content.meta["untrusted"] is True
+    assert content.uri == uri.replace("CAPTAIN", "captain")
+    assert [one["relation_type"] for one in told["relations"]] == ["OFFERS"]
+    assert read_resource(library, told["mentioned_in"][0]).text
+    assert told["mentioned_in"][0] in [one.uri for one in list_resources(library).resources]
+    with pytest.raises(NotFound, match="no entity 'nobody'"):
+        read_resource(library, uri.replace("CAPTAIN", "nobody"))
+
+
+def test_a_resource_of_an_entity_is_cut_to_the_tokens_there_are(library: Library) -> None:
+    content = read_resource(library, f"pinakes://entity/{OPEN.replace(' ', '%20')}/VENDOR/captain", 501)
+    told = json.loads(content.text)
+    assert (told["relations"], told["truncated"]) == ([], True)
+    assert told["next"].startswith("related_entities(")

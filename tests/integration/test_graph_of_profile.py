@@ -1,0 +1,91 @@
+"""The rules of a graph come with a profile once, and stay with the collection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pinakes.core.errors import NotFound
+from pinakes.library import Library
+
+PROFILE = """
+collection = "notes"
+
+[collections.notes.graph.types.VENDOR]
+names = { Acme = ["Acme Corporation"], Globex = [] }
+
+[[collections.notes.graph.relations]]
+type = "WORKS_WITH"
+patterns = ["{source} works with {targets}"]
+"""
+
+
+@pytest.fixture
+def profile(tmp_path: Path, docs: Path) -> str:
+    (docs / "acme.md").write_text("# Acme\n\nAcme works with Globex. Initech is another.\n")
+    path = tmp_path / "notes.toml"
+    path.write_text(PROFILE)
+    return str(path)
+
+
+def test_a_graph_is_there_without_the_profile_that_its_collection_was_added_with(
+    docs: Path, profile: str, open_library: Callable[..., Library]
+) -> None:
+    open_library(profile=profile).add(str(docs))
+    library = open_library()
+    assert not library.graph.update("notes") or not library.graph.is_behind("notes")
+    assert [one.target.name for one in library.graph.neighbours(library.graph.one("acme corporation"))] == ["Globex"]
+    (docs / "more.md").write_text("Globex works with Acme.\n")
+    library.sync()
+    assert {one.source.name for one in library.graph.neighbours(library.graph.one("Acme"))} == {"Acme", "Globex"}
+    assert not open_library(profile=profile).graph.update("notes"), "the rules are the same with the profile"
+
+
+def test_a_question_with_the_profile_has_an_older_collection_keep_its_rules(
+    docs: Path, profile: str, open_library: Callable[..., Library]
+) -> None:
+    open_library().add(str(docs), "notes")
+    with pytest.raises(NotFound):
+        open_library().graph.one("Acme")
+    assert open_library(profile=profile).graph.one("Acme").name == "Acme"
+    assert open_library().graph.one("Acme").name == "Acme"
+
+
+def test_settings_of_the_home_add_to_the_rules_of_the_profile(
+    docs: Path, profile: str, open_library: Callable[..., Library]
+) -> None:
+    open_library(profile=profile).add(str(docs))
+    library = open_library(collections={"notes": {"graph": {"types": {"VENDOR": {"names": {"Initech": []}}}}}})
+    assert {one.name for one in library.graph.top()} == {"Acme", "Globex", "Initech"}
+
+
+def test_a_changed_profile_replaces_the_rules_and_a_collection_may_give_them_up(
+    docs: Path, profile: str, open_library: Callable[..., Library]
+) -> None:
+    open_library(profile=profile).add(str(docs))
+    Path(profile).write_text(PROFILE.replace("Globex", "Initech"))
+    assert {one.name for one in open_library(profile=profile).graph.top()} == {"Acme", "Initech"}
+    library = open_library()
+    assert {one.name for one in library.graph.top()} == {"Acme", "Initech"}
+    library.collecting.configure("notes", graph=None)
+    assert not library.graph.types("notes")
+
+
+def test_an_exported_collection_takes_its_rules_and_the_names_of_its_lists_along(
+    docs: Path, profile: str, tmp_path: Path, open_library: Callable[..., Library]
+) -> None:
+    listed = tmp_path / "more.csv"
+    listed.write_text("name,type,aliases\nInitech,VENDOR,\n")
+    Path(profile).write_text(f"{PROFILE}\n[collections.notes.graph]\nlists = ['{listed}']\n")
+    library = open_library(profile=profile)
+    library.add(str(docs))
+    library.exchange.export("notes", tmp_path / "notes.zip")
+    names = {one.name for one in library.graph.top()}
+    assert "Initech" in names
+    listed.unlink()
+    with Library.open(tmp_path / "other", embedding__provider="deterministic") as other:
+        other.exchange.take_in(tmp_path / "notes.zip", "taken")
+        assert {one.name for one in other.graph.top("taken")} == names
+        assert [one.target.name for one in other.graph.neighbours(other.graph.one("Acme"))] == ["Globex"]
