@@ -58,6 +58,9 @@ _MOST_REFINED = 20
 _REFINED_AT_ONCE = 4
 """Chunks embedded per batch: few enough to stay within the time budget, enough to use two cores."""
 
+_GRAPH_SPREAD = 0.05
+"""Scale of the weights of the best chunks, whose entities the graph goes on from: this much below the best is 1/e."""
+
 _POOL_GROWTH = 8
 """Growth of the candidate pool when the current one yielded too few hits."""
 
@@ -155,6 +158,7 @@ def ranked_candidates(request: Request, context: SearchContext) -> RankedCandida
     with tracer.stage("fuse") as detail:
         ranked = rank(known.asked.request, known.found, context.settings.search)
         detail |= {"candidates": len(known.found.ids), "fusion": request.fusion}
+    known, ranked = _with_graph(request, known, ranked, context)
     notes = [*known.asked.notes]
     if known.vector is not None and known.found.exact is not None:
         ranked = _refine_head(known.asked.request, ranked, known.vector, context, notes)
@@ -168,6 +172,36 @@ def ranked_candidates(request: Request, context: SearchContext) -> RankedCandida
         ranked = phrases_first(ranked)
         notes += [report.note] if report.note else []
     return RankedCandidates(known, ranked, tuple(notes))
+
+
+def _with_graph(request: Request, known: Retrieved, ranked: Ranked, context: SearchContext) -> tuple[Retrieved, Ranked]:
+    """Return candidates and ranking with what shares entities with the question or the best chunks, as it is weighted.
+
+    The retrievers are asked again with the chunks that the graph adds. Only hybrid search with weighted fusion does so.
+    """
+    graph, found = context.graph, known.found
+    if graph is None or not graph.rules.weight or found.evidence is None or not len(ranked.rows):
+        return known, ranked
+    with context.tracer.stage("graph") as detail:
+        head = ranked.rows[:_HEAD]
+        weights = np.exp((ranked.scores[: len(head)] - ranked.scores[0]) / _GRAPH_SPREAD)
+        best = dict(zip(found.ids[head].tolist(), weights.round(4).tolist(), strict=True))
+        with context.catalog.read_each() as connection:
+            documents = context.statistics.count(connection, context.collection, ())
+        lexicon = lexicon_of(context.index)
+        links = graph.links(known.asked.text, lexicon.has if lexicon else lambda _: False)
+        related = graph.related(links, best, documents)
+        detail |= {"entities": [one.entity.name for one in links], "chunks": len(related)}
+        if not related:
+            return known, ranked
+        ids = np.array(sorted(related), np.int64)
+        owners = np.array([related[one][0] for one in ids.tolist()], np.int64)
+        also = Ranking(ids, owners, np.zeros(len(ids), np.float32))
+        known = retrieve(request, replace(context, tracer=Tracer()), also)
+        strengths = [related[one][1] if one in related else 0.0 for one in known.found.ids.tolist()]
+        share = np.array(strengths, np.float32) * np.float32(graph.rules.weight)
+        known = replace(known, found=replace(known.found, graph=share))
+        return known, rank(known.asked.request, known.found, context.settings.search)
 
 
 def search(request: Request, context: SearchContext) -> Results:

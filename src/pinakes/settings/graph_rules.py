@@ -203,6 +203,19 @@ class GraphRules(Section):
     expand_direction: Direction = Field("both", description="Whether they follow them from an entity, to it, or both.")
     expand_confidence: float = Field(0.5, ge=0, le=1, description="They follow relations that are at least so sure.")
     expand_hits: int = Field(5, ge=1, le=50, description="A search adds so many hits at most.")
+    expand_ms: int = Field(
+        200, ge=1, le=500, description="After so many milliseconds a search follows no further relations; it says so."
+    )
+    expand_shared: bool = Field(
+        True, description="Searches also add what names the same rare entities as their best hits."
+    )
+    weight: float = Field(
+        0,
+        ge=0,
+        le=2,
+        description="Weight of the graph as a retriever beside words and meaning: it raises chunks that share entities "
+        "with the question or the best chunks; 0 = off.",
+    )
 
     @property
     def relation_types(self) -> frozenset[str]:

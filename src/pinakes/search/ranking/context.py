@@ -10,6 +10,7 @@ from pinakes.catalog import Catalog
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.ports import Index
 from pinakes.core.records import Float32
+from pinakes.graph.entity_retriever import EntityRetriever
 from pinakes.search.ranking.reranking import Reranking
 from pinakes.search.retrieval.tracer import Tracer
 from pinakes.search.statistics.caches import CollectionStatistics, QueryVectors
@@ -34,7 +35,7 @@ class SearchContext:
 
     Everything except ``tracer`` is shared by concurrent searches. ``follow`` lets the index catch up if that is quick
     and returns whether it has caught up or soon will; it raises ``Superseded`` if a newer index version has replaced
-    it.
+    it. ``graph``: its entities, None where it has none.
     """
 
     catalog: Catalog
@@ -47,3 +48,4 @@ class SearchContext:
     statistics: CollectionStatistics
     tracer: Tracer
     follow: Callable[[], bool]
+    graph: EntityRetriever | None = None
