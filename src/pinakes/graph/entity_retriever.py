@@ -38,26 +38,32 @@ class EntityRetriever:
         self._state: Hashable = None
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
 
-    def state(self) -> Hashable:
-        """Return what changes with the graph."""
+    def refresh(self) -> Hashable:
+        """Return what changes with the graph, and forget the answers where it is another than before."""
         with self._catalog.read_each() as connection:
             known = entities.state(connection, self._collection_id)
-        return known.computed_at, known.position, known.decided
-
-    def kept(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        """Return the answer that is kept under ``key`` for the present graph, made where there is none."""
-        state = self.state()
+            decided = entities.last_decision(connection, self._collection_id)
+        state = (known.recipe, known.computed_at, known.position, known.decided, decided)
         with self._lock:
             if state != self._state:
                 self._state = state
                 self._kept.clear()
+        return state
+
+    def kept(self, key: Hashable, make: Callable[[], Kept], keep: Callable[[Kept], bool] = lambda _: True) -> Kept:
+        """Return the answer that is kept under ``key`` since ``refresh``, made where there is none.
+
+        ``keep``: whether a new one is kept.
+        """
+        with self._lock:
+            state = self._state
             if key in self._kept:
                 self._kept.move_to_end(key)
                 known: Kept = self._kept[key]
                 return known
         found = make()
         with self._lock:
-            if state == self._state:
+            if state == self._state and keep(found):
                 self._kept[key] = found
                 while len(self._kept) > _REMEMBERED:
                     self._kept.popitem(last=False)
@@ -126,8 +132,8 @@ class EntityRetriever:
 
         with self._catalog.read_each() as connection:
             for one in chunk_mentions.of_chunks(connection, best):
-                keep(one.entity_id, best[one.chunk_id] * one.confidence * _rarity(one.documents, documents) ** 2)
-            named = {one.entity.id: _rarity(one.entity.documents, documents) ** 2 for one in links}
+                keep(one.entity_id, best[one.chunk_id] * one.confidence * rarity(one.documents, documents) ** 2)
+            named = {one.entity.id: rarity(one.entity.documents, documents) ** 2 for one in links}
             hops_of = partial(graph_lookups.hops, connection, min_confidence=self.rules.expand_confidence)
             for way in reached(hops_of, named.keys(), 1, barred) if named else ():
                 first = way.path[0]
@@ -146,6 +152,6 @@ class EntityRetriever:
         return {one: found[one] for one in kept}
 
 
-def _rarity(naming: int, documents: int) -> float:
+def rarity(naming: int, documents: int) -> float:
     """Return 0 to 1: 1 for an entity that one document names, less the more do."""
     return math.log(1 + documents / max(1, naming)) / math.log(1 + max(1, documents))

@@ -188,6 +188,7 @@ def _with_graph(request: Request, known: Retrieved, ranked: Ranked, context: Sea
         best = dict(zip(found.ids[head].tolist(), weights.round(4).tolist(), strict=True))
         with context.catalog.read_each() as connection:
             documents = context.statistics.count(connection, context.collection, ())
+        graph.refresh()
         lexicon = lexicon_of(context.index)
         links = graph.links(known.asked.text, lexicon.has if lexicon else lambda _: False)
         related = graph.related(links, best, documents)

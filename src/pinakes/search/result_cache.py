@@ -36,7 +36,8 @@ class ResultCache:
         # The catalogue may be ahead of an index that is not writable: the answer depends on both.
         position = (record.head, context.index.position())
         identity = (record.id, record.name, record.line, record.generation, record.model_id, repr(record.kept))
-        key = (request, identity, position, today)
+        graph = context.graph.refresh() if context.graph is not None and context.graph.rules.weight else None
+        key = (request, identity, position, today, graph)
         with self._lock:
             known = self._kept.get(key)
             if known is not None:
