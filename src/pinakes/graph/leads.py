@@ -179,9 +179,13 @@ def _of_chunks(
 
 
 def _keep(leads: dict[int, Lead], one: Lead) -> None:
+    """Keep the better way to a chunk, one from the question before one from a hit, with the weight of the stronger."""
     known = leads.get(one.chunk_id)
-    if known is None or (one.weight, -len(one.way.path)) > (known.weight, -len(known.way.path)):
+    if known is None:
         leads[one.chunk_id] = one
+        return
+    better = max(known, one, key=lambda each: (each.origin is None, each.weight, -len(each.way.path)))
+    leads[one.chunk_id] = replace(better, weight=max(known.weight, one.weight))
 
 
 class _Asked:

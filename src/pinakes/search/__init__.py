@@ -13,12 +13,12 @@ import numpy as np
 from pinakes.catalog import Connection, selection
 from pinakes.core.errors import IndexUnavailable, ModelUnavailable
 from pinakes.core.ports import Index, VectorQuery, lexicon_of
-from pinakes.core.records import JSON, Filter, Float32, Ranking, Results
+from pinakes.core.records import JSON, Bool, Filter, Float32, Int64, Ranking, Results
 from pinakes.search.query.request import FUSIONS, MODES, Request, check
 from pinakes.search.query.understanding import ParsedRequest, understand
 from pinakes.search.query.unmatched import values
 from pinakes.search.ranking.boosts import boosted
-from pinakes.search.ranking.context import SearchContext
+from pinakes.search.ranking.context import SearchContext, graph_state
 from pinakes.search.ranking.diversity import Diversity
 from pinakes.search.ranking.rank import Ranked, bound, phrases_first, rank
 from pinakes.search.ranking.reranking import Reranking
@@ -27,7 +27,7 @@ from pinakes.search.results.answerable import answer_probability
 from pinakes.search.results.chunk_texts import ChunkTexts
 from pinakes.search.results.hydration import hydrated
 from pinakes.search.results.ids_only import deepened
-from pinakes.search.retrieval.candidates import Candidates, approximate, gather, nothing, rescored
+from pinakes.search.retrieval.candidates import Candidates, among, approximate, gather, nothing, rescored
 from pinakes.search.retrieval.constraints import constrained
 from pinakes.search.retrieval.tracer import Tracer
 from pinakes.search.statistics.caches import CollectionStatistics, QueryVectors
@@ -50,6 +50,7 @@ __all__ = [
     "rank",
     "ranked_candidates",
     "retrieve",
+    "scored",
     "search",
 ]
 
@@ -105,6 +106,39 @@ def retrieve(request: Request, context: SearchContext, also: Ranking | None = No
     return Retrieved(asked, vector, degraded, found)
 
 
+def scored(request: Request, context: SearchContext, ids: Int64, documents: Int64) -> Ranked:
+    """Return these chunks (``ids`` sorted, and their documents) that pass the filters of ``request``, the best first.
+
+    They have the scores of a weighted search among them, without relevance feedback of others and without the reranker.
+
+    Raises:
+        the same errors as ``search``.
+    """
+    asked = _parsed(request, context)
+    vector, _ = _query_vector(asked, context)
+    if asked.request.where:
+        with context.catalog.read_each() as connection:
+            fitting = selection.matching(connection, context.collection.id, asked.request.where)
+        ids, documents = _rows(ids, documents, np.isin(documents, fitting))
+    asked, only = constrained(asked, context.index)
+    if only.required is not None:
+        ids, documents = _rows(ids, documents, np.isin(ids, only.required))
+    if only.barred is not None:
+        ids, documents = _rows(ids, documents, ~np.isin(ids, only.barred))
+    found = nothing()
+    if asked.text and len(ids):
+        try:
+            found = among(asked, vector, ids, documents, context.index)
+        except IndexUnavailable:
+            found = among(asked, None, ids, documents, context.index)
+    weighted = replace(asked.request, fusion="weighted")
+    return rank(weighted, boosted(asked, found, context), context.settings.search)
+
+
+def _rows(ids: Int64, documents: Int64, kept: Bool) -> tuple[Int64, Int64]:
+    return ids[kept], documents[kept]
+
+
 def _gathered(
     asked: ParsedRequest, vector: Float32 | None, context: SearchContext, also: Ranking | None
 ) -> tuple[ParsedRequest, Candidates]:
@@ -154,6 +188,7 @@ def ranked_candidates(request: Request, context: SearchContext) -> RankedCandida
         the same errors as ``search``.
     """
     tracer = context.tracer
+    graph_state(context)  # what is kept of another graph is forgotten
     known = retrieve(request, context)
     with tracer.stage("fuse") as detail:
         ranked = rank(known.asked.request, known.found, context.settings.search)
@@ -188,7 +223,6 @@ def _with_graph(request: Request, known: Retrieved, ranked: Ranked, context: Sea
         best = dict(zip(found.ids[head].tolist(), weights.round(4).tolist(), strict=True))
         with context.catalog.read_each() as connection:
             documents = context.statistics.count(connection, context.collection, ())
-        graph.refresh()
         lexicon = lexicon_of(context.index)
         links = graph.links(known.asked.text, lexicon.has if lexicon else lambda _: False)
         related = graph.related(links, best, documents)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from pinakes.core.records import Results
 from pinakes.search.query.request import Request
-from pinakes.search.ranking.context import SearchContext
+from pinakes.search.ranking.context import SearchContext, graph_state
 
 
 class ResultCache:
@@ -36,8 +36,7 @@ class ResultCache:
         # The catalogue may be ahead of an index that is not writable: the answer depends on both.
         position = (record.head, context.index.position())
         identity = (record.id, record.name, record.line, record.generation, record.model_id, repr(record.kept))
-        graph = context.graph.refresh() if context.graph is not None and context.graph.rules.weight else None
-        key = (request, identity, position, today, graph)
+        key = (request, identity, position, today, graph_state(context))
         with self._lock:
             known = self._kept.get(key)
             if known is not None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
+import numpy as np
+
 from pinakes.app import App
 from pinakes.catalog import chunk_mentions
 from pinakes.catalog.collections import CollectionRecord
@@ -22,7 +24,7 @@ from pinakes.core.wording import counted
 from pinakes.graph.entity_retriever import EntityRetriever, rarity
 from pinakes.graph.leads import MENTIONS, Leads, leads_of, shared_entities
 from pinakes.graph.query_names import Linked
-from pinakes.search import Request, SearchContext, Tracer, graph_hits
+from pinakes.search import Request, SearchContext, Tracer, graph_hits, scored
 from pinakes.search.retrieval.scoring import with_score
 from pinakes.services.knowledge_graph import KnowledgeGraph
 from pinakes.settings import GraphRules
@@ -120,7 +122,10 @@ class GraphSearch:
         told.cut += [record.name] if leads.cut else []
         if not leads.of_chunks:
             return []
-        return self._hits(record, request, self._app.parts(record, index, Tracer()), answer, way, leads)
+        context = self._app.parts(record, index, Tracer())
+        position = record.head, index.position(), tuple(hit.chunk_id for hit in answer.hits)
+        make = partial(self._hits, record, request, context, answer, way, leads)
+        return list(make()) if leads.cut else list(entities_of.kept(("hits", key, request, position), make))
 
     def _hits(
         self,
@@ -136,7 +141,9 @@ class GraphSearch:
         Their score is that of chunk and question, times (1 + weight of the lead) / 2.
         """
         of_chunks = leads.of_chunks
-        ranked = graph_hits.scored(request, context, {one.chunk_id: one.document_id for one in of_chunks.values()})
+        chunks = np.array(sorted(of_chunks), np.int64)
+        documents = np.array([of_chunks[one].document_id for one in chunks.tolist()], np.int64)
+        ranked = scored(request, context, chunks, documents)
         ids = ranked.candidates.ids[ranked.rows].tolist()
         value = {
             one: score * (1 + of_chunks[one].weight) / 2 for one, score in zip(ids, ranked.scores.tolist(), strict=True)

@@ -42,16 +42,17 @@ def compiled(pattern: str) -> Any:
         return re2.compile(pattern, options)
     except re2.error as error:
         reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
-        raise _refused(f"{pattern!r} is no regular expression of RE2: {reason}") from error
+        raise refused(f"{pattern!r} is no regular expression of RE2: {reason}") from error
 
 
-def _refused(words: str) -> PydanticCustomError:
+def refused(words: str) -> PydanticCustomError:
+    """Return the error of a setting, in these words."""
     return PydanticCustomError("told", "{words}", {"words": words})
 
 
 def _names(pattern: str) -> str:
     if "name" not in compiled(pattern).groupindex:
-        raise _refused(f"{pattern!r} has no group (?P<name>…) for the name of the entity")
+        raise refused(f"{pattern!r} has no group (?P<name>…) for the name of the entity")
     return pattern
 
 
@@ -64,9 +65,9 @@ def _has_slots(pattern: str) -> str:
     slots = set(SLOT.findall(pattern))
     compiled(SLOT.sub("x", pattern))
     if unknown := slots - _SLOTS:
-        raise _refused(f"{pattern!r} has {{{min(unknown)}}}, but there are {', '.join(sorted(_SLOTS))}")
+        raise refused(f"{pattern!r} has {{{min(unknown)}}}, but there are {', '.join(sorted(_SLOTS))}")
     if not slots & {"target", "targets"}:
-        raise _refused(f"{pattern!r} names no {{target}}")
+        raise refused(f"{pattern!r} names no {{target}}")
     return pattern
 
 
@@ -228,7 +229,7 @@ class GraphRules(Section):
         used = {one.type for rules in (self.documents, self.records, self.metadata, self.patterns) for one in rules}
         used |= {name for rule in self.relations for name in (*rule.source, *rule.target)}
         if unknown := used - set(self.types):
-            raise _refused(f"names the type {min(unknown)}, which is not in types ({', '.join(self.types) or 'none'})")
+            raise refused(f"names the type {min(unknown)}, which is not in types ({', '.join(self.types) or 'none'})")
         if self.owner and self.owner.partition(":")[0] not in self.types:
-            raise _refused(f"has the owner {self.owner!r}, which is no TYPE:name of types")
+            raise refused(f"has the owner {self.owner!r}, which is no TYPE:name of types")
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -49,3 +49,14 @@ class SearchContext:
     tracer: Tracer
     follow: Callable[[], bool]
     graph: EntityRetriever | None = None
+
+
+def graph_state(context: SearchContext) -> Hashable:
+    """Return what changes with the graph where rankings depend on it, None where they do not.
+
+    Answers that are kept of an earlier state of the graph are forgotten.
+    """
+    graph, settings = context.graph, context.settings.of_collection(context.collection.name, context.collection.kept)
+    if graph is None or not (graph.rules.weight or any(rule.when == "entity" for rule in settings.boosts)):
+        return None
+    return graph.refresh()

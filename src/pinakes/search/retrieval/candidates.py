@@ -164,6 +164,24 @@ def gather(
         return _with_names(found, asked.text, names, others, index) if found.evidence is not None else found
 
 
+def among(asked: ParsedRequest, vector: Float32 | None, ids: Int64, documents: Int64, index: Index) -> Candidates:
+    """Return these chunks with all scores of each and of its document, whether the retrievers find them or not.
+
+    ``ids`` int64 (n,), sorted; ``documents`` their documents. Each engine is asked once.
+    """
+    none = np.empty(0, np.int64)
+    nothing_found = Ranking(none, none, np.empty(0, np.float32))
+    retrieved = {} if asked.request.mode == "vector" else {"keyword": nothing_found}
+    retrieved |= {} if vector is None else {"vector": nothing_found}
+    found = Candidates(ids, documents, None, None, retrieved)
+    of_all = np.unique(documents, return_inverse=True)
+    if "keyword" in retrieved:
+        found = _with_bm25(found, asked, index, of_all)
+    if vector is not None:
+        found = _with_cosines(found, vector, index, of_all if "keyword" in retrieved else None)
+    return found
+
+
 def _keyword_queries(asked: ParsedRequest, names: _Names, most: int, limit: int) -> dict[str, KeywordQuery]:
     """Return name → keyword query for the candidates.
 
