@@ -22,6 +22,9 @@ _MOST_SHARED: Final = 12
 _LEAST_SHARED: Final = 0.1
 """From so many entities of the hits it goes on, the strongest first, and from none that has less of that weight."""
 
+_LEAST_RARITY: Final = 0.4
+"""Entities that many documents name (of 900 more than 60) tie nothing together, and take the longest."""
+
 _MENTIONS: Final = 0.8
 """Weight of a chunk that mentions an entity, beside 1 of one that states its relation."""
 
@@ -89,7 +92,7 @@ def shared_entities(
     """
     named: dict[str, dict[int, list[PlacedMention]]] = {}
     for one in mentions:
-        if one.mention.entity_id not in barred:
+        if one.mention.entity_id not in barred and rarity(one.mention.documents) >= _LEAST_RARITY:
             named.setdefault(one.uid, {}).setdefault(one.mention.entity_id, []).append(one)
     heads: dict[str, tuple[float, str]] = {}
     for (uid, _), head in weights.items():
