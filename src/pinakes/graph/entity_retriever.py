@@ -36,6 +36,7 @@ class EntityRetriever:
         self._catalog, self._collection_id, self.rules = catalog, record.id, rules
         self._lock = threading.Lock()
         self._state: Hashable = None
+        self._computed = False
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
 
     def refresh(self) -> Hashable:
@@ -49,6 +50,13 @@ class EntityRetriever:
                 self._state = state
                 self._kept.clear()
         return state
+
+    def is_computed(self) -> bool:
+        """Return whether the graph has followed its documents once, since when names are known."""
+        if not self._computed:
+            with self._catalog.read_each() as connection:
+                self._computed = bool(entities.state(connection, self._collection_id).computed_at)
+        return self._computed
 
     def kept(self, key: Hashable, make: Callable[[], Kept], keep: Callable[[Kept], bool] = lambda _: True) -> Kept:
         """Return the answer that is kept under ``key`` since ``refresh``, made where there is none.
