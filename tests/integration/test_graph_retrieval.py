@@ -93,10 +93,10 @@ def test_with_a_weight_the_graph_goes_one_relation_on_from_an_entity_of_the_ques
 def test_a_kept_answer_is_forgotten_when_names_are_decided_on(open_library: OpenLibrary, docs: Path) -> None:
     bills = {f"bills{n}.md": f"# Bills {n}\n\nGlobexa sends bill {n} on day {n * 3}.\n" for n in range(6)}
     library = opened(open_library, docs, {**PAGES, **bills}, weight=0.8)
-    assert not graph_parts(library.search("what does Acme need", top_k=30), "bills")
+    assert max(graph_parts(library.search("what does Acme need", top_k=30), "bills"), default=0) < 0.001
     library.graph.decide("merge", library.graph.one("Acme"), "Globexa", "VENDOR")
     library.graph.update("default")
-    assert graph_parts(library.search("what does Acme need", top_k=30), "bills")
+    assert max(graph_parts(library.search("what does Acme need", top_k=30), "bills")) > 0.01
 
 
 BOOSTS = ({"when": "entity", "types": ["VENDOR"], "weight": 0.1}, {"when": "entity", "name": "topic", "weight": 0.08})
