@@ -201,8 +201,8 @@ class App:
     def parts(self, record: CollectionRecord, index: Index, tracer: Tracer) -> SearchContext:
         """Return what one search of a collection works with."""
         models = self.query_vectors_of(record), self.refiner_of(record), self.reranking
-        follow = partial(self.followers.hurry, record)
-        return SearchContext(self.catalog, record, index, *models, self.settings, self.statistics, tracer, follow)
+        wait, graph = partial(self.followers.hurry, record), self.graphs.retriever_of(self.catalog, record)
+        return SearchContext(self.catalog, record, index, *models, self.settings, self.statistics, tracer, wait, graph)
 
     def rules(self, record: CollectionRecord) -> CollectionSettings:
         """Return the settings of a collection: those of files, then those that it was made with."""

@@ -1,14 +1,15 @@
-"""What finds entities and relations in the documents of each collection."""
+"""What finds entities and relations in the documents of each collection, and what searches ask of them."""
 
 from __future__ import annotations
 
 import json
 import threading
 
-from pinakes.catalog import Connection, collections
+from pinakes.catalog import Catalog, Connection, collections
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.records import JSON
 from pinakes.extraction import extraction_of
+from pinakes.graph.entity_retriever import EntityRetriever
 from pinakes.graph.feeding import GraphFeed
 from pinakes.settings import Settings
 
@@ -22,6 +23,7 @@ class GraphFeeds:
         self._settings = settings
         self._known: dict[tuple[str, str], GraphFeed] = {}
         self._given: dict[str, dict[str, JSON] | None] = {}
+        self._retrievers: dict[tuple[int, str], EntityRetriever] = {}
         self._lock = threading.Lock()
 
     def of(self, record: CollectionRecord) -> GraphFeed:
@@ -75,3 +77,17 @@ class GraphFeeds:
             rules = settings.graph if settings is not None and settings.graph.types else None
             self._given[name] = rules.model_dump(mode="json", exclude_unset=True) if rules else None
         return self._given[name]
+
+    def retriever_of(self, catalog: Catalog, record: CollectionRecord) -> EntityRetriever | None:
+        """Return what searches ask of the entities of a collection; None where its settings name no types."""
+        kept = record.kept or {}
+        rules = self._settings.of_collection(record.name, kept).graph
+        if not rules.types:
+            return None
+        key = record.id, json.dumps(kept, sort_keys=True)
+        with self._lock:
+            if key not in self._retrievers:
+                if len(self._retrievers) >= _REMEMBERED:
+                    self._retrievers.clear()
+                self._retrievers[key] = EntityRetriever(catalog, record, rules)
+            return self._retrievers[key]

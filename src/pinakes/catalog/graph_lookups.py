@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, and_, case, func, or_, select, union_all
+from sqlalchemy import BindParameter, Connection, Select, and_, bindparam, case, func, or_, select, union_all
 
 from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
-from pinakes.core.graph_records import STRUCTURE, WEAK
+from pinakes.core.graph_records import STRUCTURE, TOPIC, WEAK
 
 MOST_ROWS: Final = 2_000
 """So many relations of a statement are looked at, the surest first."""
@@ -68,29 +69,32 @@ class Statement:
     text: str
 
 
-def called(connection: Connection, collection_id: int, names: Collection[str]) -> list[NamedEntity]:
-    """Return the entities that are called by any of these folded names, or have such an alias."""
-    return _named(connection, _NAMES.where(_OF.c.folded.in_(sorted(names))), collection_id, names)
+def called(
+    connection: Connection, collection_id: int, names: Collection[str], *, topics: bool = False
+) -> list[NamedEntity]:
+    """Return the entities that are called by any of these folded names, or have such an alias; or ``topics`` instead."""
+    asked = {"collection": collection_id, "names": sorted(names)}
+    rows = connection.execute(_called_query(topics=topics), asked) if names else ()
+    return list(dict.fromkeys(NamedEntity(*row) for row in rows))
+
+
+@cache
+def _called_query(*, topics: bool) -> Select[Any]:
+    names: BindParameter[Any] = bindparam("names", expanding=True)
+    of_type = _MAIN.c.type == TOPIC if topics else _MAIN.c.type.not_in(sorted(STRUCTURE))
+    by_name = _NAMES.where(of_type, _OF.c.folded.in_(names), _OF.c.collection_id == bindparam("collection"))
+    by_alias = _ALIASES.where(
+        of_type, entity_aliases.c.collection_id == bindparam("collection"), entity_aliases.c.folded.in_(names)
+    )
+    every = union_all(by_name, by_alias).subquery()
+    return select(every).order_by(every.c.documents.desc(), every.c.id, every.c.folded)
 
 
 def all_names(connection: Connection, collection_id: int, types: Collection[str]) -> list[NamedEntity]:
     """Return all names of the entities of these types."""
-    return _named(connection, _NAMES.where(_MAIN.c.type.in_(sorted(types))), collection_id, None, types)
-
-
-def _named(
-    connection: Connection,
-    by_name: Select[Any],
-    collection_id: int,
-    names: Collection[str] | None,
-    types: Collection[str] = (),
-) -> list[NamedEntity]:
-    by_alias = _ALIASES.where(entity_aliases.c.collection_id == collection_id)
-    if names is not None:
-        by_alias = by_alias.where(entity_aliases.c.folded.in_(sorted(names)))
-    if types:
-        by_alias = by_alias.where(_MAIN.c.type.in_(sorted(types)))
-    every = union_all(by_name.where(_OF.c.collection_id == collection_id), by_alias).subquery()
+    some = _MAIN.c.type.in_(sorted(types))
+    by_name = _NAMES.where(some, _OF.c.collection_id == collection_id)
+    every = union_all(by_name, _ALIASES.where(some, entity_aliases.c.collection_id == collection_id)).subquery()
     query = select(every).order_by(every.c.documents.desc(), every.c.id, every.c.folded)
     return list(dict.fromkeys(NamedEntity(*row) for row in connection.execute(query)))
 
@@ -109,20 +113,30 @@ def hops(
     """
     if not entity_ids:
         return []
-    some = sorted(set(entity_ids))
+    asked: dict[str, Any] = {"ids": sorted(set(entity_ids)), "least": min_confidence}
+    asked |= {"types": sorted(types)} if types else {}
+    asked |= {"until": until} if until else {}
+    query = _hops_query(direction, typed=bool(types), past=bool(until))
+    return [Hop(*row) for row in connection.execute(query, asked)]
+
+
+@cache
+def _hops_query(direction: str, *, typed: bool, past: bool) -> Select[Any]:
+    """Return the statement of ``hops``, made once, since that takes longer than to run it."""
+    some: BindParameter[Any] = bindparam("ids", expanding=True)
     members = select(entities.c.id).where(or_(entities.c.id.in_(some), entities.c.canonical_id.in_(some)))
-    tests = [entity_relations.c.fits == 1, entity_relations.c.confidence >= min_confidence]
+    tests = [entity_relations.c.fits == 1, entity_relations.c.confidence >= bindparam("least")]
     of_type = entity_relations.c.type
-    tests.append(of_type.in_(sorted(types)) if types else of_type.not_in(sorted(WEAK)))
-    if until:
-        tests.append(entity_relations.c.document_id.in_(_unchanged(until)))
+    tests.append(of_type.in_(bindparam("types", expanding=True)) if typed else of_type.not_in(sorted(WEAK)))
+    if past:
+        tests.append(entity_relations.c.document_id.in_(_UNCHANGED))
     ends = [_ENDS[one] for one in (("out", "in") if direction == "both" else (direction,))]
     rows = union_all(*(select(*_RELATION).where(end.in_(members), *tests) for end in ends)).subquery()
     source, target = entities.alias(), entities.alias()
     source_id = func.coalesce(source.c.canonical_id, source.c.id)
     target_id = func.coalesce(target.c.canonical_id, target.c.id)
     best, places = func.max(rows.c.confidence), func.count(rows.c.id.distinct())
-    query = (
+    return (
         select(source_id, rows.c.type, target_id, best, places, func.min(rows.c.id))
         .select_from(rows.join(source, source.c.id == rows.c.source_id).join(target, target.c.id == rows.c.target_id))
         .where(source_id != target_id)
@@ -130,23 +144,27 @@ def hops(
         .order_by(best.desc(), places.desc(), func.min(rows.c.id))
         .limit(MOST_ROWS)
     )
-    return [Hop(*row) for row in connection.execute(query)]
 
 
 def statements(connection: Connection, ids: Sequence[int]) -> dict[int, Statement]:
     """Return id → the place of these relations, with at most 200 characters of its words."""
+    rows = connection.execute(_statements_query(), {"ids": sorted(set(ids))}) if ids else ()
+    return {row[0]: Statement(*row) for row in rows}
+
+
+@cache
+def _statements_query() -> Select[Any]:
     table = entity_relations
     length = case((table.c.end - table.c.start > _MOST_CHARS, _MOST_CHARS), else_=table.c.end - table.c.start)
     words = func.substr(documents.c.text, table.c.start + 1, length)
     of_document = (documents.c.id, documents.c.uid, documents.c.group_key, documents.c.path)
-    query = (
+    return (
         select(table.c.id, func.min(chunks.c.id), func.min(chunks.c.ordinal), *of_document, words)
         .select_from(table.join(documents, documents.c.id == table.c.document_id).outerjoin(chunks, _holds(table)))
-        .where(table.c.id.in_(sorted(set(ids))))
+        .where(table.c.id.in_(bindparam("ids", expanding=True)))
         .group_by(table.c.id, *of_document, words)
         .order_by(table.c.id)
     )
-    return {row[0]: Statement(*row) for row in connection.execute(query)}
 
 
 def mentioning(
@@ -156,7 +174,14 @@ def mentioning(
 
     ``until``: only those of documents that did not change since that time.
     """
-    some = sorted(set(entity_ids))
+    asked = {"ids": sorted(set(entity_ids)), "most": most, **({"until": until} if until else {})}
+    rows = connection.execute(_mentioning_query(past=bool(until)), asked) if entity_ids else ()
+    return [MentioningChunk(*row) for row in rows]
+
+
+@cache
+def _mentioning_query(*, past: bool) -> Select[Any]:
+    some: BindParameter[Any] = bindparam("ids", expanding=True)
     table, canonical = entity_mentions, func.coalesce(entities.c.canonical_id, entities.c.id)
     place = func.row_number().over(
         partition_by=canonical, order_by=(table.c.confidence.desc(), table.c.document_id, table.c.start)
@@ -173,17 +198,16 @@ def mentioning(
         .join_from(table, entities, entities.c.id == table.c.entity_id)
         .where(or_(entities.c.id.in_(some), entities.c.canonical_id.in_(some)), table.c.end > table.c.start)
     )
-    if until:
-        places = places.where(table.c.document_id.in_(_unchanged(until)))
+    if past:
+        places = places.where(table.c.document_id.in_(_UNCHANGED))
     ranked = places.subquery()
-    query = (
+    return (
         select(ranked.c.entity_id, chunks.c.id, ranked.c.document_id, func.max(ranked.c.confidence))
         .join_from(ranked, chunks, _holds(ranked))
-        .where(ranked.c.place <= most)
+        .where(ranked.c.place <= bindparam("most"))
         .group_by(ranked.c.entity_id, chunks.c.id, ranked.c.document_id)
         .order_by(ranked.c.entity_id, chunks.c.id)
     )
-    return [MentioningChunk(*row) for row in connection.execute(query)]
 
 
 def names_of(connection: Connection, entity_ids: Collection[int]) -> Mapping[int, tuple[str, str]]:
@@ -192,10 +216,6 @@ def names_of(connection: Connection, entity_ids: Collection[int]) -> Mapping[int
         entities.c.id.in_(sorted(set(entity_ids))), entities.c.type != ""
     )
     return {row[0]: (row[1], row[2]) for row in connection.execute(query.order_by(entities.c.id))}
-
-
-def _unchanged(until: str) -> Select[tuple[int]]:
-    return select(documents.c.id).where(documents.c.updated_at <= until)
 
 
 def _holds(table: Any) -> Any:
@@ -208,12 +228,9 @@ def _holds(table: Any) -> Any:
 
 
 _MOST_CHARS = 200
+_UNCHANGED = select(documents.c.id).where(documents.c.updated_at <= bindparam("until"))
 _OF, _MAIN = entities.alias("of"), entities.alias("main")
-_CANONICAL = and_(
-    _MAIN.c.id == func.coalesce(_OF.c.canonical_id, _OF.c.id),
-    _MAIN.c.type.not_in(["", *sorted(STRUCTURE)]),
-    _MAIN.c.documents > 0,
-)
+_CANONICAL = and_(_MAIN.c.id == func.coalesce(_OF.c.canonical_id, _OF.c.id), _MAIN.c.type != "", _MAIN.c.documents > 0)
 _COLUMNS = (_MAIN.c.id, _MAIN.c.type, _MAIN.c.name, _MAIN.c.documents)
 _NAMES = select(_OF.c.folded, *_COLUMNS).join_from(_OF, _MAIN, _CANONICAL)
 _ALIASES = select(entity_aliases.c.folded, *_COLUMNS).select_from(

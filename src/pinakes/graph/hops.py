@@ -29,15 +29,18 @@ def reached(
     seeds: Collection[int],
     hops: int,
     barred: Collection[int] = (),
+    go_on: Callable[[], bool] = lambda: True,
 ) -> list[Reached]:
     """Return the entities within ``hops`` relations of ``seeds``, nearer ones first, then the surest.
 
     ``hops_of`` gives the relations of some entities, the surest first; it is called once for each hop. Relations of
-    the entities ``barred`` are not followed.
+    the entities ``barred`` are not followed. Before the second hop ``go_on`` is asked whether there is time for it.
     """
     known = {seed: Reached(seed, (), 1.0) for seed in seeds if seed not in barred}
     front, found = list(known.values()), list[Reached]()
-    for _ in range(hops):
+    for hop_number in range(hops):
+        if hop_number and not (front and go_on()):
+            break
         before = {one.entity_id: one for one in front}
         best: dict[int, Reached] = {}
         for hop in hops_of(before) if before else ():

@@ -13,12 +13,12 @@ import numpy as np
 from pinakes.catalog import Connection, selection
 from pinakes.core.errors import IndexUnavailable, ModelUnavailable
 from pinakes.core.ports import Index, VectorQuery, lexicon_of
-from pinakes.core.records import JSON, Filter, Float32, Ranking, Results
+from pinakes.core.records import JSON, Bool, Filter, Float32, Int64, Ranking, Results
 from pinakes.search.query.request import FUSIONS, MODES, Request, check
 from pinakes.search.query.understanding import ParsedRequest, understand
 from pinakes.search.query.unmatched import values
 from pinakes.search.ranking.boosts import boosted
-from pinakes.search.ranking.context import SearchContext
+from pinakes.search.ranking.context import SearchContext, graph_state
 from pinakes.search.ranking.diversity import Diversity
 from pinakes.search.ranking.rank import Ranked, bound, phrases_first, rank
 from pinakes.search.ranking.reranking import Reranking
@@ -27,7 +27,7 @@ from pinakes.search.results.answerable import answer_probability
 from pinakes.search.results.chunk_texts import ChunkTexts
 from pinakes.search.results.hydration import hydrated
 from pinakes.search.results.ids_only import deepened
-from pinakes.search.retrieval.candidates import Candidates, approximate, gather, nothing, rescored
+from pinakes.search.retrieval.candidates import Candidates, among, approximate, gather, nothing, rescored
 from pinakes.search.retrieval.constraints import constrained
 from pinakes.search.retrieval.tracer import Tracer
 from pinakes.search.statistics.caches import CollectionStatistics, QueryVectors
@@ -50,6 +50,7 @@ __all__ = [
     "rank",
     "ranked_candidates",
     "retrieve",
+    "scored",
     "search",
 ]
 
@@ -57,6 +58,9 @@ _HEAD = 10
 _MOST_REFINED = 20
 _REFINED_AT_ONCE = 4
 """Chunks embedded per batch: few enough to stay within the time budget, enough to use two cores."""
+
+_GRAPH_SPREAD = 0.05
+"""Scale of the weights of the best chunks, whose entities the graph goes on from: this much below the best is 1/e."""
 
 _POOL_GROWTH = 8
 """Growth of the candidate pool when the current one yielded too few hits."""
@@ -100,6 +104,39 @@ def retrieve(request: Request, context: SearchContext, also: Ranking | None = No
             asked, vector, found, degraded = _gathered_by_one(asked, vector, context, also, error)
     found = boosted(asked, found, context)
     return Retrieved(asked, vector, degraded, found)
+
+
+def scored(request: Request, context: SearchContext, ids: Int64, documents: Int64) -> Ranked:
+    """Return these chunks (``ids`` sorted, and their documents) that pass the filters of ``request``, the best first.
+
+    They have the scores of a weighted search among them, without relevance feedback of others and without the reranker.
+
+    Raises:
+        the same errors as ``search``.
+    """
+    asked = _parsed(request, context)
+    vector, _ = _query_vector(asked, context)
+    if asked.request.where:
+        with context.catalog.read_each() as connection:
+            fitting = selection.matching(connection, context.collection.id, asked.request.where)
+        ids, documents = _rows(ids, documents, np.isin(documents, fitting))
+    asked, only = constrained(asked, context.index)
+    if only.required is not None:
+        ids, documents = _rows(ids, documents, np.isin(ids, only.required))
+    if only.barred is not None:
+        ids, documents = _rows(ids, documents, ~np.isin(ids, only.barred))
+    found = nothing()
+    if asked.text and len(ids):
+        try:
+            found = among(asked, vector, ids, documents, context.index)
+        except IndexUnavailable:
+            found = among(asked, None, ids, documents, context.index)
+    weighted = replace(asked.request, fusion="weighted")
+    return rank(weighted, boosted(asked, found, context), context.settings.search)
+
+
+def _rows(ids: Int64, documents: Int64, kept: Bool) -> tuple[Int64, Int64]:
+    return ids[kept], documents[kept]
 
 
 def _gathered(
@@ -151,10 +188,12 @@ def ranked_candidates(request: Request, context: SearchContext) -> RankedCandida
         the same errors as ``search``.
     """
     tracer = context.tracer
+    graph_state(context)  # what is kept of another graph is forgotten
     known = retrieve(request, context)
     with tracer.stage("fuse") as detail:
         ranked = rank(known.asked.request, known.found, context.settings.search)
         detail |= {"candidates": len(known.found.ids), "fusion": request.fusion}
+    known, ranked = _with_graph(request, known, ranked, context)
     notes = [*known.asked.notes]
     if known.vector is not None and known.found.exact is not None:
         ranked = _refine_head(known.asked.request, ranked, known.vector, context, notes)
@@ -168,6 +207,36 @@ def ranked_candidates(request: Request, context: SearchContext) -> RankedCandida
         ranked = phrases_first(ranked)
         notes += [report.note] if report.note else []
     return RankedCandidates(known, ranked, tuple(notes))
+
+
+def _with_graph(request: Request, known: Retrieved, ranked: Ranked, context: SearchContext) -> tuple[Retrieved, Ranked]:
+    """Return candidates and ranking with what shares entities with the question or the best chunks, as it is weighted.
+
+    The retrievers are asked again with the chunks that the graph adds. Only hybrid search with weighted fusion does so.
+    """
+    graph, found = context.graph, known.found
+    if graph is None or not graph.rules.weight or found.evidence is None or not len(ranked.rows):
+        return known, ranked
+    with context.tracer.stage("graph") as detail:
+        head = ranked.rows[:_HEAD]
+        weights = np.exp((ranked.scores[: len(head)] - ranked.scores[0]) / _GRAPH_SPREAD)
+        best = dict(zip(found.ids[head].tolist(), weights.round(4).tolist(), strict=True))
+        with context.catalog.read_each() as connection:
+            documents = context.statistics.count(connection, context.collection, ())
+        lexicon = lexicon_of(context.index)
+        links = graph.links(known.asked.text, lexicon.has if lexicon else lambda _: False)
+        related = graph.related(links, best, documents)
+        detail |= {"entities": [one.entity.name for one in links], "chunks": len(related)}
+        if not related:
+            return known, ranked
+        ids = np.array(sorted(related), np.int64)
+        owners = np.array([related[one][0] for one in ids.tolist()], np.int64)
+        also = Ranking(ids, owners, np.zeros(len(ids), np.float32))
+        known = retrieve(request, replace(context, tracer=Tracer()), also)
+        strengths = [related[one][1] if one in related else 0.0 for one in known.found.ids.tolist()]
+        share = np.array(strengths, np.float32) * np.float32(graph.rules.weight)
+        known = replace(known, found=replace(known.found, graph=share))
+        return known, rank(known.asked.request, known.found, context.settings.search)
 
 
 def search(request: Request, context: SearchContext) -> Results:

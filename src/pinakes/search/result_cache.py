@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from pinakes.core.records import Results
 from pinakes.search.query.request import Request
-from pinakes.search.ranking.context import SearchContext
+from pinakes.search.ranking.context import SearchContext, graph_state
 
 
 class ResultCache:
@@ -36,7 +36,7 @@ class ResultCache:
         # The catalogue may be ahead of an index that is not writable: the answer depends on both.
         position = (record.head, context.index.position())
         identity = (record.id, record.name, record.line, record.generation, record.model_id, repr(record.kept))
-        key = (request, identity, position, today)
+        key = (request, identity, position, today, graph_state(context))
         with self._lock:
             known = self._kept.get(key)
             if known is not None:

@@ -2,74 +2,44 @@
 
 from __future__ import annotations
 
-import threading
+import math
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
+import numpy as np
+
 from pinakes.app import App
-from pinakes.catalog import entities, graph_lookups
+from pinakes.catalog import chunk_mentions
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.graph_lookups import Hop, Statement
 from pinakes.core.errors import InvalidInput, NotFound
-from pinakes.core.graph_paths import MOST_HOPS, Expansion, PathStep
-from pinakes.core.graph_records import folded
+from pinakes.core.graph_paths import MOST_HOPS, Expansion
 from pinakes.core.late import changed
 from pinakes.core.ports import lexicon_of
 from pinakes.core.records import Hit, Results, Stage
 from pinakes.core.wording import counted
-from pinakes.graph.hops import Reached, reached
-from pinakes.graph.query_names import Linked, SimilarNames, linked
-from pinakes.search import Request, Tracer, graph_hits
+from pinakes.graph.entity_retriever import EntityRetriever, rarity
+from pinakes.graph.leads import MENTIONS, Leads, leads_of, shared_entities
+from pinakes.graph.query_names import Linked
+from pinakes.search import Request, SearchContext, Tracer, graph_hits, scored
 from pinakes.search.as_of import is_moment, moment
 from pinakes.search.retrieval.scoring import with_score
 from pinakes.services.knowledge_graph import KnowledgeGraph
 from pinakes.settings import GraphRules
 
-_CHUNKS_OF_ENTITY: Final = 8
-"""So many mentions of each entity are looked at."""
-
-_MENTIONS: Final = 0.8
-"""Weight of a chunk that mentions an entity, beside 1 of one that states its relation."""
-
 _MOST_HITS = 50
-_READ_AT_ONCE = 30
-_REMEMBERED = 20
+_READ_AT_ONCE = 12
+_FROM_HITS = 10
+"""The entities of so many hits are gone on from."""
+
+_SPREAD = 0.05
+"""Scale of the weights of those hits: one that is this much below the best has 1/e."""
+
 NOT_AS_OF: Final = "the graph added no hits: it is that of the documents as they are now"
 ONLY_UNCHANGED: Final = "the graph adds hits of documents that did not change since; names are those of now"
-
-
-@dataclass(frozen=True, slots=True)
-class _Lead:
-    """A chunk that the graph leads to, by which way, and how much of its score counts."""
-
-    chunk_id: int
-    document_id: int
-    way: Reached
-    weight: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """What paths are told by: id → (name, type) of entities, id → statement, the first chunk of each document."""
-
-    names: Mapping[int, tuple[str, str]]
-    stated: Mapping[int, Statement]
-    offsets: Mapping[str, Mapping[int, int]]
-
-    def step(self, hop: Hop) -> PathStep:
-        """Return a relation as callers see it."""
-        source, target, place = self.names[hop.source_id], self.names[hop.target_id], self.stated.get(hop.statement)
-        chunk_id = ""
-        if place is not None and place.ordinal is not None:
-            before = self.offsets.get(place.group_key, {}).get(place.document_id, 0)
-            chunk_id = f"{place.group_key or place.uid}_{before + place.ordinal}"
-        path, text = ("", "") if place is None else (place.path, place.text)
-        return PathStep(*source, hop.type, *target, round(hop.confidence, 3), chunk_id, path, text)
 
 
 class GraphSearch:
@@ -77,8 +47,7 @@ class GraphSearch:
 
     def __init__(self, app: App, graph: KnowledgeGraph) -> None:
         self._app, self._graph = app, graph
-        self._lock = threading.Lock()
-        self._similar: OrderedDict[tuple[object, ...], SimilarNames] = OrderedDict()
+        self._current: dict[int, Hashable] = {}
 
     def of_results(
         self,
@@ -112,116 +81,165 @@ class GraphSearch:
         if generation != "serving" or (as_of and not (until and expansion.hops)):
             return replace(answer, notes=(*answer.notes, NOT_AS_OF)) if expansion.hops else answer
         _check_relations(expansion, [rules[name] for name in ways])
-        start, found, linked_names = time.perf_counter(), list[Hit](), list[str]()
+        start, found, told = time.perf_counter(), list[Hit](), _Told()
         for record in records:
             if (way := ways.get(record.name)) is not None and way.hops:
-                named, some = self._expanded(record, asked(record), answer, way, until)
-                linked_names += named
-                found += some
+                found += self._expanded(record, asked(record), answer, way, until, told)
         most = max((one.hits or 0) for one in ways.values())
         hits = sorted(found, key=lambda one: -one.score)[:most]
         took = (time.perf_counter() - start) * 1000
-        stage = Stage("expand", took, {"entities": list(dict.fromkeys(linked_names)), "added": len(hits)})
+        stage = Stage("expand", took, {"entities": list(dict.fromkeys(told.names)), "added": len(hits)})
         trace = replace(
             answer.trace, stages=(*answer.trace.stages, stage), milliseconds=answer.trace.milliseconds + took
         )
-        notes = [f"{counted(len(hits), 'hit')} more by relations of {_listed(linked_names)}"] if hits else []
+        notes = [_added(hits, told.names)] if hits else []
+        notes += [_cut(told.cut)] if told.cut else []
         notes += [ONLY_UNCHANGED] if until else []
         return replace(answer, hits=(*answer.hits, *hits), trace=trace, notes=(*answer.notes, *notes))
 
     def links(self, record: CollectionRecord, query: str, is_word: Callable[[str], bool]) -> list[Linked]:
-        """Return the entities of a collection that ``query`` names."""
-        with self._app.catalog.read_each() as connection:
-            called = partial(graph_lookups.called, connection, record.id)
-            return linked(query, called, partial(self._similar_names, record), is_word)
+        """Return the entities of a collection that ``query`` names; none where it has no graph."""
+        entities_of = self._app.graphs.retriever_of(self._app.catalog, record)
+        return [] if entities_of is None else entities_of.links(query, is_word)
 
     def _expanded(
-        self, record: CollectionRecord, request: Request, answer: Results, way: Expansion, until: str
-    ) -> tuple[list[str], list[Hit]]:
-        """Return the names of the entities of the question, and the hits that their relations lead to."""
-        self._graph.update(record.name)
+        self, record: CollectionRecord, request: Request, answer: Results, way: Expansion, until: str, told: _Told
+    ) -> list[Hit]:
+        """Return the hits that the graph of a collection adds, the best first, and tell by what."""
+        entities_of = self._app.graphs.retriever_of(self._app.catalog, record)
+        if entities_of is None:
+            return []
+        self._follow(record, entities_of)
+        budget_s, start = entities_of.rules.expand_ms / 1000, time.perf_counter()
+
+        def in_time() -> bool:
+            return time.perf_counter() - start < budget_s
+
         record, index = self._app.index(record.name, wait=False)
         lexicon = lexicon_of(index)
-        seeds = self.links(record, request.query, lexicon.has if lexicon else lambda _: False)
-        names = [one.entity.name for one in seeds]
-        leads, told = self._leads(record, [one.entity.id for one in seeds], way, until)
-        if not leads:
-            return names, []
+        named = entities_of.links(request.query, lexicon.has if lexicon else lambda _: False)
+        told.names += [one.entity.name for one in named]
+        weights = self._weights(record, answer, way, entities_of)
+        key = ("leads", tuple(one.entity.id for one in named), tuple(sorted(weights.items())), way, until)
+        leads = entities_of.kept(
+            key,
+            partial(self._leads, record, entities_of, named, weights, way, until, in_time),
+            keep=lambda one: not one.cut,
+        )
+        told.cut += [record.name] if leads.cut else []
+        if not leads.of_chunks:
+            return []
         context = self._app.parts(record, index, Tracer())
-        ranked = graph_hits.scored(request, context, {one.chunk_id: one.document_id for one in leads.values()})
+        position = record.head, index.position(), tuple(hit.chunk_id for hit in answer.hits)
+        make = partial(self._hits, record, request, context, answer, way, leads)
+        return list(make()) if leads.cut else list(entities_of.kept(("hits", key, request, position), make))
+
+    def _hits(
+        self,
+        record: CollectionRecord,
+        request: Request,
+        context: SearchContext,
+        answer: Results,
+        way: Expansion,
+        leads: Leads,
+    ) -> list[Hit]:
+        """Return the hits of ``leads`` that ``answer`` lacks, of different documents, the best first.
+
+        Their score is that of chunk and question, times (1 + weight of the lead) / 2.
+        """
+        of_chunks = leads.of_chunks
+        chunks = np.array(sorted(of_chunks), np.int64)
+        documents = np.array([of_chunks[one].document_id for one in chunks.tolist()], np.int64)
+        ranked = scored(request, context, chunks, documents)
         ids = ranked.candidates.ids[ranked.rows].tolist()
-        value = {one: score * leads[one].weight for one, score in zip(ids, ranked.scores.tolist(), strict=True)}
+        value = {
+            one: score * (1 + of_chunks[one].weight) / 2 for one, score in zip(ids, ranked.scores.tolist(), strict=True)
+        }
         order = sorted(range(len(ids)), key=lambda place: (-value[ids[place]], ids[place]))
         seen = {hit.chunk_id for hit in answer.hits}
         seen |= {same.chunk_id for hit in answer.hits for same in hit.duplicates}
-        texts = {hit.text for hit in answer.hits}
+        texts, there = {hit.text for hit in answer.hits}, {hit.document_id for hit in answer.hits}
         most, least_asked = way.hits or 0, max(request.min_score, -1.0)
         least = min((hit.score for hit in answer.hits), default=1.0)
+        with self._app.catalog.read_each() as connection:
+            groups = {one.group_key for one in leads.stated.values()}
+            offsets = self._app.statistics.preceding_chunks(connection, record, groups)
         found: dict[str, Hit] = {}
         for start in range(0, len(order), _READ_AT_ONCE):
             for chunk, hit in graph_hits.hits_of(request, context, ranked, order[start : start + _READ_AT_ONCE]):
                 score = min(value[chunk], least)
-                if not (hit.chunk_id in seen or hit.text in texts or hit.document_id in found or score < least_asked):
-                    path = tuple(map(told.step, leads[chunk].way.path))
-                    added = with_score(hit, score, "graph")
-                    found[hit.document_id] = changed(added, relationship_path=path, match="graph")
+                if hit.chunk_id in seen or hit.text in texts or hit.document_id in found or score < least_asked:
+                    continue
+                if of_chunks[chunk].origin is not None and hit.document_id in there:
+                    continue  # a hit leads to other documents
+                added = with_score(hit, score, "graph")
+                found[hit.document_id] = changed(added, relationship_path=leads.path(chunk, offsets), match="graph")
             if len(found) >= most:
                 break
-        return names, list(found.values())[:most]
+        return list(found.values())[:most]
+
+    def _weights(
+        self, record: CollectionRecord, answer: Results, way: Expansion, entities_of: EntityRetriever
+    ) -> dict[tuple[str, int], tuple[float, str]]:
+        """Return (document, index of the chunk) → weight and chunk id, of the best hits.
+
+        None where only some relations, or one direction, are asked for: a shared entity has neither.
+        """
+        if not entities_of.rules.expand_shared or way.relations or way.direction in ("in", "out"):
+            return {}
+        hits = [hit for hit in answer.hits[:_FROM_HITS] if hit.collection == record.name]
+        best = max((hit.score for hit in hits), default=0.0)
+        return {
+            (hit.document_id, hit.chunk_index): (round(math.exp((hit.score - best) / _SPREAD), 4), hit.chunk_id)
+            for hit in hits
+        }
 
     def _leads(
-        self, record: CollectionRecord, seeds: Collection[int], way: Expansion, until: str
-    ) -> tuple[dict[int, _Lead], _Told]:
-        """Return chunk id → how the graph leads to it: chunks that state a relation, and that mention an entity."""
-        owner = self._app.rules(record).graph.owner.partition(":")[2]
+        self,
+        record: CollectionRecord,
+        entities_of: EntityRetriever,
+        named: Sequence[Linked],
+        weights: Mapping[tuple[str, int], tuple[float, str]],
+        way: Expansion,
+        until: str,
+        in_time: Callable[[], bool],
+    ) -> Leads:
+        barred = entities_of.owner_ids()
         with self._app.catalog.read_each() as connection:
-            barred = {one.id for one in graph_lookups.called(connection, record.id, {folded(owner)})} if owner else ()
-            hops_of = partial(
-                graph_lookups.hops,
-                connection,
-                types=way.relations,
-                direction=way.direction or "both",
-                min_confidence=way.min_confidence or 0.0,
-                until=until,
-            )
-            found = reached(hops_of, seeds, way.hops or 0, barred)
-            if not found:
-                return {}, _Told({}, {}, {})
-            stated = graph_lookups.statements(connection, [hop.statement for one in found for hop in one.path])
-            ends = {end for one in found for hop in one.path for end in (hop.source_id, hop.target_id)}
-            names = graph_lookups.names_of(connection, ends)
-            found = [one for one in found if one.entity_id in names]
-            mentioned = graph_lookups.mentioning(connection, [one.entity_id for one in found], _CHUNKS_OF_ENTITY, until)
-            groups = {one.group_key for one in stated.values()}
-            offsets = self._app.statistics.preceding_chunks(connection, record, groups)
-        leads: dict[int, _Lead] = {}
-        by_entity = {one.entity_id: one for one in found}
-        for one in found:
-            place = stated.get(one.path[-1].statement)
-            if place is not None and place.chunk_id is not None:
-                _keep(leads, _Lead(place.chunk_id, place.document_id, one, one.confidence))
-        for each in mentioned:
-            one = by_entity[each.entity_id]
-            weight = _MENTIONS * one.confidence * each.confidence
-            _keep(leads, _Lead(each.chunk_id, each.document_id, one, weight))
-        return leads, _Told(names, stated, offsets)
+            mentions = chunk_mentions.of_documents(connection, record.id, {uid for uid, _ in weights}, until)
+            offsets = self._app.statistics.preceding_chunks(connection, record, {one.group_key for one in mentions})
+            placed = [
+                replace(one, ordinal=one.ordinal + offsets[one.group_key].get(one.mention.document_id, 0))
+                for one in mentions
+            ]
+            documents = self._app.statistics.count(connection, record, ())
+            shared = shared_entities(placed, weights, partial(rarity, documents=documents), barred)
+            return leads_of(connection, [one.entity.id for one in named], shared, way, barred, in_time, until)
 
-    def _similar_names(self, record: CollectionRecord) -> SimilarNames:
-        """Return the names that may be misspelt: of types that allow other spellings."""
-        types = [kind for kind, one in self._app.rules(record).graph.types.items() if one.merge]
-        with self._app.catalog.read_each() as connection:
-            state = entities.state(connection, record.id)
-            key = (record.id, state.computed_at, state.position, state.decided, tuple(types))
-            with self._lock:
-                if key in self._similar:
-                    return self._similar[key]
-            names = graph_lookups.all_names(connection, record.id, types) if types else []
-        found = SimilarNames(names)
-        with self._lock:
-            self._similar[key] = found
-            while len(self._similar) > _REMEMBERED:
-                self._similar.popitem(last=False)
-        return found
+    def _follow(self, record: CollectionRecord, entities_of: EntityRetriever) -> None:
+        """Have the graph follow its documents, unless nothing has changed since it last did."""
+        if self._current.get(record.id) != (record.head, entities_of.refresh()):
+            self._graph.update(record.name)
+            self._current[record.id] = (record.head, entities_of.refresh())
+
+
+@dataclass(slots=True)
+class _Told:
+    """What an answer says of its expansion: names of entities, and collections whose time ran out."""
+
+    names: list[str] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+
+
+def _added(hits: Sequence[Hit], names: Sequence[str]) -> str:
+    by_hits = any(one.relationship_path and one.relationship_path[0].relation == MENTIONS for one in hits)
+    ways = [f"relations of {_listed(names)}"] if names else []
+    ways += ["entities of these hits"] if by_hits else []
+    return f"{counted(len(hits), 'hit')} more by {' and '.join(ways)}"
+
+
+def _cut(names: Sequence[str]) -> str:
+    return f"only one relation was followed in {_listed(names)}: the time for more was over (graph.expand_ms)"
 
 
 def _check(expansion: Expansion) -> None:
@@ -248,12 +266,6 @@ def _filled(expansion: Expansion, rules: GraphRules) -> Expansion:
         rules.expand_confidence if expansion.min_confidence is None else expansion.min_confidence,
         expansion.hits or rules.expand_hits,
     )
-
-
-def _keep(leads: dict[int, _Lead], one: _Lead) -> None:
-    known = leads.get(one.chunk_id)
-    if known is None or (one.weight, -len(one.way.path)) > (known.weight, -len(known.way.path)):
-        leads[one.chunk_id] = one
 
 
 def _listed(names: Sequence[str]) -> str:

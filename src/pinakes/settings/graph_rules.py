@@ -43,16 +43,17 @@ def compiled(pattern: str) -> Any:
         return re2.compile(pattern, options)
     except re2.error as error:
         reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
-        raise _refused(f"{pattern!r} is no regular expression of RE2: {reason}") from error
+        raise refused(f"{pattern!r} is no regular expression of RE2: {reason}") from error
 
 
-def _refused(words: str) -> PydanticCustomError:
+def refused(words: str) -> PydanticCustomError:
+    """Return the error of a setting, in these words."""
     return PydanticCustomError("told", "{words}", {"words": words})
 
 
 def _names(pattern: str) -> str:
     if "name" not in compiled(pattern).groupindex:
-        raise _refused(f"{pattern!r} has no group (?P<name>…) for the name of the entity")
+        raise refused(f"{pattern!r} has no group (?P<name>…) for the name of the entity")
     return pattern
 
 
@@ -65,9 +66,9 @@ def _has_slots(pattern: str) -> str:
     slots = set(SLOT.findall(pattern))
     compiled(SLOT.sub("x", pattern))
     if unknown := slots - _SLOTS:
-        raise _refused(f"{pattern!r} has {{{min(unknown)}}}, but there are {', '.join(sorted(_SLOTS))}")
+        raise refused(f"{pattern!r} has {{{min(unknown)}}}, but there are {', '.join(sorted(_SLOTS))}")
     if not slots & {"target", "targets"}:
-        raise _refused(f"{pattern!r} names no {{target}}")
+        raise refused(f"{pattern!r} names no {{target}}")
     return pattern
 
 
@@ -214,6 +215,19 @@ class GraphRules(Section):
     expand_direction: Direction = Field("both", description="Whether they follow them from an entity, to it, or both.")
     expand_confidence: float = Field(0.5, ge=0, le=1, description="They follow relations that are at least so sure.")
     expand_hits: int = Field(5, ge=1, le=50, description="A search adds so many hits at most.")
+    expand_ms: int = Field(
+        200, ge=1, le=500, description="After so many milliseconds a search follows no further relations; it says so."
+    )
+    expand_shared: bool = Field(
+        True, description="Searches also add what names the same rare entities as their best hits."
+    )
+    weight: float = Field(
+        0,
+        ge=0,
+        le=2,
+        description="Weight of the graph as a retriever beside words and meaning: it raises chunks that share entities "
+        "with the question or the best chunks; 0 = off.",
+    )
 
     @property
     def relation_types(self) -> frozenset[str]:
@@ -225,11 +239,11 @@ class GraphRules(Section):
     @model_validator(mode="after")
     def _types_exist(self) -> Self:
         if made := STRUCTURE & set(self.types):
-            raise _refused(f"names the type {min(made)}, which links and topics make")
+            raise refused(f"names the type {min(made)}, which links and topics make")
         used = {one.type for rules in (self.documents, self.records, self.metadata, self.patterns) for one in rules}
         used |= {name for rule in self.relations for name in (*rule.source, *rule.target)}
         if unknown := used - set(self.types):
-            raise _refused(f"names the type {min(unknown)}, which is not in types ({', '.join(self.types) or 'none'})")
+            raise refused(f"names the type {min(unknown)}, which is not in types ({', '.join(self.types) or 'none'})")
         if self.owner and self.owner.partition(":")[0] not in self.types:
-            raise _refused(f"has the owner {self.owner!r}, which is no TYPE:name of types")
+            raise refused(f"has the owner {self.owner!r}, which is no TYPE:name of types")
         return self

@@ -18,8 +18,8 @@ from pinakes.settings.base import Section, merge_layers
 from pinakes.settings.catalog_database import CatalogSettings
 from pinakes.settings.embedding import EmbeddingSettings
 from pinakes.settings.fetch import FetchSettings
-from pinakes.settings.graph_rules import GraphRules, ListedEntity
-from pinakes.settings.metadata import FieldType, MetadataRule
+from pinakes.settings.graph_rules import GraphRules, ListedEntity, refused
+from pinakes.settings.metadata import FieldType, MetadataRule, Texts
 from pinakes.settings.outside import ChatSettings, PostgresSettings, QdrantSettings, WebhookSettings
 from pinakes.settings.search import (
     BoostSettings,
@@ -258,19 +258,31 @@ class McpSettings(Section):
 
 
 class BoostRule(Section):
-    """Boosts chunks of documents whose metadata matches the query."""
+    """Boosts chunks of documents whose metadata matches the query, or that name an entity of it."""
 
-    field: str = Field(description="Metadata field to compare.")
+    field: str = Field("", description='Metadata field to compare; none with `when = "entity"`.')
     weight: float = Field(ge=0, le=1, description="Boost as a share of the score: 0.15 = 15 %.")
-    when: Literal["named", "recent"] = Field(
+    when: Literal["named", "recent", "entity"] = Field(
         "named",
-        description="named = the query contains a value of the field, word for word; recent = its date is recent.",
+        description="named = the query contains a value of the field, word for word; recent = its date is recent; "
+        "entity = the chunk names an entity of the knowledge graph that the query names, too, by whatever name.",
     )
+    types: Texts = Field((), description="entity: only entities of these types; none = all.")
     name: str = Field("", description="Name in explanations; empty = that of the field.")
     aliases: Words = Field({}, description="Other words for a value in a query: `guide = ['how-to']`.")
     full_days: int = Field(7, ge=0, description="recent: all of the weight below this age, in days.")
     later_share: float = Field(0.7, ge=0, le=1, description="recent: share of the weight from then on …")
     later_days: int = Field(30, ge=0, description="recent: … up to this age, in days; nothing after.")
+
+    @model_validator(mode="after")
+    def _has_what_it_compares(self) -> Self:
+        if self.when == "entity" and self.field:
+            raise refused(f"compares no field with when = 'entity', but names {self.field!r}")
+        if self.when != "entity" and not self.field:
+            raise refused(f"needs a field with when = {self.when!r}")
+        if self.when != "entity" and self.types:
+            raise refused(f"has types, which only when = 'entity' uses: {', '.join(self.types)}")
+        return self
 
 
 class TextSettings(Section):

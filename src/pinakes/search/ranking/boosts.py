@@ -1,4 +1,4 @@
-"""Boosts: score adjustments for names in paths, kinds of code, metadata, and documents with many chunks.
+"""Boosts: score adjustments for names in paths, kinds of code, metadata, entities, and documents with many chunks.
 
 Each signal is a share of the score; the shares add up, and the score is multiplied by 1 + their sum. So a signal has
 the same effect under every fusion. Constants: ``benchmarks/quality/signals.py``.
@@ -14,6 +14,8 @@ from functools import cache, partial
 import numpy as np
 
 from pinakes.core.filters import normal_name, normal_text
+from pinakes.core.graph_records import TOPIC
+from pinakes.core.ports import lexicon_of
 from pinakes.core.records import Float32, Int64
 from pinakes.search.query.routing import looks_like_symbol
 from pinakes.search.query.understanding import ParsedRequest
@@ -49,7 +51,7 @@ def boosted(asked: ParsedRequest, found: Candidates, context: SearchContext) -> 
     with context.tracer.stage("boost") as detail:
         shares = dict(_definitions(query, found, settings))
         if signals or rules:
-            shares |= _by_document(query, found.documents, signals, rules, context)
+            shares |= _by_document(query, found, signals, rules, context)
         detail |= {name: int(np.count_nonzero(share)) for name, share in shares.items() if share.any()}
     total = np.sum(list(shares.values()), axis=0) if shares else np.zeros(len(found.ids))
     factors = np.maximum(1 + total, 0).astype(np.float32)
@@ -58,23 +60,45 @@ def boosted(asked: ParsedRequest, found: Candidates, context: SearchContext) -> 
 
 def fields_of(rules: Sequence[BoostRule]) -> tuple[str, ...]:
     """Return the normalised names of the metadata fields that ``rules`` use."""
-    return tuple(dict.fromkeys(normal_name(rule.field) for rule in rules))
+    return tuple(dict.fromkeys(normal_name(rule.field) for rule in rules if rule.field))
 
 
 _Signal = Callable[[Sequence[DocumentFeatures]], Iterable[float]]
 
 
 def _by_document(
-    query: str, documents: Int64, signals: Mapping[str, _Signal], rules: Sequence[BoostRule], context: SearchContext
+    query: str, found: Candidates, signals: Mapping[str, _Signal], rules: Sequence[BoostRule], context: SearchContext
 ) -> dict[str, Float32]:
-    """Return signal → share for each candidate, float32 (n,); chunks of one document have equal shares."""
-    owners, owner_of = np.unique(documents, return_inverse=True)
+    """Return signal → share for each candidate, float32 (n,); only those of entities differ within a document."""
+    owners, owner_of = np.unique(found.documents, return_inverse=True)
     facts = context.statistics.facts.features_of(
         context.catalog.read_each, context.collection, owners.tolist(), fields_of(rules)
     )
     shares = {name: np.fromiter(signal(facts), np.float32, len(facts)) for name, signal in signals.items()}
-    by_rule = _capped(list(_by_rules(query, rules, facts)), context.settings.boosts.metadata_most)
-    return {name: share[owner_of] for name, share in _joined([*shares.items(), *by_rule]).items()}
+    by_rule = [(name, share[owner_of]) for name, share in _by_rules(query, rules, facts)]
+    by_rule += _by_entities(query, found.ids, rules, context)
+    capped = _capped(by_rule, context.settings.boosts.metadata_most)
+    return _joined([*((name, share[owner_of]) for name, share in shares.items()), *capped])
+
+
+def _by_entities(
+    query: str, chunks: Int64, rules: Sequence[BoostRule], context: SearchContext
+) -> Iterator[tuple[str, Float32]]:
+    """Yield (rule, share of each of ``chunks``) for those that name an entity of the query."""
+    some = [rule for rule in rules if rule.when == "entity" and rule.weight]
+    if not some or context.graph is None:
+        return
+    lexicon = lexicon_of(context.index)
+    links = context.graph.links(query, lexicon.has if lexicon else lambda _: False)
+    if any(TOPIC in rule.types for rule in some):
+        links = [*links, *context.graph.topics(query)]
+    ids = chunks.tolist()
+    types = context.graph.naming(links, ids)
+    for rule in some:
+        fits = (bool(types.get(one, set()).intersection(rule.types or types.get(one, ()))) for one in ids)
+        share = np.fromiter(fits, np.float32, len(ids)) * np.float32(rule.weight)
+        if share.any():
+            yield rule.name or "entity", share
 
 
 def _joined(shares: Iterable[tuple[str, Float32]]) -> dict[str, Float32]:
@@ -132,6 +156,8 @@ def _by_rules(
 ) -> Iterator[tuple[str, Float32]]:
     text, today = in_rows(query) if rules else "", datetime.now(UTC).date()
     for rule in rules:
+        if rule.when == "entity":
+            continue
         held = [one.values.get(normal_name(rule.field), ()) for one in facts]
         fits = partial(_named, text, _aliases(rule)) if rule.when == "named" else partial(_recent, today, rule)
         fitting = {value: share for value in set[str]().union(*held) if (share := fits(value))}

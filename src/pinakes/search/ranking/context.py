@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from pinakes.catalog import Catalog
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.ports import Index
 from pinakes.core.records import Float32
+from pinakes.graph.entity_retriever import EntityRetriever
 from pinakes.search.ranking.reranking import Reranking
 from pinakes.search.retrieval.tracer import Tracer
 from pinakes.search.statistics.caches import CollectionStatistics, QueryVectors
@@ -34,7 +35,7 @@ class SearchContext:
 
     Everything except ``tracer`` is shared by concurrent searches. ``follow`` lets the index catch up if that is quick
     and returns whether it has caught up or soon will; it raises ``Superseded`` if a newer index version has replaced
-    it.
+    it. ``graph``: its entities, None where it has none.
     """
 
     catalog: Catalog
@@ -47,3 +48,21 @@ class SearchContext:
     statistics: CollectionStatistics
     tracer: Tracer
     follow: Callable[[], bool]
+    graph: EntityRetriever | None = None
+
+
+def ranks_by_graph(context: SearchContext) -> EntityRetriever | None:
+    """Return the entities of the collection where its rankings depend on them, None where they do not."""
+    graph, settings = context.graph, context.settings.of_collection(context.collection.name, context.collection.kept)
+    if graph is None or not (graph.rules.weight or any(rule.when == "entity" for rule in settings.boosts)):
+        return None
+    return graph
+
+
+def graph_state(context: SearchContext) -> Hashable:
+    """Return what changes with the graph where rankings depend on it, None where they do not.
+
+    Answers that are kept of an earlier state of the graph are forgotten.
+    """
+    graph = ranks_by_graph(context)
+    return None if graph is None else graph.refresh()

@@ -140,7 +140,7 @@ def weighed(request: Request, found: Candidates, settings: SearchSettings) -> Sc
 
     (semantic · blended cosines + keyword · blended BM25 + definition + identifier + feedback weight · similarity)
     / (1 + feedback weight), where the first two weights sum to 1. The sum may exceed 1, so that the best scores still
-    differ. The BM25 of chunk and document are relative to the best.
+    differ. The BM25 of chunk and document are relative to the best. ``found.graph`` · cosine is added to that.
     """
     evidence, bm25, cosine = found.evidence, found.bm25, found.cosine
     assert evidence is not None
@@ -169,6 +169,8 @@ def weighed(request: Request, found: Candidates, settings: SearchSettings) -> Sc
         parts = {name: part / np.float32(1 + weight) for name, part in parts.items()}
         parts["likeness"] = np.float32(weight / (1 + weight)) * like
         raw["likeness"] = like
+    if found.graph is not None:
+        parts["graph"] = found.graph * np.clip(near, 0, 1)
     return Scoring(parts, raw)
 
 

@@ -69,6 +69,7 @@ class Candidates:
     ``adjustments``: score adjustments. ``phrases``: which candidates have which quoted phrases. ``scoring``: the parts
     of the scores; None before ranking. ``fused``: the scores before reranking and preferred phrases, None if neither
     changed them. ``limited``: a retriever returned as many as requested, so there may be more.
+    ``graph``: how strongly entities tie each to the question, times the weight of that; None without.
     """
 
     ids: Int64
@@ -86,6 +87,7 @@ class Candidates:
     limited: bool = False
     scoring: Scoring | None = None
     vectors: Float32 | None = None
+    graph: Float32 | None = None
 
     def vectors_of(self, rows: Int64, index: Index) -> Float32:
         """Return float32 (n, dim): the vectors of the chunks in these rows, NaN where there is none."""
@@ -160,6 +162,24 @@ def gather(
         if vector is not None:
             found = _with_cosines(found, vector, index, of_all if weighted else None)
         return _with_names(found, asked.text, names, others, index) if found.evidence is not None else found
+
+
+def among(asked: ParsedRequest, vector: Float32 | None, ids: Int64, documents: Int64, index: Index) -> Candidates:
+    """Return these chunks with all scores of each and of its document, whether the retrievers find them or not.
+
+    ``ids`` int64 (n,), sorted; ``documents`` their documents. Each engine is asked once.
+    """
+    none = np.empty(0, np.int64)
+    nothing_found = Ranking(none, none, np.empty(0, np.float32))
+    retrieved = {} if asked.request.mode == "vector" else {"keyword": nothing_found}
+    retrieved |= {} if vector is None else {"vector": nothing_found}
+    found = Candidates(ids, documents, None, None, retrieved)
+    of_all = np.unique(documents, return_inverse=True)
+    if "keyword" in retrieved:
+        found = _with_bm25(found, asked, index, of_all)
+    if vector is not None:
+        found = _with_cosines(found, vector, index, of_all if "keyword" in retrieved else None)
+    return found
 
 
 def _keyword_queries(asked: ParsedRequest, names: _Names, most: int, limit: int) -> dict[str, KeywordQuery]:
