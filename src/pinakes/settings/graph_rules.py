@@ -102,6 +102,12 @@ class EntityType(Section):
         False, description="Names of people: the first word of a name names one, too, and tells that others are names."
     )
     suffixes: Texts = Field((), description="Words behind a name that are not part of it, in any case: team, Inc.")
+    ends: Texts = Field((), description="Last words of names of several words: Ops, Engineering.")
+    before: Texts = Field((), description="Words before a name: `via`; they give the type to candidates.")
+    behind: Texts = Field(
+        (), description="Words behind a name: `channel`; they also tell that a listed name written small is one."
+    )
+    titles: Texts = Field((), description="Paths of documents whose titles are names of this type.")
     says: Texts = Field(
         (), description="Nouns by which a text says what a name is: `X is a … tool`; they give the type to candidates."
     )
