@@ -17,7 +17,7 @@ from pinakes.core.graph_records import UNTYPED, EntityName, ExtractionSubject, F
 from pinakes.settings import GraphRules
 
 _WORD: Final = r"[A-Z0-9][\w'’]*(?:[.&+/'’-]\w+)*|[a-z]+[A-Z]\w*"
-_ROW: Final = re.compile(rf"(?<![\w./#@-])(?:{_WORD})(?:(?:[ ]&)?[ ](?:{_WORD})){{0,5}}")
+_ROW: Final = re.compile(rf"(?<![\w./#@-])(?:{_WORD})(?:(?:[ ]&)?[ ](?:(?:St|[A-Z])\.(?=[ ][A-Z])|{_WORD})){{0,5}}")
 _SAYS: Final = re.compile(
     r"[\"')*_]{0,4}(?: \([^()\n]{1,60}\))? (?:is|are|was) (?:an?|the|our|one of)\b(?P<what>[^.;:\n]{1,160})"
 )
@@ -35,6 +35,8 @@ _WRITTEN: Final = re.compile(r"\S+")
 _NEXT: Final = re.compile(r"[\]*_\"'’s]{0,4}[ \t\n]([A-Za-z]+)")
 _PREVIOUS: Final = re.compile(r"([A-Za-z]+)[ \t\n][\[*_\"(]*$")
 _BRACKETS: Final = re.compile(r"[ \t]*\([^()\n]*\)$")
+_BRACKETED: Final = re.compile(r"[ \t]*[(\[]")
+_PERSON: Final = re.compile(r"[^\W\d_]['’]?[^\W\d_]*(?:-[^\W\d_]+)?\.?")
 _MOST_TITLE_CHARS: Final = 100
 _LOOKED_AT: Final = 24
 _MOST_WORDS: Final = 6
@@ -49,7 +51,9 @@ _STOP: Final = frozenset(
     "while who why will with within without would yes you your january february march april june july august "
     "september october november december monday tuesday wednesday thursday friday saturday sunday jan feb mar apr "
     "jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun q1 q2 q3 q4 fy tbd todo tl;dr eta am pm pst pdt "
-    "utc".split()
+    "utc hi hello hey dear thanks vp svp evp ceo cfo head interim ask email notify submit send add remove join create "
+    "request schedule complete download install enable set visit write share post log sign access view manage "
+    "ensure work keep help provide build define track learn watch want need".split()
 )
 
 TYPED_BY: Final = {
@@ -59,7 +63,7 @@ TYPED_BY: Final = {
     "columns": 0.75,
     "headings": 0.6,
     "says": 0.7,
-    "suffixes": 0.5,
+    "suffixes": 0.65,
     "ends": 0.5,
     "behind": 0.4,
     "before": 0.3,
@@ -80,6 +84,7 @@ class CandidateNames:
         self._before = _by_word((name, one.before) for name, one in rules.types.items())
         self._ends = _by_word((name, one.ends) for name, one in rules.types.items())
         self._titles = {name: one.titles for name, one in rules.types.items() if one.titles}
+        self._people = frozenset(name for name, one in rules.types.items() if one.given_names)
         self._headed = _by_word((name, one.headings) for name, one in rules.types.items())
         words = "|".join(re.escape(word) for word in sorted(self._headed, key=len, reverse=True))
         self._headings = re.compile(rf"(?:^|[ ])({words})$", re.IGNORECASE) if words else None
@@ -148,7 +153,7 @@ class CandidateNames:
         elif len(name) < 2 or (is_word and at_start and (is_common or len(name) < 3)):
             return
         yield UNTYPED, "start" if at_start else "run", UNTYPED_CONFIDENCE["start" if at_start else "run"]
-        if is_common:
+        if is_common or (len(name) < 5 and name.isupper()):  # NDA, API: rather what is used than whose it is
             return
         if kind := self._behind.get(behind):
             yield kind, "behind", TYPED_BY["behind"]
@@ -179,11 +184,12 @@ class CandidateNames:
     def _of_links(self, prose: str, links: Sequence[Link]) -> Iterator[tuple[int, int, str, str]]:
         for link in links:
             start, end = _stripped(prose, link.start, link.end)
-            name = prose[start:end]
+            name = _BRACKETED.split(prose[start:end], maxsplit=1)[0]
+            end = start + len(name)
             if not name or len(name.split()) > _MOST_WORDS or "\n" in name:
                 continue
             for kind, one in self._types.items():
-                if one.links and name[0].isupper() and glob_matches(one.links, link.target):
+                if one.links and self._may_be(kind, name, 1) and glob_matches(one.links, link.target):
                     yield start, end, kind, "links"
                 elif one.domains and _is_domain_of(name, link.target):
                     yield start, end, kind, "domains"
@@ -201,9 +207,16 @@ class CandidateNames:
             elif any(kinds) and not _RULE.match(row[0]):
                 for cell, kind in zip(cells, kinds, strict=False):
                     start, end = _stripped(prose, row.start() + cell.start(), row.start() + cell.end())
-                    if kind and start < end and prose[start].isupper() and len(prose[start:end].split()) <= _MOST_WORDS:
+                    if kind and start < end and self._may_be(kind, prose[start:end]):
                         yield start, end, kind, "columns"
             last_end = row.end()
+
+    def _may_be(self, kind: str, name: str, least: int = 2) -> bool:
+        """Say whether a name has the form of a type: those of people have ``least`` to four words, all of letters."""
+        words = name.split()
+        if not name[:1].isupper() or len(words) > _MOST_WORDS:
+            return False
+        return kind not in self._people or (least <= len(words) <= 4 and all(map(_PERSON.fullmatch, words)))
 
     def _of_headings(self, prose: str) -> Iterator[tuple[int, int, str, str]]:
         """Yield the items below headings, and lines with a colon, whose last words name a type."""
@@ -226,7 +239,7 @@ class CandidateNames:
                 at = last = item.end()
                 first, end = _stripped(prose, item.start("item"), item.end("item"))
                 name = _NAME_OF_ITEM.match(prose, first, end)
-                if name and len(name[0].split()) <= _MOST_OF_ITEM:
+                if name and len(name[0].split()) <= _MOST_OF_ITEM and self._may_be(kind, name[0]):
                     yield *_stripped(prose, *name.span()), kind, "headings"
 
 

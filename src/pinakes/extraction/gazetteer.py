@@ -158,10 +158,19 @@ class Gazetteer:
         suffixes = self._suffixes.get(surface.entity.type, frozenset())
         is_word = " " not in surface.form and surface.form[1:].islower()
         if rules.inside:
-            return not (surface.is_alias and is_word and _is_inside(prose, start, end, suffixes))
+            return not (surface.is_alias and is_word and self._goes_on(prose, start))
         if _is_inside(prose, start, end, suffixes):
             return False
         return not (is_word and _is_imperative(prose, start, end, suffixes))
+
+
+    def _goes_on(self, prose: str, start: int) -> bool:
+        """Say whether a word with a capital stands before a place that is no name itself: Elastic Cloud."""
+        before = _LAST_WORD.search(prose[max(0, start - _LOOKED_AT) : start])
+        if not before or not before[1][0].isupper():
+            return False
+        word = before[1].casefold()
+        return word not in _NO_NAMES and word not in self._surfaces
 
 
 def _is_inside(prose: str, start: int, end: int, suffixes: frozenset[str]) -> bool:
@@ -202,4 +211,6 @@ def _continues(text: str, outside: int, inside: int) -> bool:
     """Say whether the character ``outside`` goes on with the word whose last character is ``inside``."""
     if not 0 <= outside < len(text):
         return False
+    if outside < inside and text[outside] in ".@" and text[max(0, outside - 1)].isalnum():
+        return True  # of an address, a domain
     return (text[outside].isalnum() or text[outside] == "_") and (text[inside].isalnum() or text[inside] == "_")
