@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.quality.sets import DATA, ROOT, available
+from pinakes.catalog import entities
 from pinakes.core.graph_records import folded
 from pinakes.evaluation.graph_quality import ALL, GraphQuality, Rates, measure, read_file
 from pinakes.extraction import Extraction, Listing
@@ -82,6 +83,8 @@ def main() -> None:
         rules = library.app.graphs.of(library.app.record("handbook")).extraction
         assert rules is not None
         for name, extraction in variants(rules.rules, rules.listings, ablation=arguments.ablation):
+            with library.app.catalog.write() as connection:
+                entities.forget(connection, library.app.record("handbook").id)
             began = time.process_time()
             following.follow(library.app.catalog, library.app.record("handbook"), extraction)
             spent = time.process_time() - began
@@ -115,9 +118,10 @@ def measured(library: Library, extraction: Extraction, file: Path) -> GraphQuali
     names = frozenset(
         (one.entity.type, folded(name)) for one in extraction.listings for name in (one.entity.name, *one.aliases)
     )
+    symmetric = frozenset(rule.type for rule in extraction.rules.relations if rule.symmetric)
     record = library.app.record("handbook")
     with library.app.catalog.read() as connection:
-        return measure(connection, record.id, read_file(file), names)
+        return measure(connection, record.id, read_file(file), names, symmetric)
 
 
 def show(name: str, wanted: str, found: GraphQuality, spent: float) -> None:

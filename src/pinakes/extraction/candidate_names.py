@@ -33,7 +33,7 @@ _NUMBER: Final = re.compile(r"[\d.,:/%$€£+-]+[a-zA-Z]?")
 _WORDS: Final = re.compile(r"[a-z]{2,}")
 _WRITTEN: Final = re.compile(r"\S+")
 _NEXT: Final = re.compile(r"[\]*_\"'’s]{0,4}[ \t\n]([A-Za-z]+)")
-_PREVIOUS: Final = re.compile(r"([A-Za-z]+)[ \t\n][\[*_\"(]*$")
+_PREVIOUS: Final = re.compile(r"([A-Za-z]+)[ \t\n][\[*_\"(]*\Z")
 _BRACKETS: Final = re.compile(r"[ \t]*\([^()\n]*\)$")
 _BRACKETED: Final = re.compile(r"[ \t]*[(\[]")
 _PERSON: Final = re.compile(r"[^\W\d_]['’]?[^\W\d_]*(?:-[^\W\d_]+)?\.?")
@@ -66,7 +66,7 @@ TYPED_BY: Final = {
     "suffixes": 0.65,
     "ends": 0.5,
     "behind": 0.4,
-    "before": 0.3,
+    "before": 0.4,
 }
 """What tells the type of a candidate → how sure that is."""
 

@@ -13,8 +13,8 @@ from pinakes.settings import EntityType
 
 _PLAIN: Final = (*((char, " ") for char in "\n\t\r\u00a0\u2010\u2011\u2012\u2013"), ("\u2019", "'"), ("\u2018", "'"))
 _NEXT_WORD: Final = re.compile(r"(?:[ \t]|[ \t]?\n(?=\w)|/)([^\W\d_][\w'&-]*)")
-_LAST_WORD: Final = re.compile(r"([^\W\d_][\w'&-]*)(?:[ \t]|(?<=\w)\n|/)$")
-_SENTENCE_START: Final = re.compile(r"(?:^|\n|[.!?:])[ \t]*(?:[-*+•]|\d{1,3}[.)])?[ \t*_]*$")
+_LAST_WORD: Final = re.compile(r"([^\W\d_][\w'&-]*)(?:[ \t]|(?<=\w)\n|/)\Z")
+_SENTENCE_START: Final = re.compile(r"(?:^|\n|[.!?:])[ \t]*(?:[-*+•]|\d{1,3}[.)])?[ \t*_]*\Z")
 _LOOKED_AT: Final = 40
 _NO_NAMES: Final = frozenset(
     "the a an our your their this that these and or in at by for from if to of with vp svp evp head director lead chief "

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pinakes.core.graph_records import UNTYPED, EntityName, ExtractionSubject, Findings, Mention, StatedRelation
+from pinakes.core.graph_records import UNTYPED, ExtractionSubject, Findings, Mention, StatedRelation
 from pinakes.extraction.pattern_sets import set_of
 from pinakes.extraction.prose_text import sentences
-from pinakes.extraction.section_topics import Topics
+from pinakes.extraction.section_topics import Topics, owner_of
 from pinakes.settings import GraphRules, RelationRule
 from pinakes.settings.graph_rules import SLOT, compiled
 
@@ -20,16 +20,20 @@ _OPEN, _CLOSE, _OWNER, _TOPIC = "\ue000", "\ue001", "\ue002", "\ue003"
 
 _MARK: Final = rf"{_OPEN}(\d+){_CLOSE}"
 _ONE: Final = rf"{_OPEN}\d+{_CLOSE}"
-_BETWEEN: Final = r"(?: ?(?:,|/|&|;)? ?(?:and|or|as well as)? ?(?:the )?)"
+_BETWEEN: Final = r"(?: ?(?:,|/|&|;)? ?(?:and|or|as well as)? ?(?:(?:the|our|its) )?(?:[a-z]+-[a-z]+ )?)"
 _LIST: Final = rf"{_ONE}(?:{_BETWEEN}{_ONE}){{0,19}}"
 _NUMBERS: Final = re.compile(_MARK)
 _TOPIC_WORDS: Final = re.compile(
     r"^(?:[-*+•]|\d{1,3}[.)])?[ \t*_]*(?:It|This (?:tool|app|application|platform|service|product|system))\b"
 )
+_QUESTION: Final = re.compile(r"(?:[-*+•]|\d{1,3}[.)])?[ *_#]*(?:Does|Do|Did|Is|Are|Can|Could|Should|What|Which)\b[^.!]*\?")
+"""Questions that ask whether something is so; others tell it: Why do we use …?"""
+
 _BLANKS: Final = re.compile(r"[\t*_`][ \t*_`]*| [ \t*_`]+")
 _MOST_MENTIONS: Final = 40
 """A sentence with more mentions is a list of names; it states nothing."""
 
+_MOST_LOOKED_BACK: Final = 5
 _ITEM_START: Final = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _CANDIDATE_SHARE: Final = 0.6
 
@@ -44,14 +48,13 @@ class StatedRelations:
     """Finds relations by the patterns of the settings."""
 
     def __init__(self, rules: GraphRules) -> None:
-        kind, _, name = rules.owner.partition(":")
-        self._owner = EntityName(kind, name) if name else None
+        self._rules = rules
         words = "|".join(re.escape(word) for word in rules.owner_words)
-        self._owner_words = re.compile(rf"\b(?:{words})\b", re.IGNORECASE) if self._owner and words else None
+        self._owner_words = re.compile(rf"\b(?:{words})\b", re.IGNORECASE) if rules.owner and words else None
         self._owner_lower = [word.lower() for word in rules.owner_words] if self._owner_words else []
         self._patterns = [_Pattern(rule, compiled(_regex(one))) for rule in rules.relations for one in rule.patterns]
         self._set = set_of([_regex(one) for rule in rules.relations for one in rule.patterns])
-        self.fingerprint = f"relations:1 {rules.owner} {rules.owner_words!r} {rules.relations!r}"
+        self.fingerprint = f"relations:2 {rules.owner} {rules.title_owners!r} {rules.owner_words!r} {rules.relations!r}"
 
     def extract(self, subject: ExtractionSubject) -> Findings:
         """Return the relations that sentences state; time is linear in the text, times the number of patterns."""
@@ -60,13 +63,15 @@ class StatedRelations:
         mentions, prose = subject.mentions, subject.prose
         starts = [one.start for one in mentions]
         topics = Topics(prose, mentions, starts)
+        owner = owner_of(self._rules, prose, mentions)
         found: dict[tuple[Any, ...], StatedRelation] = {}
         for start, end in sentences(prose, starts):
             first, last = bisect_left(starts, start), bisect_left(starts, end)
             inside = [one for one in mentions[first:last] if one.end <= end]
             if not inside or len(inside) > _MOST_MENTIONS:
                 continue
-            for one in self._of_sentence(prose, start, end, inside, topics):
+            topic = topics.of(start) or _subject_before(mentions, first, prose, start)
+            for one in self._of_sentence(prose, start, end, inside, topic, owner):
                 key = (one.source.key, one.type, one.target.key)
                 known = found.get(key)
                 if known is None or known.confidence < one.confidence:
@@ -74,19 +79,26 @@ class StatedRelations:
         return Findings(relations=list(found.values()))
 
     def _of_sentence(
-        self, prose: str, start: int, end: int, inside: Sequence[Mention], topics: Topics
+        self,
+        prose: str,
+        start: int,
+        end: int,
+        inside: Sequence[Mention],
+        topic: Sequence[Mention],
+        owner: Sequence[Mention],
     ) -> Iterator[StatedRelation]:
         masked, named = self._masked(prose, start, end, inside)
-        topic = topics.of(start)
+        if _QUESTION.match(masked):
+            return
         masked = _TOPIC_WORDS.sub(_TOPIC, masked, count=1) if topic else masked
         for number in self._set.Match(masked) or ():
             pattern = self._patterns[number]
             for match in pattern.regex.finditer(masked):
                 groups = match.groupdict()
-                sources = self._meant(groups, "source", named, topic)
+                sources = _meant(groups, "source", named, topic, owner)
                 if groups.get("source") is None and pattern.rule.without_source == "topic":
                     sources = list(topic)
-                targets = self._meant(groups, "target", named, topic)
+                targets = _meant(groups, "target", named, topic, owner)
                 for source in sources:
                     for target in targets:
                         if source.entity.key == target.entity.key or not _fits(pattern.rule, source, target):
@@ -119,18 +131,31 @@ class StatedRelations:
     def _with_owner(self, text: str) -> str:
         return self._owner_words.sub(_OWNER, text) if self._owner_words else text
 
-    def _meant(
-        self, groups: dict[str, str | None], slot: str, named: dict[int, list[Mention]], topic: Sequence[Mention]
-    ) -> list[Mention]:
-        """Return the mentions that a group of a match stands for; the owner where a pattern names no source."""
-        text = groups.get(slot)
-        if text is None:
-            return [Mention(self._owner, 0, 0, 1.0, "owner")] if slot == "source" and self._owner else []
-        if text == _OWNER:
-            return [Mention(self._owner, 0, 0, 1.0, "owner")] if self._owner else []
-        if text == _TOPIC:
-            return list(topic)
-        return [one for number in _NUMBERS.findall(text) for one in named.get(int(number), ())]
+
+def _subject_before(mentions: Sequence[Mention], at: int, prose: str, start: int) -> Sequence[Mention]:
+    """Return the entity nearest before a sentence in its paragraph: what `it`, and a sentence without one, go on with."""
+    for one in reversed(mentions[max(0, at - _MOST_LOOKED_BACK) : at]):
+        if one.entity.type != UNTYPED:
+            return () if "\n" in prose[one.end : start] else [one]
+    return ()
+
+
+def _meant(
+    groups: dict[str, str | None],
+    slot: str,
+    named: dict[int, list[Mention]],
+    topic: Sequence[Mention],
+    owner: Sequence[Mention],
+) -> list[Mention]:
+    """Return the mentions that a group of a match stands for; the owner where a pattern names no source."""
+    text = groups.get(slot)
+    if text is None:
+        return list(owner) if slot == "source" else []
+    if text == _OWNER:
+        return list(owner)
+    if text == _TOPIC:
+        return list(topic)
+    return [one for number in _NUMBERS.findall(text) for one in named.get(int(number), ())]
 
 
 def _regex(pattern: str) -> str:

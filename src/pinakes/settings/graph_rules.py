@@ -191,6 +191,9 @@ class GraphRules(Section):
     types: dict[TypeName, EntityType] = Field({}, description="Types of entities.")
     owner: str = Field("", description="The entity that `we` means, as `TYPE:name`.")
     owner_words: Texts = Field(("we",), description="Words that mean the owner.")
+    title_owners: Texts = Field(
+        (), description="Types of entities that `we` means in documents whose title names one: TEAM."
+    )
     lists: Texts = Field(
         (), description="Files of curated lists, CSV (name, type, aliases) or JSON; relative paths start at the home."
     )
@@ -219,6 +222,7 @@ class GraphRules(Section):
     @model_validator(mode="after")
     def _types_exist(self) -> Self:
         used = {one.type for rules in (self.documents, self.records, self.metadata, self.patterns) for one in rules}
+        used |= set(self.title_owners)
         used |= {name for rule in self.relations for name in (*rule.source, *rule.target)}
         if unknown := used - set(self.types):
             raise _refused(f"names the type {min(unknown)}, which is not in types ({', '.join(self.types) or 'none'})")
