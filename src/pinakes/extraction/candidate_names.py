@@ -64,7 +64,7 @@ TYPED_BY: Final = {
     "headings": 0.6,
     "says": 0.7,
     "suffixes": 0.65,
-    "ends": 0.5,
+    "ends": 0.6,
     "behind": 0.4,
     "before": 0.4,
 }

@@ -23,7 +23,7 @@ _IN_LINE = re.compile(f"{_LINK}|{_ADDRESS}|{_TAG}")
 _ADDRESSES = re.compile(_ADDRESS)
 _TELLS = re.compile(r"\]\(|://|www\.|@|<")  # a line without these has nothing to blank
 _HALF = re.compile("[\ud800-\udfff]")
-_SENTENCE_END = re.compile(r"(?<=[.!?:;])[\"')\]*_]*[ \t]+(?=[\"'(\[*_]*[A-Z0-9])")
+_SENTENCE_END = re.compile(r"(?<=[.!?;])[\"')\]*_]*[ \t]+(?=[\"'(\[*_]*[A-Z0-9])")
 
 
 def prose_of(text: str) -> tuple[str, list[Link]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,6 +44,24 @@ class _Pattern:
     regex: Any
 
 
+@dataclass(frozen=True, slots=True)
+class _Meant:
+    """What words of a sentence mean: ``topic`` it, ``owner`` we; ``implied``: the owner, if the text names it."""
+
+    topic: Sequence[Mention]
+    owner: Sequence[Mention]
+    implied: Sequence[Mention]
+
+    def by(self, groups: Mapping[str, str | None], slot: str, named: Mapping[int, Sequence[Mention]]) -> Sequence[Mention]:
+        """Return the mentions that a group of a match stands for; the owner where a pattern names no source."""
+        text = groups.get(slot)
+        if text is None:
+            return self.implied if slot == "source" else ()
+        if text in (_OWNER, _TOPIC):
+            return self.owner if text == _OWNER else self.topic
+        return [one for number in _NUMBERS.findall(text) for one in named.get(int(number), ())]
+
+
 class StatedRelations:
     """Finds relations by the patterns of the settings."""
 
@@ -64,6 +82,8 @@ class StatedRelations:
         starts = [one.start for one in mentions]
         topics = Topics(prose, mentions, starts)
         owner = owner_of(self._rules, prose, mentions)
+        named = {one.entity.key for one in mentions}
+        implied = [one for one in owner if one.entity.key in named]
         found: dict[tuple[Any, ...], StatedRelation] = {}
         for start, end in sentences(prose, starts):
             first, last = bisect_left(starts, start), bisect_left(starts, end)
@@ -71,7 +91,7 @@ class StatedRelations:
             if not inside or len(inside) > _MOST_MENTIONS:
                 continue
             topic = topics.of(start) or _subject_before(mentions, first, prose, start)
-            for one in self._of_sentence(prose, start, end, inside, topic, owner):
+            for one in self._of_sentence(prose, start, end, inside, _Meant(topic, owner, implied)):
                 key = (one.source.key, one.type, one.target.key)
                 known = found.get(key)
                 if known is None or known.confidence < one.confidence:
@@ -84,21 +104,20 @@ class StatedRelations:
         start: int,
         end: int,
         inside: Sequence[Mention],
-        topic: Sequence[Mention],
-        owner: Sequence[Mention],
+        meant: _Meant,
     ) -> Iterator[StatedRelation]:
         masked, named = self._masked(prose, start, end, inside)
         if _QUESTION.match(masked):
             return
-        masked = _TOPIC_WORDS.sub(_TOPIC, masked, count=1) if topic else masked
+        masked = _TOPIC_WORDS.sub(_TOPIC, masked, count=1) if meant.topic else masked
         for number in self._set.Match(masked) or ():
             pattern = self._patterns[number]
             for match in pattern.regex.finditer(masked):
                 groups = match.groupdict()
-                sources = _meant(groups, "source", named, topic, owner)
+                sources = meant.by(groups, "source", named)
                 if groups.get("source") is None and pattern.rule.without_source == "topic":
-                    sources = list(topic)
-                targets = _meant(groups, "target", named, topic, owner)
+                    sources = meant.topic
+                targets = meant.by(groups, "target", named)
                 for source in sources:
                     for target in targets:
                         if source.entity.key == target.entity.key or not _fits(pattern.rule, source, target):
@@ -138,24 +157,6 @@ def _subject_before(mentions: Sequence[Mention], at: int, prose: str, start: int
         if one.entity.type != UNTYPED:
             return () if "\n" in prose[one.end : start] else [one]
     return ()
-
-
-def _meant(
-    groups: dict[str, str | None],
-    slot: str,
-    named: dict[int, list[Mention]],
-    topic: Sequence[Mention],
-    owner: Sequence[Mention],
-) -> list[Mention]:
-    """Return the mentions that a group of a match stands for; the owner where a pattern names no source."""
-    text = groups.get(slot)
-    if text is None:
-        return list(owner) if slot == "source" else []
-    if text == _OWNER:
-        return list(owner)
-    if text == _TOPIC:
-        return list(topic)
-    return [one for number in _NUMBERS.findall(text) for one in named.get(int(number), ())]
 
 
 def _regex(pattern: str) -> str:
