@@ -128,6 +128,10 @@ class CandidateNames:
     def _rows(self, prose: str) -> Iterator[tuple[int, int]]:
         """Yield rows of words with capitals, without stop words at their ends."""
         for row in _ROW.finditer(prose):
+            if " " not in row[0]:
+                if not _is_stop(row[0]) and row[0].casefold() not in self._not_names:
+                    yield row.start(), _without_possessive(prose, *row.span())
+                continue
             words = [found.span() for found in _WRITTEN.finditer(prose, *row.span())]
             while words and _is_stop(prose[slice(*words[0])]):
                 words.pop(0)
