@@ -72,14 +72,25 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=["given", "development"], help=", ".join(SETS))
-    parser.add_argument("--work", type=Path, default=ROOT / "benchmarks" / "results" / "quality", help="where corpora and homes are kept")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=ROOT / "benchmarks" / "results" / "quality",
+        help="where corpora and homes are kept",
+    )
     parser.add_argument("--ablation", action="store_true", help="leave out one source of names at a time, too")
     parser.add_argument("--kinds", action="store_true", help="show each type")
     parser.add_argument("--cases", action="store_true", help="show what is wrong and missed")
     arguments = parser.parse_args()
     home = arguments.work / "homes" / "handbook-graph"
     with Library.open(home, profile="handbook", embedding__provider="deterministic") as library:
-        library.add(str(next(one for one in available() if one.name == "handbook").documents(arguments.work / "corpora" / "handbook")))
+        library.add(
+            str(
+                next(one for one in available() if one.name == "handbook").documents(
+                    arguments.work / "corpora" / "handbook"
+                )
+            )
+        )
         rules = library.app.graphs.of(library.app.record("handbook")).extraction
         assert rules is not None
         for name, extraction in variants(rules.rules, rules.listings, ablation=arguments.ablation):
@@ -98,9 +109,7 @@ def main() -> None:
                     print(*(f"    missed: {one}" for one in found.missed), sep="\n")
 
 
-def variants(
-    rules: GraphRules, profile: list[Listing], *, ablation: bool
-) -> Iterator[tuple[str, Extraction]]:
+def variants(rules: GraphRules, profile: list[Listing], *, ablation: bool) -> Iterator[tuple[str, Extraction]]:
     """Yield name and extraction of each line."""
     given = read_list(LISTS)
     yield "with the lists", Extraction(rules, [*given, *profile])

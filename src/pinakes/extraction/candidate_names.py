@@ -34,7 +34,6 @@ _WORDS: Final = re.compile(r"[a-z]{2,}")
 _WRITTEN: Final = re.compile(r"\S+")
 _NEXT: Final = re.compile(r"[\]*_\"'’s]{0,4}[ \t\n]([A-Za-z]+)")
 _PREVIOUS: Final = re.compile(r"([A-Za-z]+)[ \t\n][\[*_\"(]*\Z")
-_BRACKETS: Final = re.compile(r"[ \t]*\([^()\n]*\)$")
 _BRACKETED: Final = re.compile(r"[ \t]*[(\[]")
 _PERSON: Final = re.compile(r"[^\W\d_]['’]?[^\W\d_]*(?:-[^\W\d_]+)?\.?")
 _MOST_TITLE_CHARS: Final = 100
@@ -106,9 +105,7 @@ class CandidateNames:
             known = found.get((start, end))
             name = " ".join(prose[start:end].split())
             rank = kind != UNTYPED, sure, kind
-            if name and (
-                known is None or (known.entity.type != UNTYPED, known.confidence, known.entity.type) < rank
-            ):
+            if name and (known is None or (known.entity.type != UNTYPED, known.confidence, known.entity.type) < rank):
                 found[start, end] = Mention(EntityName(kind, name), start, end, sure, f"candidates:{clue}")
 
         for start, end in self._rows(prose):
@@ -176,14 +173,14 @@ class CandidateNames:
         if heading is None or len(heading["title"]) > _MOST_TITLE_CHARS:
             return
         start, end = _stripped(subject.prose, heading.start("title"), heading.end("title"))
-        end = start + len(_BRACKETS.sub("", subject.prose[start:end]))
-        name = subject.prose[start:end]
+        name = _BRACKETED.split(subject.prose[start:end], maxsplit=1)[0]
+        end = start + len(name)
         if name[:1].isupper() and len(name.split()) <= _MOST_WORDS:
             last = name.rsplit(" ", 1)
             for kind, paths in self._titles.items():
                 if glob_matches(paths, subject.path):
-                    shorter = len(last[-1]) + 1 if len(last) > 1 and self._suffixes.get(last[-1].casefold()) == kind else 0
-                    yield start, end - shorter, kind, "titles"
+                    has_suffix = len(last) > 1 and self._suffixes.get(last[-1].casefold()) == kind
+                    yield start, end - (len(last[-1]) + 1 if has_suffix else 0), kind, "titles"
 
     def _of_links(self, prose: str, links: Sequence[Link]) -> Iterator[tuple[int, int, str, str]]:
         for link in links:

@@ -17,8 +17,8 @@ _LAST_WORD: Final = re.compile(r"([^\W\d_][\w'&-]*)(?:[ \t]|(?<=\w)\n|/)\Z")
 _SENTENCE_START: Final = re.compile(r"(?:^|\n|[.!?:])[ \t]*(?:[-*+•]|\d{1,3}[.)])?[ \t*_]*\Z")
 _LOOKED_AT: Final = 40
 _NO_NAMES: Final = frozenset(
-    "the a an our your their this that these and or in at by for from if to of with vp svp evp head director lead chief "
-    "interim senior as is are all each both notify contact ask join meet help".split()
+    "the a an our your their this that these and or in at by for from if to of with vp svp evp head director lead "
+    "chief interim senior as is are all each both notify contact ask join meet help".split()
 )
 """Words beside a name that are no part of it, also with a capital: those before it, and titles of people."""
 
@@ -163,7 +163,6 @@ class Gazetteer:
             return False
         return not (is_word and _is_imperative(prose, start, end, suffixes))
 
-
     def _goes_on(self, prose: str, start: int) -> bool:
         """Say whether a word with a capital stands before a place that is no name itself: Elastic Cloud."""
         before = _LAST_WORD.search(prose[max(0, start - _LOOKED_AT) : start])
@@ -199,7 +198,7 @@ def _fits_case(form: str, written: str, case: str) -> bool:
         return True
     if form.isupper() and len(form) <= 4:  # US and us
         return written.isupper()
-    is_plain = " " not in form and form[1:].islower()
+    is_plain = " " not in form and "." not in form and form[1:].islower()
     return not is_plain or not form[:1].isupper() or written[:1].isupper()
 
 

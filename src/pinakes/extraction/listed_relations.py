@@ -79,7 +79,9 @@ class ListedRelations:
             depth = _depth(line["indent"], mark) if titled else 0  # the title holds for the whole text
             titled = True
             if above is not None and above[0] < depth:
-                heads += self._head(*above, topics, mentions[bisect_left(starts, above[1]) : bisect_left(starts, line.start())])
+                heads += self._head(
+                    *above, topics, mentions[bisect_left(starts, above[1]) : bisect_left(starts, line.start())]
+                )
             heads = [one for one in heads if one.depth < depth]
             if mark and heads:
                 first = mentions[bisect_left(starts, line.start()) : bisect_left(starts, line.end())][:1]

@@ -49,7 +49,9 @@ def _without_markup(text: str, start: int, end: int, links: list[Link]) -> Itera
         if not found[0].startswith("!"):
             links.append(Link(first, last, found["target"]))
         before, after = found.start("label") - found.start(), found.end() - found.end("label")
-        label = _ADDRESSES.sub(lambda one: " " * len(one[0]), found["label"]) if "@" in found["label"] else found["label"]
+        label = (
+            _ADDRESSES.sub(lambda one: " " * len(one[0]), found["label"]) if "@" in found["label"] else found["label"]
+        )
         return f"{' ' * before}{label}{' ' * after}"
 
     while told := _TELLS.search(text, start, end):

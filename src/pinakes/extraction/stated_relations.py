@@ -26,7 +26,9 @@ _NUMBERS: Final = re.compile(_MARK)
 _TOPIC_WORDS: Final = re.compile(
     r"^(?:[-*+•]|\d{1,3}[.)])?[ \t*_]*(?:It|This (?:tool|app|application|platform|service|product|system))\b"
 )
-_QUESTION: Final = re.compile(r"(?:[-*+•]|\d{1,3}[.)])?[ *_#]*(?:Does|Do|Did|Is|Are|Can|Could|Should|What|Which)\b[^.!]*\?")
+_QUESTION: Final = re.compile(
+    r"(?:[-*+•]|\d{1,3}[.)])?[ *_#]*(?:Does|Do|Did|Is|Are|Can|Could|Should|What|Which)\b[^.!]*\?"
+)
 """Questions that ask whether something is so; others tell it: Why do we use …?"""
 
 _BLANKS: Final = re.compile(r"[\t*_`][ \t*_`]*| [ \t*_`]+")
@@ -52,7 +54,9 @@ class _Meant:
     owner: Sequence[Mention]
     implied: Sequence[Mention]
 
-    def by(self, groups: Mapping[str, str | None], slot: str, named: Mapping[int, Sequence[Mention]]) -> Sequence[Mention]:
+    def by(
+        self, groups: Mapping[str, str | None], slot: str, named: Mapping[int, Sequence[Mention]]
+    ) -> Sequence[Mention]:
         """Return the mentions that a group of a match stands for; the owner where a pattern names no source."""
         text = groups.get(slot)
         if text is None:
@@ -152,7 +156,7 @@ class StatedRelations:
 
 
 def _subject_before(mentions: Sequence[Mention], at: int, prose: str, start: int) -> Sequence[Mention]:
-    """Return the entity nearest before a sentence in its paragraph: what `it`, and a sentence without one, go on with."""
+    """Return the entity nearest before a sentence in its paragraph: what it goes on with."""
     for one in reversed(mentions[max(0, at - _MOST_LOOKED_BACK) : at]):
         if one.entity.type != UNTYPED:
             return () if "\n" in prose[one.end : start] else [one]
