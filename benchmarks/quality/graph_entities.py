@@ -82,6 +82,9 @@ def main() -> None:
     parser.add_argument("--kinds", action="store_true", help="show each type")
     parser.add_argument("--cases", action="store_true", help="show what is wrong and missed")
     arguments = parser.parse_args()
+    if not LISTS.is_file():
+        print(f"no entities of the handbook in {DATA}")
+        return
     home = arguments.work / "homes" / "handbook-graph"
     with Library.open(home, profile="handbook", embedding__provider="deterministic") as library:
         library.add(
