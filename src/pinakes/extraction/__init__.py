@@ -71,7 +71,7 @@ class Extraction:
             listed.append(Listing(EntityName(kind, owner)))  # whoever is named in the settings is known
         self.listings, self.problems = without_repeats(listed)
         self._declared = DeclaredNames(rules)
-        self._finders: list[Extractor] = [Gazetteer(self.listings, rules.types), NamePatterns(rules)]
+        self._finders: list[Extractor] = [Gazetteer(self.listings, rules.types, rules.not_names), NamePatterns(rules)]
         if rules.candidates:
             self._finders.append(CandidateNames(rules))
         self._finders += extra

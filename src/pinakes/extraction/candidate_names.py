@@ -52,7 +52,7 @@ _STOP: Final = frozenset(
     "jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun q1 q2 q3 q4 fy tbd todo tl;dr eta am pm pst pdt "
     "utc hi hello hey dear thanks vp svp evp ceo cfo head interim ask email notify submit send add remove join create "
     "request schedule complete download install enable set visit write share post log sign access view manage "
-    "ensure work keep help provide build define track learn watch want need".split()
+    "entire whole another same step ensure work keep help provide build define track learn watch want need".split()
 )
 
 TYPED_BY: Final = {
@@ -160,7 +160,11 @@ class CandidateNames:
             yield kind, "behind", TYPED_BY["behind"]
         if self._before and (word := _PREVIOUS.search(before)) and (kind := self._before.get(word[1].casefold())):
             yield kind, "before", TYPED_BY["before"]
-        if " " in name and (kind := self._ends.get(name.rsplit(" ", 1)[1].casefold())):
+        if (
+            " " in name
+            and name.count(" ") < _MOST_OF_ITEM
+            and (kind := self._ends.get(name.rsplit(" ", 1)[1].casefold()))
+        ):
             yield kind, "ends", TYPED_BY["ends"]
         says = _SAYS.match(prose, end, end + 240) if self._nouns else None
         for kind, nouns in self._nouns.items() if says else ():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -86,13 +86,16 @@ class Gazetteer:
 
     fingerprint: str
 
-    def __init__(self, listings: Sequence[Listing], types: Mapping[str, EntityType]) -> None:
+    def __init__(
+        self, listings: Sequence[Listing], types: Mapping[str, EntityType], not_names: Iterable[str] = ()
+    ) -> None:
         from ahocorasick_rs import AhoCorasick, MatchKind  # only where a collection has a graph
 
         self._types = types
-        self._suffixes = {name: frozenset(word.casefold() for word in one.suffixes) for name, one in types.items()}
+        never = {word.casefold() for word in not_names}
+        self._suffixes = {name: never | {word.casefold() for word in one.suffixes} for name, one in types.items()}
         self._behind = {
-            name: self._suffixes[name] | {word.casefold() for word in one.behind} for name, one in types.items()
+            name: frozenset(word.casefold() for word in (*one.suffixes, *one.behind)) for name, one in types.items()
         }
         self._surfaces: dict[str, list[_Surface]] = {}
         for one in listings:
@@ -100,7 +103,7 @@ class Gazetteer:
                 self._add(one.entity, name, is_alias=name != one.entity.name)
         self._patterns = sorted(self._surfaces)
         self._automaton = AhoCorasick(self._patterns, matchkind=MatchKind.Standard) if self._patterns else None
-        self.fingerprint = f"lists:1 {[(one.entity, one.aliases) for one in listings]!r}"
+        self.fingerprint = f"lists:2 {sorted(never)!r} {[(one.entity, one.aliases) for one in listings]!r}"
 
     def _add(self, entity: EntityName, name: str, *, is_alias: bool) -> None:
         written = " ".join(name.split())
@@ -155,7 +158,7 @@ class Gazetteer:
             behind = _NEXT_WORD.match(prose, end, end + _LOOKED_AT)  # slack channel, sales team
             told = self._behind.get(surface.entity.type, ())
             return bool(rules.case == "capital" and surface.form[1:].islower() and behind and behind[1].lower() in told)
-        suffixes = self._suffixes.get(surface.entity.type, frozenset())
+        suffixes = self._suffixes.get(surface.entity.type, set())
         is_word = " " not in surface.form and surface.form[1:].islower()
         if rules.inside:
             return not (surface.is_alias and is_word and self._goes_on(prose, start))
@@ -172,7 +175,7 @@ class Gazetteer:
         return word not in _NO_NAMES and word not in self._surfaces
 
 
-def _is_inside(prose: str, start: int, end: int, suffixes: frozenset[str]) -> bool:
+def _is_inside(prose: str, start: int, end: int, suffixes: Collection[str]) -> bool:
     """Say whether a place is part of a longer row of words with capitals, which is another name."""
     behind = _NEXT_WORD.match(prose, end, end + _LOOKED_AT)
     if behind and behind[1][0].isupper() and behind[1].casefold() not in suffixes:
@@ -181,7 +184,7 @@ def _is_inside(prose: str, start: int, end: int, suffixes: frozenset[str]) -> bo
     return bool(before and before[1][0].isupper() and before[1].casefold() not in _NO_NAMES)
 
 
-def _is_imperative(prose: str, start: int, end: int, suffixes: frozenset[str]) -> bool:
+def _is_imperative(prose: str, start: int, end: int, suffixes: Collection[str]) -> bool:
     """Say whether a word begins a sentence as its verb rather than as its subject."""
     behind = _NEXT_WORD.match(prose, end, end + _LOOKED_AT)
     if not behind or not behind[1].islower() or not _SENTENCE_START.search(prose[max(0, start - _LOOKED_AT) : start]):

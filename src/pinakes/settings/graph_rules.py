@@ -198,7 +198,7 @@ class GraphRules(Section):
         (), description="Files of curated lists, CSV (name, type, aliases) or JSON; relative paths start at the home."
     )
     candidates: bool = Field(True, description="Also find names that no list has, by their form and by statistics.")
-    not_names: Texts = Field((), description="Words that are never names.")
+    not_names: Texts = Field((), description="Words that are never names, nor the last word of one.")
     documents: tuple[DocumentEntity, ...] = Field((), description="The entities that documents are about.")
     records: tuple[RecordEntity, ...] = Field((), description="Files of records that name entities.")
     metadata: tuple[MetadataEntity, ...] = Field((), description="Entities that metadata fields name.")

@@ -156,6 +156,12 @@ def test_a_word_that_begins_an_instruction_is_no_team() -> None:
         assert names(extraction(lists).extract("a.md", "", Document(text), {})) == expected, text
 
 
+def test_a_word_that_no_name_ends_with_does_not_hide_a_team() -> None:
+    text = "# Sales Tools\n\n- Sales Navigator\n"
+    assert ("TEAM", "Sales") in names(found_in(text, not_names=["Tools"]))
+    assert ("TEAM", "Sales") not in names(found_in(text))
+
+
 def test_a_name_inside_an_address_is_none() -> None:
     lists = {"VENDOR": {"Acme.com": []}}
     text = "see about.acme.com and [ada@acme.com](mailto:ada@acme.com), not acme.com"
