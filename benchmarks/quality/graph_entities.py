@@ -3,7 +3,7 @@
 Sets: ``given`` (the 20 documents of the shared data), ``development`` and ``held-out`` (12 documents each, beside this
 file). The latter were drawn by chance from departments like those of the given ones, from pages that name at least four
 vendors or teams (10 each), or two people (2 each); they were read and annotated before any extractor saw them, by one
-annotator who had read the given ones. Rules are made with the first two; of ``held-out`` only figures are looked at.
+annotator who had read the given ones. Rules are made with the first two; of ``held-out`` look at figures only.
 
 A line each: with a list file as an administrator keeps it, without it, and without any listed name; then the first
 without one source of names at a time, or with ``--ablation`` only. Intervals are of F1, 95 %, bootstrap over documents.
