@@ -56,6 +56,7 @@ bench-scale: $(INSTALLED_DEV)  ## what large collections cost: make bench-scale 
 
 eval: $(INSTALLED_DEV)  ## quality on the golden sets
 	$(BIN)/python -m benchmarks.quality --kinds
+	$(BIN)/python -m benchmarks.quality.graph_entities --kinds --ablation
 
 format: $(INSTALLED_DEV)
 	$(BIN)/ruff check --fix src tests benchmarks

@@ -72,7 +72,7 @@ class Statement:
 def called(
     connection: Connection, collection_id: int, names: Collection[str], *, topics: bool = False
 ) -> list[NamedEntity]:
-    """Return the entities that are called by any of these folded names, or have such an alias; or ``topics`` instead."""
+    """Return the entities that are called by any of these folded names, or have such an alias; or the ``topics``."""
     asked = {"collection": collection_id, "names": sorted(names)}
     rows = connection.execute(_called_query(topics=topics), asked) if names else ()
     return list(dict.fromkeys(NamedEntity(*row) for row in rows))

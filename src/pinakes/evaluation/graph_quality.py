@@ -118,9 +118,16 @@ def _read(held: Mapping[str, object]) -> ReadDocument:
 
 
 def measure(
-    connection: Connection, collection_id: int, wanted: Sequence[ReadDocument], listed: frozenset[tuple[str, str]]
+    connection: Connection,
+    collection_id: int,
+    wanted: Sequence[ReadDocument],
+    listed: frozenset[tuple[str, str]],
+    symmetric: frozenset[str] = frozenset(),
 ) -> GraphQuality:
-    """Compare the graph of a collection with what was read; ``listed``: (type, folded name) of all names of lists."""
+    """Compare the graph of a collection with what was read.
+
+    ``listed``: (type, folded name) of all names of lists. ``symmetric``: types of relations that hold both ways.
+    """
     unknown: list[str] = []
     per_document: list[tuple[dict[str, list[int]], dict[str, list[int]]]] = []
     inside, outside = [0, 0, 0], [0, 0, 0]
@@ -145,7 +152,7 @@ def measure(
         for kind, name, _ in left:
             entities[kind][1] += 1
             wrong.append(f"{kind} {name} ({one.path})")
-        _compare_relations(one, found.relations, relations, wrong, missed)
+        _compare_relations(one, found.relations, symmetric, relations, wrong, missed)
         per_document.append((entities, relations))
     return GraphQuality(
         len(per_document),
@@ -162,6 +169,7 @@ def measure(
 def _compare_relations(
     one: ReadDocument,
     found: Iterable[document_graphs.NamedRelation],
+    symmetric: frozenset[str],
     counts: dict[str, list[int]],
     wrong: list[str],
     missed: list[str],
@@ -170,7 +178,8 @@ def _compare_relations(
     left = list(found)
     for source, kind, target in one.relations:
         ends = (names.get(source, frozenset({folded(source)})), names.get(target, frozenset({folded(target)})))
-        same = [r for r in left if r.type == kind and r.source_names & ends[0] and r.target_names & ends[1]]
+        both = (ends, ends[::-1]) if kind in symmetric else (ends,)
+        same = [r for r in left if r.type == kind and any(r.source_names & a and r.target_names & b for a, b in both)]
         counts[kind][0 if same else 2] += 1
         left = [r for r in left if r not in same]
         if not same:

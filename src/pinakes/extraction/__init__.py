@@ -66,9 +66,13 @@ class Extraction:
 
     def __init__(self, rules: GraphRules, listings: Iterable[Listing] = (), extra: Sequence[Extractor] = ()) -> None:
         self.rules = rules
-        self.listings, self.problems = without_repeats(one for one in listings if one.entity.type in rules.types)
+        listed = [one for one in listings if one.entity.type in rules.types]
+        kind, _, owner = rules.owner.partition(":")
+        if owner:
+            listed.append(Listing(EntityName(kind, owner)))  # whoever is named in the settings is known
+        self.listings, self.problems = without_repeats(listed)
         self._declared = DeclaredNames(rules)
-        self._finders: list[Extractor] = [Gazetteer(self.listings, rules.types), NamePatterns(rules)]
+        self._finders: list[Extractor] = [Gazetteer(self.listings, rules.types, rules.not_names), NamePatterns(rules)]
         if rules.candidates:
             self._finders.append(CandidateNames(rules))
         self._finders += extra

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,10 +12,21 @@ from pinakes.extraction.prose_text import whole
 from pinakes.settings import EntityType
 
 _PLAIN: Final = (*((char, " ") for char in "\n\t\r\u00a0\u2010\u2011\u2012\u2013"), ("\u2019", "'"), ("\u2018", "'"))
-_NEXT_WORD: Final = re.compile(r"[ \t]([^\W\d_][\w'&-]*)")
-_LAST_WORD: Final = re.compile(r"([^\W\d_][\w'&-]*)[ \t]$")
+_NEXT_WORD: Final = re.compile(r"(?:[ \t]|[ \t]?\n(?=\w)|/)([^\W\d_][\w'&-]*)")
+_LAST_WORD: Final = re.compile(r"([^\W\d_][\w'&-]*)(?:[ \t]|(?<=\w)\n|/)\Z")
+_SENTENCE_START: Final = re.compile(r"(?:^|\n|[.!?:])[ \t]*(?:[-*+•]|\d{1,3}[.)])?[ \t*_]*\Z")
 _LOOKED_AT: Final = 40
-_ARTICLES: Final = frozenset("the a an our your their this that these and or in at by for from if to of with".split())
+_NO_NAMES: Final = frozenset(
+    "the a an our your their this that these and or in at by for from if to of with vp svp evp head director lead "
+    "chief interim senior as is are all each both notify contact ask join meet help".split()
+)
+"""Words beside a name that are no part of it, also with a capital: those before it, and titles of people."""
+
+_AFTER_SUBJECT: Final = frozenset(
+    "and or is are was were will would can could may must shall should has have had does do did also at in on to as "
+    "we who which that with &".split()
+)
+"""Words behind a name at the start of a sentence; behind an imperative stand others: Support content creation."""
 
 LISTED_CONFIDENCE: Final = 0.95
 ALIAS_CONFIDENCE: Final = 0.9
@@ -75,28 +86,45 @@ class Gazetteer:
 
     fingerprint: str
 
-    def __init__(self, listings: Sequence[Listing], types: Mapping[str, EntityType]) -> None:
+    def __init__(
+        self, listings: Sequence[Listing], types: Mapping[str, EntityType], not_names: Iterable[str] = ()
+    ) -> None:
         from ahocorasick_rs import AhoCorasick, MatchKind  # only where a collection has a graph
 
         self._types = types
+        never = {word.casefold() for word in not_names}
+        self._suffixes = {name: never | {word.casefold() for word in one.suffixes} for name, one in types.items()}
+        self._behind = {
+            name: frozenset(word.casefold() for word in (*one.suffixes, *one.behind)) for name, one in types.items()
+        }
         self._surfaces: dict[str, list[_Surface]] = {}
         for one in listings:
             for name in (one.entity.name, *one.aliases):
                 self._add(one.entity, name, is_alias=name != one.entity.name)
         self._patterns = sorted(self._surfaces)
         self._automaton = AhoCorasick(self._patterns, matchkind=MatchKind.Standard) if self._patterns else None
-        self.fingerprint = f"lists:1 {[(one.entity, one.aliases) for one in listings]!r}"
+        self.fingerprint = f"lists:2 {sorted(never)!r} {[(one.entity, one.aliases) for one in listings]!r}"
 
     def _add(self, entity: EntityName, name: str, *, is_alias: bool) -> None:
         written = " ".join(name.split())
         lower = lowered(written)
-        for surface in {lower, lower.replace("-", " ")}:
+        forms = {lower, lower.replace("-", " ")}
+        if self._has_plural(entity, written):
+            forms |= {f"{one}s" for one in forms}
+        for surface in forms:
             same = self._surfaces.setdefault(surface, [])
             mine = next((one for one in same if one.entity == entity), None)
             if mine is None:
                 mine = _Surface(written, entity, is_alias)
                 same.append(mine)
-            mine.forms.add(written)
+            mine.forms.add(f"{written}s" if surface.endswith("s") and len(surface) > len(lower) else written)
+
+    def _has_plural(self, entity: EntityName, written: str) -> bool:
+        """Say whether a name may have an s behind it: acronyms (the TAs), and names that no common word is."""
+        if not written[-1:].isalpha() or written[-1:] in "sS":
+            return False
+        kind = self._types.get(entity.type)
+        return written.isupper() or (len(written) > 4 and (kind is None or kind.inside))
 
     def extract(self, subject: ExtractionSubject) -> Findings:
         """Return the mentions of listed names; of those that overlap the longest, of these the first."""
@@ -127,16 +155,43 @@ class Gazetteer:
         rules = self._types.get(surface.entity.type) or EntityType.model_validate({})
         written = prose[start:end]
         if written not in surface.forms and not _fits_case(surface.form, written, rules.case):
+            behind = _NEXT_WORD.match(prose, end, end + _LOOKED_AT)  # slack channel, sales team
+            told = self._behind.get(surface.entity.type, ())
+            return bool(rules.case == "capital" and surface.form[1:].islower() and behind and behind[1].lower() in told)
+        suffixes = self._suffixes.get(surface.entity.type, set())
+        is_word = " " not in surface.form and surface.form[1:].islower()
+        if rules.inside:
+            return not (surface.is_alias and is_word and self._goes_on(prose, start))
+        if _is_inside(prose, start, end, suffixes):
             return False
-        return rules.inside or not self._is_inside(prose, start, end, rules)
+        return not (is_word and _is_imperative(prose, start, end, suffixes))
 
-    def _is_inside(self, prose: str, start: int, end: int, rules: EntityType) -> bool:
-        """Say whether a place is part of a longer row of words with capitals, which is another name."""
-        behind = _NEXT_WORD.match(prose, end, end + _LOOKED_AT)
-        if behind and behind[1][0].isupper() and behind[1].casefold() not in {one.casefold() for one in rules.suffixes}:
-            return True
+    def _goes_on(self, prose: str, start: int) -> bool:
+        """Say whether a word with a capital stands before a place that is no name itself: Elastic Cloud."""
         before = _LAST_WORD.search(prose[max(0, start - _LOOKED_AT) : start])
-        return bool(before and before[1][0].isupper() and before[1].casefold() not in _ARTICLES)
+        if not before or not before[1][0].isupper():
+            return False
+        word = before[1].casefold()
+        return word not in _NO_NAMES and word not in self._surfaces
+
+
+def _is_inside(prose: str, start: int, end: int, suffixes: Collection[str]) -> bool:
+    """Say whether a place is part of a longer row of words with capitals, which is another name."""
+    behind = _NEXT_WORD.match(prose, end, end + _LOOKED_AT)
+    if behind and behind[1][0].isupper() and behind[1].casefold() not in suffixes:
+        return True
+    before = _LAST_WORD.search(prose[max(0, start - _LOOKED_AT) : start])
+    return bool(before and before[1][0].isupper() and before[1].casefold() not in _NO_NAMES)
+
+
+def _is_imperative(prose: str, start: int, end: int, suffixes: Collection[str]) -> bool:
+    """Say whether a word begins a sentence as its verb rather than as its subject."""
+    behind = _NEXT_WORD.match(prose, end, end + _LOOKED_AT)
+    if not behind or not behind[1].islower() or not _SENTENCE_START.search(prose[max(0, start - _LOOKED_AT) : start]):
+        return False
+    word = behind[1]
+    is_verb = word.endswith("s") and not word.endswith("ss")
+    return word not in _AFTER_SUBJECT and not is_verb and word not in suffixes
 
 
 def _fits_case(form: str, written: str, case: str) -> bool:
@@ -146,7 +201,7 @@ def _fits_case(form: str, written: str, case: str) -> bool:
         return True
     if form.isupper() and len(form) <= 4:  # US and us
         return written.isupper()
-    is_plain = " " not in form and form[1:].islower()
+    is_plain = " " not in form and "." not in form and form[1:].islower()
     return not is_plain or not form[:1].isupper() or written[:1].isupper()
 
 
@@ -158,4 +213,6 @@ def _continues(text: str, outside: int, inside: int) -> bool:
     """Say whether the character ``outside`` goes on with the word whose last character is ``inside``."""
     if not 0 <= outside < len(text):
         return False
+    if outside < inside and text[outside] in ".@" and text[max(0, outside - 1)].isalnum():
+        return True  # of an address, a domain
     return (text[outside].isalnum() or text[outside] == "_") and (text[inside].isalnum() or text[inside] == "_")

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pinakes.core.graph_records import UNTYPED, EntityName, ExtractionSubject, Findings, Mention, StatedRelation
+from pinakes.core.graph_records import UNTYPED, ExtractionSubject, Findings, Mention, StatedRelation
 from pinakes.extraction.pattern_sets import set_of
-from pinakes.extraction.section_topics import Topics
+from pinakes.extraction.section_topics import Topics, owner_of
 from pinakes.settings import GraphRules, RelationRule
 from pinakes.settings.graph_rules import compiled
 
@@ -37,8 +37,7 @@ class ListedRelations:
     """Finds relations between the items of lists, or the cells of tables, and what these are about."""
 
     def __init__(self, rules: GraphRules) -> None:
-        kind, _, name = rules.owner.partition(":")
-        self._owner = [Mention(EntityName(kind, name), 0, 0, 1.0, "owner")] if name else []
+        self._rules = rules
         self._lists = [rule for rule in rules.relations for _ in rule.lists]
         self._heads = set_of([f"(?i){one}" for rule in rules.relations for one in rule.lists])
         self._tables = [
@@ -47,7 +46,7 @@ class ListedRelations:
             for source, target in rule.tables
         ]
         told = [(rule.type, rule.lists, rule.lists_of, rule.reverse, rule.tables) for rule in rules.relations]
-        self.fingerprint = f"structure:1 {rules.owner} {told!r}"
+        self.fingerprint = f"structure:2 {rules.owner} {rules.title_owners!r} {told!r}"
 
     def extract(self, subject: ExtractionSubject) -> Findings:
         """Return the relations of lists and tables. Linear time."""
@@ -62,6 +61,7 @@ class ListedRelations:
         mentions = subject.mentions
         starts = [one.start for one in mentions]
         topics = Topics(subject.prose, mentions, starts)
+        owner = owner_of(self._rules, subject.prose, mentions)
         heads: list[_Head] = []
         above: tuple[int, int, str, str] | None = None
         columns: list[tuple[int, str]] = []
@@ -79,24 +79,36 @@ class ListedRelations:
             depth = _depth(line["indent"], mark) if titled else 0  # the title holds for the whole text
             titled = True
             if above is not None and above[0] < depth:
-                heads += self._head(*above, topics)
+                heads += self._head(
+                    *above, topics, mentions[bisect_left(starts, above[1]) : bisect_left(starts, line.start())]
+                )
             heads = [one for one in heads if one.depth < depth]
             if mark and heads:
                 first = mentions[bisect_left(starts, line.start()) : bisect_left(starts, line.end())][:1]
+                first = [one for one in first if one.entity.type or not _has_words(subject.prose, line, one.start)]
                 for head in heads:
-                    yield from self._of_item(head, first, line.span())
+                    yield from self._of_item(head, first, line.span(), owner)
             above = depth, line.start(), mark, line["rest"]
 
-    def _head(self, depth: int, start: int, mark: str, text: str, topics: Topics) -> Iterator[_Head]:
-        """Yield the line above deeper ones where it says what these are: no other line needs to be matched."""
+    def _head(
+        self, depth: int, start: int, mark: str, text: str, topics: Topics, inside: Sequence[Mention]
+    ) -> Iterator[_Head]:
+        """Yield the line above deeper ones where it says what these are: no other line needs to be matched.
+
+        It is about what it names itself, or else about what the heading above it names.
+        """
         title = text.strip(" *_#:")[:_MOST_HEAD_CHARS]
         if title and (fitting := [self._lists[number] for number in self._heads.Match(title) or ()]):
-            yield _Head(depth, fitting, topics.of(start - 1 if mark.startswith("#") else start))
+            is_heading = mark.startswith("#")
+            own = [one for one in inside if one.entity.type != UNTYPED] if is_heading else []
+            yield _Head(depth, fitting, own[:1] or topics.of(start - 1 if is_heading else start))
 
-    def _of_item(self, head: _Head, item: Sequence[Mention], span: tuple[int, int]) -> Iterator[StatedRelation]:
+    def _of_item(
+        self, head: _Head, item: Sequence[Mention], span: tuple[int, int], owner: Sequence[Mention]
+    ) -> Iterator[StatedRelation]:
         for rule in head.rules:
-            about = self._owner if rule.lists_of == "owner" else head.topic
-            for topic in (about, self._owner):
+            about = owner if rule.lists_of == "owner" else head.topic
+            for topic in (about, owner):
                 ends = (item, topic) if rule.reverse else (topic, item)
                 found = list(_between(rule, *ends, span, "lists"))
                 yield from found
@@ -128,6 +140,11 @@ class ListedRelations:
                 )
                 for ends in others:
                     yield from _between(rule, held[at], ends, span, "tables")
+
+
+def _has_words(prose: str, line: re.Match[str], place: int) -> bool:
+    """Say whether words stand between the mark of an item and a place in it."""
+    return any(char.isalnum() for char in prose[line.start("rest") : place])
 
 
 def _depth(indent: str, mark: str) -> int:

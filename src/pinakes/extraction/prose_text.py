@@ -20,9 +20,10 @@ _ADDRESS = (
 _TAG = r"</?[A-Za-z!][^<>\n]{0,300}+>"
 _BLOCK = re.compile(_FENCED, re.MULTILINE | re.DOTALL)
 _IN_LINE = re.compile(f"{_LINK}|{_ADDRESS}|{_TAG}")
+_ADDRESSES = re.compile(_ADDRESS)
 _TELLS = re.compile(r"\]\(|://|www\.|@|<")  # a line without these has nothing to blank
 _HALF = re.compile("[\ud800-\udfff]")
-_SENTENCE_END = re.compile(r"(?<=[.!?:;])[\"')\]*_]*[ \t]+(?=[\"'(\[*_]*[A-Z0-9])")
+_SENTENCE_END = re.compile(r"(?<=[.!?;])[\"')\]*_]*[ \t]+(?=[\"'(\[*_]*[A-Z0-9])")
 
 
 def prose_of(text: str) -> tuple[str, list[Link]]:
@@ -48,7 +49,10 @@ def _without_markup(text: str, start: int, end: int, links: list[Link]) -> Itera
         if not found[0].startswith("!"):
             links.append(Link(first, last, found["target"]))
         before, after = found.start("label") - found.start(), found.end() - found.end("label")
-        return f"{' ' * before}{found['label']}{' ' * after}"
+        label = (
+            _ADDRESSES.sub(lambda one: " " * len(one[0]), found["label"]) if "@" in found["label"] else found["label"]
+        )
+        return f"{' ' * before}{label}{' ' * after}"
 
     while told := _TELLS.search(text, start, end):
         line = max(start, text.rfind("\n", start, told.start()) + 1)

@@ -7,7 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Final
 
-from pinakes.core.graph_records import UNTYPED, Mention
+from pinakes.core.graph_records import UNTYPED, EntityName, Mention
+from pinakes.settings import GraphRules
 
 _HEADING: Final = re.compile(r"^(#{1,6})[ \t]+[^\n]+$", re.MULTILINE)
 
@@ -32,3 +33,16 @@ class Topics:
         """Return the topic of the section that holds ``place``."""
         at = bisect_right(self._places, place) - 1
         return self._topics[at] if at >= 0 else ()
+
+
+def owner_of(rules: GraphRules, prose: str, mentions: Sequence[Mention]) -> Sequence[Mention]:
+    """Return whom `we` means in a text: what its title names of ``rules.title_owners``, or else the owner."""
+    title = _HEADING.search(prose) if rules.title_owners else None
+    if title:
+        for one in mentions:
+            if one.start >= title.end():
+                break
+            if one.start >= title.start() and one.entity.type in rules.title_owners:
+                return [one]
+    kind, _, name = rules.owner.partition(":")
+    return [Mention(EntityName(kind, name), 0, 0, 1.0, "owner")] if name else []

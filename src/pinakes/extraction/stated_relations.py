@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from pinakes.core.graph_records import UNTYPED, EntityName, ExtractionSubject, Findings, Mention, StatedRelation
+from pinakes.core.graph_records import UNTYPED, ExtractionSubject, Findings, Mention, StatedRelation
 from pinakes.extraction.pattern_sets import set_of
 from pinakes.extraction.prose_text import sentences
-from pinakes.extraction.section_topics import Topics
+from pinakes.extraction.section_topics import Topics, owner_of
 from pinakes.settings import GraphRules, RelationRule
 from pinakes.settings.graph_rules import SLOT, compiled
 
@@ -20,22 +20,28 @@ _OPEN, _CLOSE, _OWNER, _TOPIC = "\ue000", "\ue001", "\ue002", "\ue003"
 
 _MARK: Final = rf"{_OPEN}(\d+){_CLOSE}"
 _ONE: Final = rf"{_OPEN}\d+{_CLOSE}"
-_BETWEEN: Final = r"(?: ?(?:,|/|&|;)? ?(?:and|or|as well as)? ?(?:the )?)"
+_BETWEEN: Final = r"(?: ?(?:,|/|&|;)? ?(?:and|or|as well as)? ?(?:(?:the|our|its) )?(?:[a-z]+-[a-z]+ )?)"
 _LIST: Final = rf"{_ONE}(?:{_BETWEEN}{_ONE}){{0,19}}"
 _NUMBERS: Final = re.compile(_MARK)
 _TOPIC_WORDS: Final = re.compile(
     r"^(?:[-*+•]|\d{1,3}[.)])?[ \t*_]*(?:It|This (?:tool|app|application|platform|service|product|system))\b"
 )
+_QUESTION: Final = re.compile(
+    r"(?:[-*+•]|\d{1,3}[.)])?[ *_#]*(?:Does|Do|Did|Is|Are|Can|Could|Should|What|Which)\b[^.!]*\?"
+)
+"""Questions that ask whether something is so; others tell it: Why do we use …?"""
+
 _BLANKS: Final = re.compile(r"[\t*_`][ \t*_`]*| [ \t*_`]+")
 _MOST_MENTIONS: Final = 40
 """A sentence with more mentions is a list of names; it states nothing."""
 
+_MOST_LOOKED_BACK: Final = 5
 _ITEM_START: Final = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _CANDIDATE_SHARE: Final = 0.6
 
 
-_Sentence: TypeAlias = tuple[int, int, str, dict[int, list[Mention]]]
-"""Start, end, the words with marks in place of mentions, and number of a mark → the mentions there."""
+_Sentence: TypeAlias = tuple[int, int, str, dict[int, list[Mention]], int]
+"""Start, end, words with marks in place of mentions, number of a mark → mentions there, number of mentions before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +50,37 @@ class _Pattern:
     regex: Any
 
 
+@dataclass(frozen=True, slots=True)
+class _Meant:
+    """What words of a sentence mean: ``topic`` it, ``owner`` we; ``implied``: the owner, if the text names it."""
+
+    topic: Sequence[Mention]
+    owner: Sequence[Mention]
+    implied: Sequence[Mention]
+
+    def by(
+        self, groups: Mapping[str, str | None], slot: str, named: Mapping[int, Sequence[Mention]]
+    ) -> Sequence[Mention]:
+        """Return the mentions that a group of a match stands for; the owner where a pattern names no source."""
+        text = groups.get(slot)
+        if text is None:
+            return self.implied if slot == "source" else ()
+        if text in (_OWNER, _TOPIC):
+            return self.owner if text == _OWNER else self.topic
+        return [one for number in _NUMBERS.findall(text) for one in named.get(int(number), ())]
+
+
 class StatedRelations:
     """Finds relations by the patterns of the settings."""
 
     def __init__(self, rules: GraphRules) -> None:
-        kind, _, name = rules.owner.partition(":")
-        self._owner = EntityName(kind, name) if name else None
+        self._rules = rules
         words = "|".join(re.escape(word) for word in rules.owner_words)
-        self._owner_words = re.compile(rf"\b(?:{words})\b", re.IGNORECASE) if self._owner and words else None
+        self._owner_words = re.compile(rf"\b(?:{words})\b", re.IGNORECASE) if rules.owner and words else None
         self._owner_lower = [word.lower() for word in rules.owner_words] if self._owner_words else []
         self._patterns = [_Pattern(rule, compiled(_regex(one))) for rule in rules.relations for one in rule.patterns]
         self._set = set_of([_regex(one) for rule in rules.relations for one in rule.patterns], counted=False)
-        self.fingerprint = f"relations:1 {rules.owner} {rules.owner_words!r} {rules.relations!r}"
+        self.fingerprint = f"relations:2 {rules.owner} {rules.title_owners!r} {rules.owner_words!r} {rules.relations!r}"
 
     def extract(self, subject: ExtractionSubject) -> Findings:
         """Return the relations that sentences state; time is linear in the text, times the number of patterns."""
@@ -64,9 +89,13 @@ class StatedRelations:
         mentions, prose = subject.mentions, subject.prose
         starts = [one.start for one in mentions]
         topics = Topics(prose, mentions, starts)
+        owner = owner_of(self._rules, prose, mentions)
+        named = {one.entity.key for one in mentions}
+        implied = [one for one in owner if one.entity.key in named]
         found: dict[tuple[Any, ...], StatedRelation] = {}
-        for start, end, masked, named in self._sentences(prose, mentions, starts):
-            for one in self._of_sentence(start, end, masked, named, topics):
+        for start, end, masked, marked, before in self._sentences(prose, mentions, starts):
+            topic = topics.of(start) or _subject_before(mentions, before, prose, start)
+            for one in self._of_sentence(start, end, masked, marked, _Meant(topic, owner, implied)):
                 key = (one.source.key, one.type, one.target.key)
                 known = found.get(key)
                 if known is None or known.confidence < one.confidence:
@@ -75,7 +104,7 @@ class StatedRelations:
 
     def _sentences(self, prose: str, mentions: Sequence[Mention], starts: Sequence[int]) -> Iterator[_Sentence]:
         """Yield the sentences that may state something, with marks in place of mentions."""
-        spans: list[tuple[int, int, dict[int, list[Mention]]]] = []
+        spans: list[tuple[int, int, dict[int, list[Mention]], int]] = []
         lines: list[str] = []
         for start, end in sentences(prose, starts):
             first, last = bisect_left(starts, start), bisect_left(starts, end)
@@ -83,24 +112,25 @@ class StatedRelations:
             if inside and len(inside) <= _MOST_MENTIONS:
                 masked, named = _masked(prose, start, end, inside)
                 lines.append(self._with_owner(masked))
-                spans.append((start, end, named))
+                spans.append((start, end, named, first))
         plain = _BLANKS.sub(" ", "\n".join(lines)).split("\n")  # all at once is faster
-        for (start, end, named), masked in zip(spans, plain, strict=True):
-            yield start, end, masked.strip(), named
+        for (start, end, named, before), masked in zip(spans, plain, strict=True):
+            yield start, end, masked.strip(), named, before
 
     def _of_sentence(
-        self, start: int, end: int, masked: str, named: dict[int, list[Mention]], topics: Topics
+        self, start: int, end: int, masked: str, named: dict[int, list[Mention]], meant: _Meant
     ) -> Iterator[StatedRelation]:
-        topic = topics.of(start)
-        masked = _TOPIC_WORDS.sub(_TOPIC, masked, count=1) if topic else masked
+        if _QUESTION.match(masked):
+            return
+        masked = _TOPIC_WORDS.sub(_TOPIC, masked, count=1) if meant.topic else masked
         for number in sorted(self._set.Match(masked) or ()):
             pattern = self._patterns[number]
             for match in pattern.regex.finditer(masked):
                 groups = match.groupdict()
-                sources = self._meant(groups, "source", named, topic)
+                sources = meant.by(groups, "source", named)
                 if groups.get("source") is None and pattern.rule.without_source == "topic":
-                    sources = list(topic)
-                targets = self._meant(groups, "target", named, topic)
+                    sources = meant.topic
+                targets = meant.by(groups, "target", named)
                 for source in sources:
                     for target in targets:
                         if source.entity.key == target.entity.key or not _fits(pattern.rule, source, target):
@@ -119,18 +149,13 @@ class StatedRelations:
         told = not text.isascii() or any(word in lower for word in self._owner_lower)
         return self._owner_words.sub(_OWNER, text) if told else text
 
-    def _meant(
-        self, groups: dict[str, str | None], slot: str, named: dict[int, list[Mention]], topic: Sequence[Mention]
-    ) -> list[Mention]:
-        """Return the mentions that a group of a match stands for; the owner where a pattern names no source."""
-        text = groups.get(slot)
-        if text is None:
-            return [Mention(self._owner, 0, 0, 1.0, "owner")] if slot == "source" and self._owner else []
-        if text == _OWNER:
-            return [Mention(self._owner, 0, 0, 1.0, "owner")] if self._owner else []
-        if text == _TOPIC:
-            return list(topic)
-        return [one for number in _NUMBERS.findall(text) for one in named.get(int(number), ())]
+
+def _subject_before(mentions: Sequence[Mention], at: int, prose: str, start: int) -> Sequence[Mention]:
+    """Return the entity nearest before a sentence in its paragraph: what it goes on with."""
+    for one in reversed(mentions[max(0, at - _MOST_LOOKED_BACK) : at]):
+        if one.entity.type != UNTYPED:
+            return () if "\n" in prose[one.end : start] else [one]
+    return ()
 
 
 def _masked(prose: str, start: int, end: int, inside: Sequence[Mention]) -> tuple[str, dict[int, list[Mention]]]:

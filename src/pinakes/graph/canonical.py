@@ -34,6 +34,9 @@ _GIVEN_NAMES: Final = 0.95
 _LEAST_SHARE: Final = 0.15
 """A type that only the words around a name tell holds where so many of its mentions have them."""
 
+_STRONG: Final = frozenset(f"candidates:{clue}" for clue in ("columns", "links", "suffixes", "titles"))
+"""Clues that hold where they are, even if a name is mostly written without them."""
+
 _DECLARED: Final = frozenset({"lists", "records"})
 _NAMED_ALONE: Final = frozenset({"candidates:run", "candidates:cell"})
 _PERSON: Final = re.compile(r"[^\W\d_]['’]?[^\W\d_]*(?:-[^\W\d_]+)?\.?")
@@ -166,7 +169,10 @@ def _typed(
         for other_sure, row in ranked[1:]:
             if other_sure < 1.0:
                 groups.join(row.id, best.id, f"the text rather says {best.type}")
-        if sure < ACCEPTED or (sure < 1 and _share(best, candidate, clues) < _LEAST_SHARE):
+        rare = sure < 1 and _share(best, candidate, clues) < _LEAST_SHARE
+        if rare and clues[best.id].keys() & _STRONG:
+            continue  # at these places only: the App team, and an app
+        if sure < ACCEPTED or rare:
             if candidate is None:
                 yield EntityName(UNTYPED, best.name)
             else:

@@ -130,8 +130,8 @@ def leads_of(
     """Return the chunks that ``named`` and ``shared`` entities lead to within the hops of ``way``.
 
     By relations: chunks that state one, or mention the entity it leads to. By an entity of a hit: chunks that mention
-    it, and with two hops what its relations lead to. ``go_on`` is asked before the second hop. ``until``: only by what documents say that did not change
-    since that time.
+    it, and with two hops what its relations lead to. ``go_on`` is asked before the second hop. ``until``: only by what
+    documents say that did not change since that time.
     """
     hops_of = partial(
         graph_lookups.hops,

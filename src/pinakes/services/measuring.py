@@ -35,5 +35,7 @@ def _graph_quality(
     extraction = app.graphs.of(record).extraction
     listings = extraction.listings if extraction else ()
     listed = frozenset((one.entity.type, folded(name)) for one in listings for name in (one.entity.name, *one.aliases))
+    rules = extraction.rules.relations if extraction else ()
+    symmetric = frozenset(rule.type for rule in rules if rule.symmetric)
     with app.catalog.read() as connection:
-        return graph_quality.measure(connection, record.id, wanted, listed)
+        return graph_quality.measure(connection, record.id, wanted, listed, symmetric)

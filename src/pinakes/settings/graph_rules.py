@@ -104,6 +104,12 @@ class EntityType(Section):
         False, description="Names of people: the first word of a name names one, too, and tells that others are names."
     )
     suffixes: Texts = Field((), description="Words behind a name that are not part of it, in any case: team, Inc.")
+    ends: Texts = Field((), description="Last words of names of several words: Ops, Engineering.")
+    before: Texts = Field((), description="Words before a name: `via`; they give the type to candidates.")
+    behind: Texts = Field(
+        (), description="Words behind a name: `channel`; they also tell that a listed name written small is one."
+    )
+    titles: Texts = Field((), description="Paths of documents whose titles are names of this type.")
     says: Texts = Field(
         (), description="Nouns by which a text says what a name is: `X is a … tool`; they give the type to candidates."
     )
@@ -189,11 +195,14 @@ class GraphRules(Section):
     types: dict[TypeName, EntityType] = Field({}, description="Types of entities.")
     owner: str = Field("", description="The entity that `we` means, as `TYPE:name`.")
     owner_words: Texts = Field(("we",), description="Words that mean the owner.")
+    title_owners: Texts = Field(
+        (), description="Types of entities that `we` means in documents whose title names one: TEAM."
+    )
     lists: Texts = Field(
         (), description="Files of curated lists, CSV (name, type, aliases) or JSON; relative paths start at the home."
     )
     candidates: bool = Field(True, description="Also find names that no list has, by their form and by statistics.")
-    not_names: Texts = Field((), description="Words that are never names.")
+    not_names: Texts = Field((), description="Words that are never names, nor the last word of one.")
     documents: tuple[DocumentEntity, ...] = Field((), description="The entities that documents are about.")
     records: tuple[RecordEntity, ...] = Field((), description="Files of records that name entities.")
     metadata: tuple[MetadataEntity, ...] = Field((), description="Entities that metadata fields name.")
@@ -241,6 +250,7 @@ class GraphRules(Section):
         if made := STRUCTURE & set(self.types):
             raise refused(f"names the type {min(made)}, which links and topics make")
         used = {one.type for rules in (self.documents, self.records, self.metadata, self.patterns) for one in rules}
+        used |= set(self.title_owners)
         used |= {name for rule in self.relations for name in (*rule.source, *rule.target)}
         if unknown := used - set(self.types):
             raise refused(f"names the type {min(unknown)}, which is not in types ({', '.join(self.types) or 'none'})")

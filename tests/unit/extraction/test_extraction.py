@@ -104,6 +104,107 @@ def test_sentences_lists_and_tables_state_relations_with_their_words() -> None:
     assert words == {"Looker works with Zoom and Acme Cloud."}
 
 
+def typed(text: str, path: str = "guide.md", **clues: Any) -> set[tuple[str, str]]:
+    types = {name: dict(one) for name, one in {**RULES["types"], **clues.pop("types", {})}.items()}  # type: ignore[dict-item]
+    for name, more in clues.items():
+        types[name] |= more
+    return names(extraction(types=types).extract(path, "", Document(text), {}))
+
+
+def test_words_beside_a_name_tell_its_type() -> None:
+    clues = {"VENDOR": {"before": ["via"], "behind": ["account"]}, "TEAM": {"ends": ["ops"], "suffixes": ["team"]}}
+    text = "Ask Brand Ops or the App team: book via Gusto, and close the Figma account. An app is no team."
+    assert typed(text, **clues) == {("TEAM", "Brand Ops"), ("TEAM", "App"), ("VENDOR", "Gusto"), ("VENDOR", "Figma")}
+
+
+def test_titles_and_lists_tell_types() -> None:
+    clues = {"TEAM": {"titles": ["**/teams/*/index.md"]}, "VENDOR": {"headings": ["tools"]}}
+    page = "# Field Work (FW)\n\nThey use the following tools:\n\n- Gusto\n- [Figma](x.md), for drawings\n\nDone.\n"
+    expected = {("VENDOR", "Gusto"), ("VENDOR", "Figma")}
+    assert typed(page, "a/teams/fw/index.md", **clues) == expected | {("TEAM", "Field Work")}
+    assert typed(page, "a/pages/fw/index.md", **clues) == expected
+
+
+def test_people_have_the_form_of_people() -> None:
+    text = "## Members\n\n- Ada St. Byron, analyst\n- Growth\n- Grace O'Hopper (she)\n- Team of 5, and others\n"
+    found = typed(text, PERSON={"given_names": True, "headings": ["members"]})
+    assert found == {("PERSON", "Ada St. Byron"), ("PERSON", "Grace O'Hopper")}
+
+
+def test_a_listed_name_in_small_letters_counts_where_the_word_behind_it_tells() -> None:
+    assert typed("post in the zoom channel, and zoom in", VENDOR={"behind": ["channel"]}) == {("VENDOR", "Zoom")}
+    assert ("TEAM", "Sales") in names(found_in("ask the sales team"))
+    assert ("TEAM", "Sales") not in names(found_in("ask for sales figures"))
+
+
+def test_names_have_plurals_and_possessives() -> None:
+    found = names(extraction({"TEAM": {"TA": []}, "VENDOR": {"Gusto": []}}).extract(
+        "a.md", "", Document("The TAs see Gustos, and Gusto's price."), {}
+    ))  # fmt: skip
+    assert found == {("TEAM", "TA"), ("VENDOR", "Gusto")}
+
+
+def test_a_word_that_begins_an_instruction_is_no_team() -> None:
+    lists = {"TEAM": {"Support": [], "Design": []}}
+    for text, expected in {
+        "- Support content creation": set(),
+        "- Support updates the page": {("TEAM", "Support")},
+        "Design and Support will draft it": {("TEAM", "Support"), ("TEAM", "Design")},
+        "Support/Enablement": set(),
+        "Head Support": {("TEAM", "Support")},
+    }.items():
+        assert names(extraction(lists).extract("a.md", "", Document(text), {})) == expected, text
+
+
+def test_a_word_that_no_name_ends_with_does_not_hide_a_team() -> None:
+    text = "# Sales Tools\n\n- Sales Navigator\n"
+    assert ("TEAM", "Sales") in names(found_in(text, not_names=["Tools"]))
+    assert ("TEAM", "Sales") not in names(found_in(text))
+
+
+def test_a_name_inside_an_address_is_none() -> None:
+    lists = {"VENDOR": {"Acme.com": []}}
+    text = "see about.acme.com and [ada@acme.com](mailto:ada@acme.com), not acme.com"
+    found = extraction(lists).extract("a.md", "", Document(text), {})
+    assert [text[one.start : one.end] for one in found.mentions if one.entity.type] == ["acme.com"]
+
+
+def test_right_to_left_names_are_found_as_words() -> None:
+    lists = {"VENDOR": {"אלפא": [], "شركة": []}}
+    found = extraction(lists).extract("a.md", "", Document("עם אלפא, ו־אלפאבית; مع شركة."), {})
+    assert names(found) == {("VENDOR", "אלפא"), ("VENDOR", "شركة")}
+
+
+def test_we_means_the_team_of_the_title() -> None:
+    rules = {"title_owners": ["TEAM"]}
+    assert stated(found_in("# Sales tips\n\nWe use Zoom.\n", **rules)) == {("Sales", "USES", "Zoom")}
+    assert stated(found_in("# Tips\n\nWe use Zoom.\n", **rules)) == {("Us", "USES", "Zoom")}
+
+
+def test_a_list_is_about_what_its_heading_names() -> None:
+    relations = [{"type": "USES", "target": ["VENDOR"], "lists": ["tools$"]}]
+    text = "# Looker\n\n## Sales tools\n\n- Zoom\n- for calls: Whatever\n"
+    assert stated(found_in(text, relations=relations)) == {("Sales", "USES", "Zoom")}
+
+
+def test_a_sentence_without_a_subject_goes_on_with_the_one_before() -> None:
+    relations = [{"type": "SYNCS", "patterns": ["{topic} syncs to {target}"]}]
+    assert stated(found_in("We like Looker. It syncs to Zoom.", relations=relations)) == {("Looker", "SYNCS", "Zoom")}
+    assert stated(found_in("We like Looker.\n\nIt syncs to Zoom.", relations=relations)) == set()
+
+
+def test_a_question_whether_something_is_so_states_nothing() -> None:
+    assert stated(found_in("Does Looker works with Zoom?")) == set()
+    assert stated(found_in("Why do we use Zoom?")) == {("Us", "USES", "Zoom")}
+
+
+def test_an_instruction_tells_of_the_owner_where_the_text_names_it() -> None:
+    relations = [{"type": "USES", "target": ["VENDOR"], "patterns": ["[Oo]pen {target}"]}]
+    rules = {"relations": relations, "owner": "TEAM:Ourselves"}
+    assert stated(found_in("At Ourselves. Open Zoom.", **rules)) == {("Ourselves", "USES", "Zoom")}
+    assert stated(found_in("Open Zoom.", **rules)) == set()
+
+
 def test_it_means_what_the_heading_names() -> None:
     assert stated(found_in("# Looker\n\nIt works with Zoom.\n")) == {("Looker", "WORKS_WITH", "Zoom")}
 
