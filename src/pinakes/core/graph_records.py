@@ -13,6 +13,17 @@ from pinakes.core.records import Chunk, Document, Metadata
 UNTYPED: Final = ""
 """The type of a candidate: a name of the text whose type the statistics of the collection may tell later."""
 
+FUNCTION: Final = "FUNCTION"
+STRUCT: Final = "STRUCT"
+CLASS: Final = "CLASS"
+MACRO: Final = "MACRO"
+CONFIG: Final = "CONFIG"
+FILE: Final = "FILE"
+SUBSYSTEM: Final = "SUBSYSTEM"
+
+CODE_TYPES: Final = frozenset({FUNCTION, STRUCT, CLASS, MACRO, CONFIG, FILE})
+"""The types of entities of code: their names differ also where only the case of a letter does, and are never merged."""
+
 MAX_NAME_CHARS: Final = 200
 """A longer name is no name: mentions of it are left out."""
 
@@ -27,17 +38,22 @@ def folded(name: str) -> str:
     return " ".join("".join(char if char.isalnum() or char in ".+#&/@_" else " " for char in text).split()).strip(".")
 
 
+def compared(kind: str, name: str) -> str:
+    """Return the form of a name in which names of this type of entities are compared: folded, but for code."""
+    return name if kind in CODE_TYPES else folded(name)
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class EntityName:
-    """An entity of a collection: type and name; ``folded`` names are equal. ``UNTYPED`` is the type of a candidate."""
+    """An entity of a collection: type and name; ``compared`` names are equal. ``UNTYPED``: the type of a candidate."""
 
     type: str
     name: str
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from every other entity of a collection: type and folded name."""
-        return self.type, folded(self.name)
+        """What tells it from every other entity of a collection: type and name as it is compared."""
+        return self.type, compared(self.type, self.name)
 
 
 @dataclass(frozen=True, slots=True)

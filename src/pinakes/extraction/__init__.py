@@ -11,6 +11,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -28,8 +29,11 @@ from pinakes.core.graph_records import (
 )
 from pinakes.core.ports import Extractor
 from pinakes.core.records import Chunk, Document, Metadata
+from pinakes.extraction.build_files import BuildFiles
 from pinakes.extraction.candidate_names import CandidateNames
+from pinakes.extraction.code_graph import CodeGraph
 from pinakes.extraction.declared_names import DeclaredNames
+from pinakes.extraction.documented_symbols import DocumentedSymbols
 from pinakes.extraction.gazetteer import Gazetteer, Listing, without_repeats
 from pinakes.extraction.list_files import listing, read_list
 from pinakes.extraction.listed_relations import ListedRelations
@@ -72,7 +76,11 @@ class Extraction:
             self._finders.append(CandidateNames(rules))
         self._finders += extra
         self._relations: list[Extractor] = [StatedRelations(rules), ListedRelations(rules)]
-        prints = [one.fingerprint for one in (self._declared, *self._finders, *self._relations)]
+        self._code: list[Extractor] = []
+        if rules.code:
+            self._code = [CodeGraph(rules), BuildFiles(rules), DocumentedSymbols(rules)]
+        self._reads_prose = bool(self.listings or rules.patterns or rules.candidates or extra or rules.relations)
+        prints = [one.fingerprint for one in (self._declared, *self._finders, *self._relations, *self._code)]
         self.recipe = hashlib.sha256("\n".join(prints).encode(errors="replace")).hexdigest()[:_RECIPE_CHARS]
         self.plan = b"" if extra else _plan(rules, self.listings)
 
@@ -93,6 +101,8 @@ class Extraction:
             of_text = self.in_text(path, title, document, metadata, chunks)
         problems = list(of_text.problems)
         declared = _tried(self._declared, ExtractionSubject(path, title, document, metadata, ""), problems)
+        if not (declared.mentions or declared.relations):
+            return replace(of_text, problems=tuple(problems))
         return self._within_limits(
             [*declared.mentions, *of_text.mentions],
             [*declared.relations, *of_text.relations],
@@ -109,11 +119,14 @@ class Extraction:
         """
         if len(document.text) > MAX_TEXT_CHARS:
             document = Document(document.text[:MAX_TEXT_CHARS], kind=document.kind, language=document.language)
+        problems: list[str] = []
+        of_code = self._of_code(ExtractionSubject(path, title, document, metadata, "", (), chunks), problems)
+        if not self._reads_prose:
+            return replace(of_code, recipe=self.recipe, problems=tuple(problems))
         prose, links = prose_of(document.text)
         subject = ExtractionSubject(path, title, document, metadata, prose, links, chunks)
         mentions: list[Mention] = []
         relations: list[StatedRelation] = []
-        problems: list[str] = []
         for finder in self._finders:
             found = _tried(finder, subject, problems)
             mentions += found.mentions
@@ -122,7 +135,23 @@ class Extraction:
             subject = ExtractionSubject(path, title, document, metadata, prose, links, chunks, named)
         for relating in self._relations:
             relations += _tried(relating, subject, problems).relations
-        return self._within_limits(mentions, relations, 0, problems)
+        found = self._within_limits(mentions, relations, of_code.left_out, problems)
+        return replace(
+            found,
+            mentions=[*found.mentions, *of_code.mentions],
+            relations=[*found.relations, *of_code.relations],
+        )
+
+    def _of_code(self, subject: ExtractionSubject, problems: list[str]) -> Findings:
+        """Return what the extractors of code find; each has limits of its own."""
+        found = [_tried(one, subject, problems) for one in self._code]
+        problems += [f"not all of the graph: {problem}" for one in found for problem in one.problems]
+        mentions = [one for each in found for one in each.mentions]
+        relations = [one for each in found for one in each.relations]
+        named = [one for one in mentions if _is_name(one.entity)]
+        kept = [one for one in relations if _is_name(one.source) and _is_name(one.target)]
+        dropped = len(mentions) - len(named) + len(relations) - len(kept)
+        return Findings(named, kept, left_out=dropped + sum(one.left_out for one in found))
 
     def _within_limits(
         self, mentions: Sequence[Mention], relations: Sequence[StatedRelation], left_out: int, problems: Sequence[str]

@@ -1,0 +1,211 @@
+"""Definitions, calls and imports of source code, as places in its syntax tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from pinakes.core.graph_records import CLASS, FUNCTION, MACRO, MAX_NAME_CHARS, STRUCT
+from pinakes.text.definition_names import FUNCTIONS, TYPES, names
+from pinakes.text.syntax_trees import grammar
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Query
+
+MAX_DEFINITIONS: Final = 20_000
+MAX_CALLS: Final = 50_000
+"""So many definitions and calls of a file are looked at, the first ones."""
+
+SEPARATORS: Final = {"cpp": "::", "rust": "::"}
+"""Language → what stands between the name of a class and that of its method; else a dot."""
+
+_KINDS: Final = {
+    **dict.fromkeys(FUNCTIONS, FUNCTION),
+    **dict.fromkeys(("preproc_function_def", "preproc_def", "macro_definition"), MACRO),
+    **dict.fromkeys(TYPES - {"impl_item", "mod_item", "module", "internal_module"}, CLASS),
+    **dict.fromkeys(
+        ("struct_specifier", "union_specifier", "enum_specifier", "struct_item", "enum_item", "union_item"), STRUCT
+    ),
+    **dict.fromkeys(("type_definition", "type_spec"), STRUCT),
+}
+_VALUES: Final = "(variable_declarator name: (identifier) value: [(arrow_function) (function_expression)]) @value"
+_BODIES: Final = (
+    "(translation_unit (compound_statement) @body) (preproc_ifdef (compound_statement) @body)"
+    " (preproc_if (compound_statement) @body)"
+)
+_C_CALLS: Final = "(call_expression function: [(identifier) (field_expression)] @call)"
+_JS_CALLS: Final = (
+    "(call_expression function: [(identifier) (member_expression)] @call)"
+    " (new_expression constructor: [(identifier) (member_expression)] @call)"
+    " (import_statement) @import (class_heritage) @parents"
+)
+_PATTERNS: Final = {
+    "c": f"{_C_CALLS} {_BODIES} (preproc_include) @import",
+    "cpp": "(call_expression function: [(identifier) (field_expression) (qualified_identifier)] @call)"
+    f" {_BODIES} (preproc_include) @import (base_class_clause) @parents",
+    "go": "(call_expression function: [(identifier) (selector_expression)] @call) (import_spec) @import",
+    "java": "(method_invocation) @call (object_creation_expression) @call (import_declaration) @import"
+    " (superclass) @parents (super_interfaces) @parents (extends_interfaces) @parents",
+    "javascript": f"{_JS_CALLS} {_VALUES}",
+    "python": "(call function: [(identifier) (attribute)] @call) (import_statement) @import"
+    " (import_from_statement) @import (class_definition superclasses: (argument_list) @parents)",
+    "rust": "(call_expression function: [(identifier) (scoped_identifier) (field_expression)] @call)"
+    " (macro_invocation macro: (identifier) @macro) (use_declaration) @import",
+    "tsx": f"{_JS_CALLS} {_VALUES} (extends_type_clause) @parents",
+    "typescript": f"{_JS_CALLS} {_VALUES} (extends_type_clause) @parents",
+}
+_NAMESPACE: Final = "namespace_definition"
+_SCOPED: Final = re.compile(rb"((?:\w+\s*::\s*)+)~?$")
+_RECEIVER: Final = re.compile(rb"([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\s*\)")
+_GUARD: Final = re.compile(r"_H_*$")
+_STATIC: Final = re.compile(rb"\bstatic\b")
+_HEAD: Final = 400
+
+
+@dataclass(slots=True)
+class Definition:
+    """A definition: its bytes ``start`` to ``end``, and those of its name, from ``at``.
+
+    ``kind``: the type of entity; "" only gives the definitions in it the first part of their names. ``name`` is
+    ``simple`` with the names of the classes around it. ``static``: only its file sees it. ``scope``: the first part of ``name``.
+    """
+
+    start: int
+    end: int
+    at: int
+    kind: str
+    simple: str
+    name: str
+    static: bool = False
+    scope: str = ""
+
+
+@dataclass(slots=True)
+class Syntax:
+    """What a file of code says: places in bytes. ``parents``: the clauses that name base classes."""
+
+    definitions: list[Definition] = field(default_factory=list)
+    calls: list[tuple[int, int]] = field(default_factory=list)
+    macros: list[tuple[int, int]] = field(default_factory=list)
+    imports: list[tuple[int, int]] = field(default_factory=list)
+    parents: list[tuple[int, int]] = field(default_factory=list)
+    left_out: int = 0
+
+
+def syntax_of(root: Node, source: bytes, language: str) -> Syntax:
+    """Return the definitions, in order of their places and with those around them first, the calls and imports."""
+    from tree_sitter import QueryCursor
+
+    captured = QueryCursor(_query(language)).captures(root)
+    nodes = captured.get("definition", [])
+    found = Syntax(left_out=max(0, len(nodes) - MAX_DEFINITIONS))
+    bare = [one for node in nodes[:MAX_DEFINITIONS] for one in _defined(node, source, language)]
+    bare += [one for node in captured.get("value", ())[:MAX_DEFINITIONS] for one in _value(node, source)]
+    bare += [one for node in captured.get("body", ())[:MAX_DEFINITIONS] for one in _called_macro(node, source)]
+    found.definitions = _qualified(bare, SEPARATORS.get(language, "."))
+    for name, places in (("call", found.calls), ("macro", found.macros), ("import", found.imports)):
+        nodes = captured.get(name, [])
+        found.left_out += max(0, len(nodes) - MAX_CALLS)
+        places += sorted((node.start_byte, node.end_byte) for node in nodes[:MAX_CALLS])
+    found.parents = [(node.start_byte, node.end_byte) for node in captured.get("parents", ())[:MAX_DEFINITIONS]]
+    return found
+
+
+@cache
+def _query(language: str) -> Query:
+    from tree_sitter import Query
+
+    known = grammar(language)
+    kinds = sorted(kind for kind in (*_KINDS, *TYPES - _KINDS.keys(), _NAMESPACE) if known.id_for_node_kind(kind, True))
+    listed = " ".join(f"({kind})" for kind in kinds)
+    return Query(known, f"[{listed}] @definition {_PATTERNS[language]}")
+
+
+def _defined(node: Node, source: bytes, language: str) -> Iterator[Definition]:
+    kind = _KINDS.get(node.type, "")
+    start, end = node.start_byte, node.end_byte
+    for simple in _namespace(node) if node.type == _NAMESPACE else names(node, top_level=True):
+        written = simple.encode("utf-8", "surrogatepass")
+        at = source.find(written, start, end)
+        if at < 0 or len(simple) > MAX_NAME_CHARS:
+            at = start
+        if kind == MACRO and node.type == "preproc_def" and _GUARD.search(simple):
+            continue
+        one = Definition(start, end, at, kind, simple, simple)
+        if kind == FUNCTION and language in ("c", "cpp"):
+            one.static = _is_static(source, start, at)
+        if language == "cpp" and (scoped := _SCOPED.search(source, max(start, at - _HEAD), at)):
+            one.scope = b"".join(scoped[1].split()).decode("utf-8", "replace").removesuffix("::")
+        if node.type == "method_declaration" and language == "go":
+            receiver = node.child_by_field_name("receiver")
+            if receiver is not None and (typed := _RECEIVER.search(source, receiver.start_byte, receiver.end_byte)):
+                one.scope = typed[1].decode("utf-8", "replace")
+        yield one
+
+
+def _namespace(node: Node) -> list[str]:
+    name = node.child_by_field_name("name")
+    return [(name.text or b"").decode("utf-8", "replace")] if name is not None else []
+
+
+def _value(node: Node, source: bytes) -> Iterator[Definition]:
+    """Yield the function that a variable of JavaScript holds."""
+    name = node.child_by_field_name("name")
+    if name is not None and name.end_byte - name.start_byte <= MAX_NAME_CHARS:
+        simple = source[name.start_byte : name.end_byte].decode("utf-8", "replace")
+        yield Definition(node.start_byte, node.end_byte, name.start_byte, FUNCTION, simple, simple)
+
+
+def _called_macro(body: Node, source: bytes) -> Iterator[Definition]:
+    """Yield the function of a body below a macro that defines one: SYSCALL_DEFINE3(read, …) { … }."""
+    above = body.prev_named_sibling
+    if above is None or source[above.end_byte : body.start_byte].strip():
+        return
+    for simple in names(above, top_level=True)[:1]:
+        at = above.start_byte
+        yield Definition(above.start_byte, body.end_byte, at, FUNCTION, simple, simple)
+
+
+def _is_static(source: bytes, start: int, at: int) -> bool:
+    """Say whether ``static`` stands before a name; an attribute that is a macro may have cut the definition."""
+    line = source.rfind(b"\n", 0, start) + 1
+    return _STATIC.search(source, line, at) is not None
+
+
+def _qualified(found: list[Definition], separator: str) -> list[Definition]:
+    """Put definitions in order, and give each the names of those around it."""
+    found.sort(key=lambda one: (one.start, -one.end))
+    above: list[Definition] = []
+    kept: list[Definition] = []
+    for one in found:
+        while above and above[-1].end <= one.start:
+            above.pop()
+        around = above[-1] if above else None
+        if around is not None and (around.start, around.end, around.simple) == (one.start, one.end, one.simple):
+            continue
+        if one.kind not in (MACRO, STRUCT) or separator == "::":
+            outer = around.name if around is not None and around.kind != MACRO else ""
+            one.scope = separator.join(part for part in (outer, one.scope) if part)
+            one.name = f"{one.scope}{separator}{one.simple}" if one.scope else one.simple
+        kept.append(one)
+        if one.kind != MACRO:
+            above.append(one)
+    return kept
+
+
+def innermost(definitions: Sequence[Definition], places: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Yield (start, end, number of the innermost definition around it, -1 for none) for each place, in order."""
+    above: list[int] = []
+    following = 0
+    for start, end in places:
+        while following < len(definitions) and definitions[following].start <= start:
+            while above and definitions[above[-1]].end <= definitions[following].start:
+                above.pop()
+            above.append(following)
+            following += 1
+        while above and definitions[above[-1]].end <= start:
+            above.pop()
+        yield start, end, above[-1] if above else -1
