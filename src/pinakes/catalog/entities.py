@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, func, literal, or_, select, tuple_, update
+from sqlalchemy import Connection, Select, and_, bindparam, delete, func, literal, or_, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog.dialects.many_rows import insert_rows
@@ -21,7 +21,7 @@ from pinakes.catalog.schema import (
     extractions,
     graphs,
 )
-from pinakes.core.graph_records import EntityName, Findings, Mention, StatedRelation
+from pinakes.core.graph_records import CODE_TYPES, EntityName, Findings, Mention, StatedRelation
 from pinakes.core.records import JSON, DocumentKind, Metadata
 
 _BATCH = 500
@@ -206,14 +206,15 @@ def last_decision(connection: Connection, collection_id: int) -> int:
 
 
 def every(connection: Connection, collection_id: int) -> list[EntityRecord]:
-    """Return all entities of a collection, candidates included, oldest first."""
-    rows = connection.execute(_RECORD.where(entities.c.collection_id == collection_id).order_by(entities.c.id))
+    """Return all entities of a collection, candidates included, oldest first; without those of code."""
+    query = _RECORD.where(entities.c.collection_id == collection_id, _IS_PROSE)
+    rows = connection.execute(query.order_by(entities.c.id))
     return [EntityRecord(*row) for row in rows]
 
 
 def facts(connection: Connection, collection_id: int) -> list[EntityFact]:
-    """Return what was found for each entity of a collection, by clue."""
-    of = entity_mentions.join(documents, documents.c.id == entity_mentions.c.document_id)
+    """Return what was found for each entity of a collection, by clue; without those of code."""
+    of = entity_mentions.join(entities, entities.c.id == entity_mentions.c.entity_id)
     rows = connection.execute(
         select(
             entity_mentions.c.entity_id,
@@ -223,7 +224,7 @@ def facts(connection: Connection, collection_id: int) -> list[EntityFact]:
             func.max(entity_mentions.c.confidence),
         )
         .select_from(of)
-        .where(documents.c.collection_id == collection_id)
+        .where(entities.c.collection_id == collection_id, _IS_PROSE)
         .group_by(entity_mentions.c.entity_id, entity_mentions.c.extractor)
         .order_by(entity_mentions.c.entity_id, entity_mentions.c.extractor)
     )
@@ -296,17 +297,17 @@ def resolve(
 
 
 def _count(connection: Connection, collection_id: int) -> None:
-    """Write how many documents mention each canonical entity, and how often."""
+    """Write how many documents mention each canonical entity, and how often; see ``code_symbols`` for those of code."""
     canonical = func.coalesce(entities.c.canonical_id, entities.c.id)
     counted = (
         select(canonical, func.count(entity_mentions.c.document_id.distinct()), func.count())
         .join_from(entities, entity_mentions, entity_mentions.c.entity_id == entities.c.id)
-        .where(entities.c.collection_id == collection_id)
+        .where(entities.c.collection_id == collection_id, _IS_PROSE)
         .group_by(canonical)
     )
     found = {row[0]: (row[1], row[2]) for row in connection.execute(counted)}
     columns = (entities.c.id, entities.c.documents, entities.c.mentions)
-    rows = connection.execute(select(*columns).where(entities.c.collection_id == collection_id)).all()
+    rows = connection.execute(select(*columns).where(entities.c.collection_id == collection_id, _IS_PROSE)).all()
     changed = [
         {"entity": row.id, "in_documents": counts[0], "in_places": counts[1]}
         for row in rows
@@ -316,11 +317,19 @@ def _count(connection: Connection, collection_id: int) -> None:
         connection.execute(_COUNT, changed)
 
 
-def named(connection: Connection, collection_ids: Sequence[int], folded: str) -> list[EntityRecord]:
-    """Return the canonical entities that are called so, or have such an alias, the most mentioned first."""
+def named(connection: Connection, collection_ids: Sequence[int], folded: str, written: str = "") -> list[EntityRecord]:
+    """Return the canonical entities that are called so, or have such an alias, the most mentioned first.
+
+    ``written``: the name itself. Of code what is called exactly so, or so in one of the files: ``helper@fs/inode.c``.
+    """
     same = entities.alias("same")
+    tests = [same.c.folded == folded]
+    if written:
+        behind = f"{written}{chr(ord('@') + 1)}"
+        within = and_(same.c.folded > f"{written}@", same.c.folded < behind)
+        tests += [same.c.folded == written, and_(within, same.c.type.in_(sorted(CODE_TYPES)))]
     by_name = select(func.coalesce(same.c.canonical_id, same.c.id)).where(
-        same.c.collection_id.in_(collection_ids), same.c.folded == folded
+        same.c.collection_id.in_(collection_ids), or_(*tests)
     )
     by_alias = (
         select(func.coalesce(same.c.canonical_id, same.c.id))
@@ -397,6 +406,7 @@ def _most_first(query: Select[Any]) -> Select[Any]:
     return query.order_by(entities.c.documents.desc(), entities.c.mentions.desc(), entities.c.name, entities.c.id)
 
 
+_IS_PROSE = entities.c.type.not_in(sorted(CODE_TYPES))
 _ENSURE = insert(entities).on_conflict_do_nothing(index_elements=["collection_id", "type", "folded"])
 _KEYS = (
     select(entities.c.type, entities.c.folded, entities.c.id)

@@ -15,7 +15,7 @@ from pinakes.chunking.plain_text import outline as text_outline
 from pinakes.chunking.scale import Scale
 from pinakes.core.records import Document
 from pinakes.text.definition_names import CONTAINERS, DECLARATIONS, FUNCTIONS, NOT_IN_C, TYPES, is_defining, names
-from pinakes.text.syntax_trees import MAX_LINE, is_minified, tree_of
+from pinakes.text.syntax_trees import MAX_LINE, encoded, is_minified, tree_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -103,6 +103,7 @@ class _Walk:
 
     def __init__(self, scale: Scale, containers: frozenset[str]) -> None:
         self.scale = scale
+        self.source = encoded(scale.text)
         self.containers = containers
         self.lines = scale.line_starts.tolist()
         self.cuts = Cuts()
@@ -128,7 +129,7 @@ class _Walk:
     def _visit(self, node: Node, place: _Place) -> list[Section]:
         """Record cuts and names among the children of ``node``; return the sections of types too large for a chunk."""
         found: list[Section] = []
-        for unit in _units(node, place):
+        for unit in _units(node, self.source, place):
             if unit.cut:
                 self.cuts.add(self.lines[unit.begin], BLOCK - 5 - place.depth)
             if unit.names and self._offset(unit.last + 1) - self.lines[unit.last] <= MAX_LINE:
@@ -155,7 +156,9 @@ class _Walk:
                 found.append(self._section(self.lines[begin], self._offset(last + 1), path, inner))
             elif large or not within.in_function:
                 if large and _is_repeated(unit):
-                    self.contexts.append(Context(self.lines[begin], self._offset(last + 1), partial(_signature, child)))
+                    self.contexts.append(
+                        Context(self.lines[begin], self._offset(last + 1), partial(_signature, child, self.source))
+                    )
                 found += self._visit(child, within)
         return found
 
@@ -195,10 +198,10 @@ def _is_repeated(unit: _Unit) -> bool:
     return bool(unit.names) or unit.node.type in FUNCTIONS or unit.node.type == "pair"
 
 
-def _signature(node: Node) -> str:
+def _signature(node: Node, source: bytes) -> str:
     """Return the text before the body of a definition, or its first line if it has no body."""
     inner = _defined(node)
-    text = (node.text or b"")[: 4 * MAX_LABEL_CHARS]
+    text = source[node.start_byte : min(node.end_byte, node.start_byte + 4 * MAX_LABEL_CHARS)]
     body = inner.child_by_field_name("body")
     head = text[: body.start_byte - node.start_byte] if body is not None else text.split(b"\n", 1)[0]
     return head.decode("utf-8", "ignore").rstrip(" \t\r\n{:=")
@@ -235,7 +238,7 @@ def _nested(definitions: Sequence[tuple[int, int, str]]) -> tuple[OutlineEntry, 
     return tuple(found)
 
 
-def _units(node: Node, place: _Place) -> Iterator[_Unit]:
+def _units(node: Node, source: bytes, place: _Place) -> Iterator[_Unit]:
     """Yield the named children of ``node``, each with the comments and attributes directly above it.
 
     A body directly after a macro call, and a macro call directly after a body, belong to what is above them.
@@ -251,7 +254,7 @@ def _units(node: Node, place: _Place) -> Iterator[_Unit]:
         leading = alone and child.type in _LEADING
         below = comments is not None and first <= comments[1] + 1
         begin = comments[0] if comments and below else first
-        found = [] if place.in_function or not child.is_named else names(child, top_level=not place.in_type)
+        found = [] if place.in_function or not child.is_named else names(child, source, top_level=not place.in_type)
         if child.is_named:
             trailing = child.type in _TRAILING and node.type in _FILE_LEVEL and first == previous + 1 and not found
             trailing = trailing and not below

@@ -148,8 +148,9 @@ class Extraction:
         problems += [f"not all of the graph: {problem}" for one in found for problem in one.problems]
         mentions = [one for each in found for one in each.mentions]
         relations = [one for each in found for one in each.relations]
-        named = [one for one in mentions if _is_name(one.entity)]
-        kept = [one for one in relations if _is_name(one.source) and _is_name(one.target)]
+        most = MAX_NAME_CHARS
+        named = [one for one in mentions if len(one.entity.name) <= most]
+        kept = [one for one in relations if len(one.source.name) <= most and len(one.target.name) <= most]
         dropped = len(mentions) - len(named) + len(relations) - len(kept)
         return Findings(named, kept, left_out=dropped + sum(one.left_out for one in found))
 

@@ -23,9 +23,7 @@ EXTRACTOR: Final = "code:build"
 MAX_STATEMENTS: Final = 20_000
 
 _MENU: Final = re.compile(r"^[ \t]*(?:menu)?config[ \t]+(?P<name>\w{1,150})[ \t]*$", re.MULTILINE)
-_CLAUSE: Final = re.compile(
-    r"^[ \t]+(?P<kind>depends on|select|imply)[ \t]+(?P<what>[^\n#]{1,500})", re.MULTILINE
-)
+_CLAUSE: Final = re.compile(r"^[ \t]+(?P<kind>depends on|select|imply)[ \t]+(?P<what>[^\n#]{1,500})", re.MULTILINE)
 _SYMBOL: Final = re.compile(r"\b[A-Z0-9_]*[A-Z][A-Z0-9_]{1,150}\b")
 _USED: Final = re.compile(r"\bCONFIG_\w{1,150}")
 _SECTION: Final = re.compile(r"^(?P<name>[A-Z0-9][^\n\t]{1,120})\n(?=[A-Z]:\t)", re.MULTILINE)

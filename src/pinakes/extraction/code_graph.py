@@ -60,7 +60,7 @@ _WORD: Final = re.compile(rb"\w+")
 _POINTERS: Final = re.compile(rb"\(\s*\*\s*(?:const\s+)?(\w+)\s*(?:\[[^\]\n]{0,40}\])?\s*\)\s*\(")
 _CALLED: Final = re.compile(rb"\b([A-Za-z_]\w*)\s*\(")
 _COMMENTED: Final = re.compile(r"/\*\*[ \t]*\n[ \t]*\*[ \t]*(?:(?:struct|union|enum|typedef)[ \t]+)?(?P<name>\w+)")
-_CONFIG: Final = re.compile(r"\bCONFIG_\w+")
+_CONFIG: Final = re.compile(r"CONFIG_\w+")
 _MEMBER: Final = re.compile(r"(?:->|\.)\s*(\w+)$")
 _NOT_CALLS: Final = frozenset({b"if", b"for", b"while", b"switch", b"return", b"sizeof", b"defined", b"typeof"})
 _log = logging.getLogger(__name__)
@@ -296,7 +296,10 @@ class _File:
         """Note which functions, or else the file, depend on which symbols of the configuration."""
         if CONFIG not in self.types:
             return
-        places = [(found.start(), found.end()) for found in _CONFIG.finditer(self.text)]
+        spans = (found.span() for found in _CONFIG.finditer(self.text))
+        places = [
+            (at, end) for at, end in spans if not at or not (self.text[at - 1].isalnum() or self.text[at - 1] == "_")
+        ]
         in_bytes = places
         if self.offsets is not None and places:
             firsts = np.searchsorted(self.offsets, [start for start, _ in places])

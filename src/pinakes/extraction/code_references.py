@@ -28,6 +28,7 @@ _STRING: Final = re.compile(r"[\"'`](?P<path>[^\"'`\n]{1,300})[\"'`]")
 _USE_PART: Final = re.compile(r"[\w:]+(?:\s+as\s+\w+)?|[{},]")
 _INCLUDE: Final = re.compile(r"#\s*include(?:_next)?\s*(?:<(?P<system>[^>\n]{1,300})>|\"(?P<own>[^\"\n]{1,300})\")")
 _MOST_NAMES: Final = 2_000
+_MOST_CHARS: Final = 20_000
 
 
 def imports_of(statement: str, language: str, path: str) -> tuple[str, dict[str, tuple[str, str]]]:
@@ -38,8 +39,12 @@ def imports_of(statement: str, language: str, path: str) -> tuple[str, dict[str,
     folder = str(PurePosixPath(path).parent)
     if language in ("c", "cpp"):
         return _included(statement, folder), {}
-    reader = {"python": _python, "go": _go, "java": _java, "rust": _rust}.get(language, _javascript)
-    return reader(statement[:20_000], folder)
+    written = statement[:_MOST_CHARS]
+    if language == "python":
+        return _python(written, folder)
+    if language in _READERS:
+        return _READERS[language](written)
+    return _javascript(written, folder)
 
 
 def _included(statement: str, folder: str) -> str:
@@ -67,7 +72,7 @@ def _python(statement: str, folder: str) -> tuple[str, dict[str, tuple[str, str]
     return module, known
 
 
-def _go(statement: str, folder: str) -> tuple[str, dict[str, tuple[str, str]]]:
+def _go(statement: str) -> tuple[str, dict[str, tuple[str, str]]]:
     found = _STRING.search(statement)
     if found is None:
         return "", {}
@@ -76,7 +81,7 @@ def _go(statement: str, folder: str) -> tuple[str, dict[str, tuple[str, str]]]:
     return tail, {alias: (tail, "")}
 
 
-def _java(statement: str, folder: str) -> tuple[str, dict[str, tuple[str, str]]]:
+def _java(statement: str) -> tuple[str, dict[str, tuple[str, str]]]:
     name = statement.removeprefix("import").strip(" ;\t\n").removeprefix("static ").strip()
     parts = [part for part in name.split(".") if part]
     if not parts or parts[-1] == "*":
@@ -86,11 +91,10 @@ def _java(statement: str, folder: str) -> tuple[str, dict[str, tuple[str, str]]]
 
 
 def _javascript(statement: str, folder: str) -> tuple[str, dict[str, tuple[str, str]]]:
-    found = None
-    for found in _STRING.finditer(statement):
-        pass
-    if found is None:
+    strings = list(_STRING.finditer(statement))
+    if not strings:
         return "", {}
+    found = strings[-1]
     tail = _stem(normpath(join(folder, found["path"]))) if found["path"].startswith(".") else found["path"]
     known: dict[str, tuple[str, str]] = {}
     clause = statement[: found.start()].removeprefix("import").strip()
@@ -106,7 +110,7 @@ def _javascript(statement: str, folder: str) -> tuple[str, dict[str, tuple[str, 
     return tail, known
 
 
-def _rust(statement: str, folder: str) -> tuple[str, dict[str, tuple[str, str]]]:
+def _rust(statement: str) -> tuple[str, dict[str, tuple[str, str]]]:
     text = re.sub(r"^(?:pub(?:\([^)]*\))?\s+)?use\s+|;\s*$", "", statement)
     known: dict[str, tuple[str, str]] = {}
     first, prefixes, last = "", [""], ""
@@ -159,32 +163,32 @@ def referred(
     written: str, imported: Mapping[str, tuple[str, str]], language: str, separator: str, folder: str
 ) -> str | None:
     """Return what a name means that its file does not define: ``name@*end of path``; None where that is not clear."""
-    head, _, rest = written.partition(separator)
     if written in imported:  # import a.b; from a import b
         tail, name = imported[written]
         return f"{name or written}{ANYWHERE}{tail}"
-    if not rest:
-        if language == "go":
-            return f"{written}{ANYWHERE}{folder}/"
-        stars = [tail for tail, name in imported.values() if name == "*"]
-        if language == "python" and stars:
-            return f"{written}{ANYWHERE}{stars[0]}"
-        return f"{written}{ANYWHERE}{STANDARD.get(language, '')}"
-    module, _, name = written.rpartition(separator)
+    if separator in written:
+        return _of_module(written, imported, language, separator)
+    if language == "go":
+        return f"{written}{ANYWHERE}{folder}/"
+    stars = [tail for tail, name in imported.values() if name == "*"]
+    if language == "python" and stars:
+        return f"{written}{ANYWHERE}{stars[0]}"
+    return f"{written}{ANYWHERE}{STANDARD.get(language, '')}"
+
+
+def _of_module(written: str, imported: Mapping[str, tuple[str, str]], language: str, separator: str) -> str | None:
+    """Return what a name of a module or a class means."""
+    head, _, rest = written.partition(separator)
+    module, _, last = written.rpartition(separator)
     if module in imported and not imported[module][1]:
-        return f"{name}{ANYWHERE}{imported[module][0]}"
+        return f"{last}{ANYWHERE}{imported[module][0]}"
     if head in imported:
         tail, name = imported[head]
-        if name:  # a class, or in Rust a module
-            return f"{name}{separator}{rest}{ANYWHERE}{tail}"
-        return f"{rest}{ANYWHERE}{tail}"
-    if language == "rust":
-        if module[:1].isupper():
-            return f"{written}{ANYWHERE}"
-        return f"{name}{ANYWHERE}{rust_tail(module)}"
-    if language == "java" and head[:1].isupper():
+        return f"{name}{separator}{rest}{ANYWHERE}{tail}" if name else f"{rest}{ANYWHERE}{tail}"
+    if head[:1].isupper() and language in ("java", "rust"):
         return f"{written}{ANYWHERE}"
-    return None
+    return f"{last}{ANYWHERE}{rust_tail(module)}" if language == "rust" else None
 
 
+_READERS: Final = {"go": _go, "java": _java, "rust": _rust}
 _CLAUSE_WORDS: Final = frozenset({"extends", "implements", "public", "private", "protected", "virtual", "with"})

@@ -69,8 +69,8 @@ _HEAD: Final = 400
 class Definition:
     """A definition: its bytes ``start`` to ``end``, and those of its name, from ``at``.
 
-    ``kind``: the type of entity; "" only gives the definitions in it the first part of their names. ``name`` is
-    ``simple`` with the names of the classes around it. ``static``: only its file sees it. ``scope``: the first part of ``name``.
+    ``kind``: the type of entity; "" only gives the definitions in it the first part of their names, ``scope``, which
+    stands before ``simple`` in ``name``. ``static``: only its file sees it.
     """
 
     start: int
@@ -127,7 +127,7 @@ def _query(language: str) -> Query:
 def _defined(node: Node, source: bytes, language: str) -> Iterator[Definition]:
     kind = _KINDS.get(node.type, "")
     start, end = node.start_byte, node.end_byte
-    for simple in _namespace(node) if node.type == _NAMESPACE else names(node, top_level=True):
+    for simple in _namespace(node, source) if node.type == _NAMESPACE else names(node, source, top_level=True):
         written = simple.encode("utf-8", "surrogatepass")
         at = source.find(written, start, end)
         if at < 0 or len(simple) > MAX_NAME_CHARS:
@@ -146,9 +146,9 @@ def _defined(node: Node, source: bytes, language: str) -> Iterator[Definition]:
         yield one
 
 
-def _namespace(node: Node) -> list[str]:
+def _namespace(node: Node, source: bytes) -> list[str]:
     name = node.child_by_field_name("name")
-    return [(name.text or b"").decode("utf-8", "replace")] if name is not None else []
+    return [source[name.start_byte : name.end_byte].decode("utf-8", "replace")] if name is not None else []
 
 
 def _value(node: Node, source: bytes) -> Iterator[Definition]:
@@ -164,7 +164,7 @@ def _called_macro(body: Node, source: bytes) -> Iterator[Definition]:
     above = body.prev_named_sibling
     if above is None or source[above.end_byte : body.start_byte].strip():
         return
-    for simple in names(above, top_level=True)[:1]:
+    for simple in names(above, source, top_level=True)[:1]:
         at = above.start_byte
         yield Definition(above.start_byte, body.end_byte, at, FUNCTION, simple, simple)
 

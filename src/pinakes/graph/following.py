@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from pinakes.catalog import Catalog, Connection, changes, documents, entities, stated_edges
+from pinakes.catalog import Catalog, Connection, changes, code_symbols, documents, entities, stated_edges
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.entities import GraphState
 from pinakes.core.graph_records import UNTYPED, folded
 from pinakes.core.records import Document
 from pinakes.extraction import Extraction
+from pinakes.graph import code_resolution
 from pinakes.graph.canonical import canonical
 from pinakes.settings import GraphRules
 
@@ -86,6 +87,7 @@ def _resolve(catalog: Catalog, record: CollectionRecord, extraction: Extraction)
         facts = entities.facts(connection, record.id)
         decisions = entities.decisions(connection, record.id)
         position, decided = _present(connection, record)
+        of_code = code_resolution.resolve(connection, record.id) if extraction.rules.code else []
     found = canonical(every, facts, decisions, extraction.rules, extraction.listings)
     if found.missing:
         with catalog.write() as connection:
@@ -102,6 +104,8 @@ def _resolve(catalog: Catalog, record: CollectionRecord, extraction: Extraction)
     types = [before[one.id].type for one in found.resolutions if one.canonical_id is None]
     figures = {"entities": sum(kind != UNTYPED for kind in types), "candidates": types.count(UNTYPED)}
     with catalog.write() as connection:
+        if extraction.rules.code:
+            code_symbols.write(connection, record.id, of_code)
         reached = GraphState(position, extraction.recipe, decided, figures=figures)
         entities.resolve(connection, record.id, changed, aliases, reached)
         for relation, (sources, targets) in _ends(extraction.rules).items():
