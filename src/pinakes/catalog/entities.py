@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, bindparam, delete, func, literal, or_, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
-from pinakes.catalog.dialects.many_rows import insert_rows
+from pinakes.catalog.dialects.many_rows import insert_values
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import (
     documents,
@@ -21,10 +21,11 @@ from pinakes.catalog.schema import (
     extractions,
     graphs,
 )
-from pinakes.core.graph_records import CODE_TYPES, EntityName, Findings, Mention, StatedRelation
+from pinakes.core.graph_records import CODE_TYPES, EntityName, Findings
 from pinakes.core.records import JSON, DocumentKind, Metadata
 
 _BATCH = 500
+_PLACE = ("start", "end", "confidence", "extractor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +103,18 @@ class Resolution:
 def ensure(connection: Connection, collection_id: int, names: Iterable[EntityName]) -> None:
     """Make rows for the entities that have none. All writers do so in one order, and nobody waits for what is there."""
     rows = {one.key: one for one in names}
-    values = [
-        {"collection_id": collection_id, "type": kind, "name": rows[kind, folded].name, "folded": folded}
-        for kind, folded in sorted(rows.keys() - _ids(connection, collection_id, rows).keys())
-    ]
-    if values:
-        connection.execute(_ENSURE, values)
+    is_remote = connection.dialect.name == "postgresql"
+    known = _ids(connection, collection_id, rows).keys() if is_remote else set[tuple[str, str]]()
+    new = sorted(rows.keys() - known)
+    values = [(collection_id, kind, rows[kind, name].name, name) for kind, name in new]
+    insert_values(connection, entities, ("collection_id", "type", "name", "folded"), values, but_known=True)
 
 
 def _ids(connection: Connection, collection_id: int, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """Return key → id of the entities that have a row."""
-    wanted, found = sorted(keys), dict[tuple[str, str], int]()
+    wanted, found = sorted({name for _, name in keys}), dict[tuple[str, str], int]()
     for start in range(0, len(wanted), _BATCH):
-        some = [folded for _, folded in wanted[start : start + _BATCH]]
-        rows = connection.execute(_KEYS, {"collection": collection_id, "names": some})
+        rows = connection.execute(_KEYS, {"collection": collection_id, "names": wanted[start : start + _BATCH]})
         found |= {(kind, folded): entity_id for kind, folded, entity_id in rows}
     return found
 
@@ -132,41 +131,37 @@ def add(connection: Connection, collection_id: int, found: Iterable[tuple[int, F
     known = [(document_id, findings) for document_id, findings in found if findings is not None and findings.recipe]
     if not known:
         return
-    named = [one for _, findings in known for one in findings.entities()]
-    keys = {one.key for one in named}
-    ids = _ids(connection, collection_id, keys)
-    if keys - ids.keys():
-        ensure(connection, collection_id, named)
-        ids = _ids(connection, collection_id, keys)
+    named = {(name.type, name.name): name for _, findings in known for name in findings.every_name()}
+    keys = {written: name.key for written, name in named.items()}
+    wanted = set(keys.values())
+    rows = _ids(connection, collection_id, wanted)
+    if wanted - rows.keys():
+        ensure(connection, collection_id, named.values())
+        rows = _ids(connection, collection_id, wanted)
+    ids = {written: rows[key] for written, key in keys.items()}
     mentions = [
-        _place(document_id, one) | {"entity_id": ids[one.entity.key]}
+        (document_id, ids[one.entity.type, one.entity.name], one.start, one.end, one.confidence, one.extractor)
         for document_id, findings in known
         for one in findings.mentions
     ]
     relations = [
-        _place(document_id, one)
-        | {"source_id": ids[one.source.key], "type": one.type, "target_id": ids[one.target.key]}
+        (
+            document_id,
+            ids[one.source.type, one.source.name],
+            one.type,
+            ids[one.target.type, one.target.name],
+            one.start,
+            one.end,
+            one.confidence,
+            one.extractor,
+        )
         for document_id, findings in known
         for one in findings.relations
     ]
-    for table, rows in ((entity_mentions, mentions), (entity_relations, relations)):
-        if rows:
-            insert_rows(connection, table, rows)
-    extracted = [
-        {"document_id": document_id, "recipe": findings.recipe, "left_out": findings.left_out}
-        for document_id, findings in known
-    ]
-    connection.execute(extractions.insert(), extracted)
-
-
-def _place(document_id: int, one: Mention | StatedRelation) -> dict[str, Any]:
-    return {
-        "document_id": document_id,
-        "start": one.start,
-        "end": one.end,
-        "confidence": one.confidence,
-        "extractor": one.extractor,
-    }
+    insert_values(connection, entity_mentions, ("document_id", "entity_id", *_PLACE), mentions)
+    insert_values(connection, entity_relations, ("document_id", "source_id", "type", "target_id", *_PLACE), relations)
+    extracted = [(document_id, findings.recipe, findings.left_out) for document_id, findings in known]
+    insert_values(connection, extractions, ("document_id", "recipe", "left_out"), extracted)
 
 
 def outdated(connection: Connection, collection_id: int, recipe: str, limit: int) -> list[int]:
@@ -407,7 +402,6 @@ def _most_first(query: Select[Any]) -> Select[Any]:
 
 
 _IS_PROSE = entities.c.type.not_in(sorted(CODE_TYPES))
-_ENSURE = insert(entities).on_conflict_do_nothing(index_elements=["collection_id", "type", "folded"])
 _KEYS = (
     select(entities.c.type, entities.c.folded, entities.c.id)
     .where(

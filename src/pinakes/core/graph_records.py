@@ -105,11 +105,17 @@ class Findings:
 
     def entities(self) -> list[EntityName]:
         """Return each entity once, sorted by key, so that all writers lock their rows in one order."""
-        named = {one.entity.key: one.entity for one in self.mentions}
-        for relation in self.relations:
-            for name in (relation.source, relation.target):
-                named.setdefault(name.key, name)
+        named = {name.key: name for name in reversed(self.every_name())}
         return [named[key] for key in sorted(named)]
+
+    def every_name(self) -> list[EntityName]:
+        """Return the entities as they are written, each way of writing once."""
+        named = {(one.entity.type, one.entity.name): one.entity for one in self.mentions}
+        for one in self.relations:
+            source, target = one.source, one.target
+            named.setdefault((source.type, source.name), source)
+            named.setdefault((target.type, target.name), target)
+        return list(named.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ class _File:
     types: frozenset[str]
     offsets: Int64 | None = None
     own: dict[str, EntityName] = field(default_factory=dict)
-    found: dict[tuple[EntityName, str, EntityName], StatedRelation] = field(default_factory=dict)
+    found: dict[tuple[str, str, str, str, str], StatedRelation] = field(default_factory=dict)
 
     def findings(self) -> Findings:
         if len(self.source) != len(self.text):
@@ -137,7 +137,7 @@ class _File:
         global_names = self.language in ("c", "cpp")
         in_header = global_names and _HEADER.search(self.path) is not None
         entities: list[EntityName | None] = []
-        mentions: dict[EntityName, Mention] = {}
+        mentions: dict[tuple[str, str], Mention] = {}
         for one in self.syntax.definitions:
             if not one.kind:
                 entities.append(None)
@@ -150,9 +150,9 @@ class _File:
                 known = self.own.get(written)
                 if known is None or _RANKS[known.type] < _RANKS[one.kind]:
                     self.own[written] = entity
-            if entity not in mentions:
+            if (one.kind, name) not in mentions:
                 at = self._offset(one.at)
-                mentions[entity] = Mention(entity, at, at + len(one.simple), OWN, EXTRACTOR)
+                mentions[one.kind, name] = Mention(entity, at, at + len(one.simple), OWN, EXTRACTOR)
         return entities, list(mentions.values())
 
     def _imports(self, file: EntityName) -> dict[str, tuple[str, str]]:
@@ -316,12 +316,12 @@ class _File:
             known = self.own.get(found["name"])
             if known is not None:
                 start, end = found.start("name"), self._line_end(found.start("name"))
-                key = (file, DOCUMENTS, known)
-                self.found.setdefault(key, StatedRelation(*key, start, end, OWN, EXTRACTOR))
+                one = StatedRelation(file, DOCUMENTS, known, start, end, OWN, EXTRACTOR)
+                self.found.setdefault((file.name, file.type, DOCUMENTS, known.name, known.type), one)
 
     def _add(self, source: EntityName, kind: str, target: EntityName, at: int, sure: float) -> None:
         """Note a relation that the line of byte ``at`` states; the first place of each counts."""
-        key = (source, kind, target)
+        key = (source.name, source.type, kind, target.name, target.type)
         if key in self.found:
             return
         place = self._offset(at)

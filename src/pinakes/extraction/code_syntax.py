@@ -60,7 +60,12 @@ _PATTERNS: Final = {
 _NAMESPACE: Final = "namespace_definition"
 _SCOPED: Final = re.compile(rb"((?:\w+\s*::\s*)+)~?$")
 _RECEIVER: Final = re.compile(rb"([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\s*\)")
-_GUARD: Final = re.compile(r"_H_*$")
+_MACRO: Final = re.compile(
+    rb"#[ \t]*define[ \t]+(\w{1,200})"
+    rb"(?:\(|[ \t\\\n(]+(?:[A-Za-z_]\w*[ \t]*\(|[A-Za-z_]*[a-z]\w*[ \t]*(?:$|\n|/)))"
+)
+"""A macro with arguments, or one that is another name of a function; constants are none."""
+
 _STATIC: Final = re.compile(rb"\bstatic\b")
 _HEAD: Final = 400
 
@@ -127,13 +132,16 @@ def _query(language: str) -> Query:
 def _defined(node: Node, source: bytes, language: str) -> Iterator[Definition]:
     kind = _KINDS.get(node.type, "")
     start, end = node.start_byte, node.end_byte
+    if kind == MACRO and language in ("c", "cpp"):
+        if told := _MACRO.match(source, start, end):
+            simple = told[1].decode("utf-8", "replace")
+            yield Definition(start, end, told.start(1), MACRO, simple, simple)
+        return
     for simple in _namespace(node, source) if node.type == _NAMESPACE else names(node, source, top_level=True):
         written = simple.encode("utf-8", "surrogatepass")
         at = source.find(written, start, end)
         if at < 0 or len(simple) > MAX_NAME_CHARS:
             at = start
-        if kind == MACRO and node.type == "preproc_def" and _GUARD.search(simple):
-            continue
         one = Definition(start, end, at, kind, simple, simple)
         if kind == FUNCTION and language in ("c", "cpp"):
             one.static = _is_static(source, start, at)
