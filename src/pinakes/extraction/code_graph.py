@@ -31,7 +31,7 @@ from pinakes.core.graph_records import (
 )
 from pinakes.core.records import Int64
 from pinakes.extraction.code_references import ANYWHERE, SELF, imports_of, parents_of, referred
-from pinakes.extraction.code_syntax import SEPARATORS, Definition, Syntax, innermost, syntax_of
+from pinakes.extraction.code_syntax import KEYWORDS, SEPARATORS, Definition, Syntax, innermost, syntax_of
 from pinakes.settings import GraphRules
 from pinakes.text.syntax_trees import LANGUAGES, encoded, forget_tree, is_minified, tree_of
 
@@ -62,7 +62,6 @@ _CALLED: Final = re.compile(rb"\b([A-Za-z_]\w*)\s*\(")
 _COMMENTED: Final = re.compile(r"/\*\*[ \t]*\n[ \t]*\*[ \t]*(?:(?:struct|union|enum|typedef)[ \t]+)?(?P<name>\w+)")
 _CONFIG: Final = re.compile(r"CONFIG_\w+")
 _MEMBER: Final = re.compile(r"(?:->|\.)\s*(\w+)$")
-_NOT_CALLS: Final = frozenset({b"if", b"for", b"while", b"switch", b"return", b"sizeof", b"defined", b"typeof"})
 _log = logging.getLogger(__name__)
 
 
@@ -204,7 +203,7 @@ class _File:
             if self.source[begin : begin + 1] != b"(":
                 continue
             begin = self.source.find(b")", begin, one.end)
-            held = frozenset(_WORD.findall(self.source, one.at, begin)) | _NOT_CALLS
+            held = frozenset(_WORD.findall(self.source, one.at, begin)) | KEYWORDS
             for call in _CALLED.finditer(self.source, begin, one.end) if begin > 0 else ():
                 if call[1] not in held and len(call[1]) <= MAX_NAME_CHARS:
                     name = call[1].decode()

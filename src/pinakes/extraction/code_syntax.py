@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -32,10 +33,6 @@ _KINDS: Final = {
     **dict.fromkeys(("type_definition", "type_spec"), STRUCT),
 }
 _VALUES: Final = "(variable_declarator name: (identifier) value: [(arrow_function) (function_expression)]) @value"
-_BODIES: Final = (
-    "(translation_unit (compound_statement) @body) (preproc_ifdef (compound_statement) @body)"
-    " (preproc_if (compound_statement) @body)"
-)
 _C_CALLS: Final = "(call_expression function: [(identifier) (field_expression)] @call)"
 _JS_CALLS: Final = (
     "(call_expression function: [(identifier) (member_expression)] @call)"
@@ -43,9 +40,9 @@ _JS_CALLS: Final = (
     " (import_statement) @import (class_heritage) @parents"
 )
 _PATTERNS: Final = {
-    "c": f"{_C_CALLS} {_BODIES} (preproc_include) @import",
+    "c": f"{_C_CALLS} (preproc_include) @import",
     "cpp": "(call_expression function: [(identifier) (field_expression) (qualified_identifier)] @call)"
-    f" {_BODIES} (preproc_include) @import (base_class_clause) @parents",
+    " (preproc_include) @import (base_class_clause) @parents",
     "go": "(call_expression function: [(identifier) (selector_expression)] @call) (import_spec) @import",
     "java": "(method_invocation) @call (object_creation_expression) @call (import_declaration) @import"
     " (superclass) @parents (super_interfaces) @parents (extends_interfaces) @parents",
@@ -66,8 +63,24 @@ _MACRO: Final = re.compile(
 )
 """A macro with arguments, or one that is another name of a function; constants are none."""
 
+_BRACE: Final = re.compile(rb"^\{[ \t]*$", re.MULTILINE)
+_HEAD_BEGINS: Final = (b"\n\n", b";\n", b"}\n", b"*/\n")
+_FUNCTION_HEAD: Final = re.compile(
+    rb"^(?!\s|#|/|\*|enum\b|union\b)[\w \t*\n]*?\b(?P<name>(?!__\w+__\b)\w{1,200})[ \t]*"
+    rb"\([ \t]*(?P<first>\w{0,150})[^{}=]*$",
+    re.MULTILINE,
+)
+_WRITTEN_CALL: Final = re.compile(
+    rb"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|(?:->|\.)\s*\w+|\b(?P<name>[A-Za-z_]\w{0,200})\s*(?=\()",
+    re.DOTALL,
+)
+KEYWORDS: Final = frozenset(
+    b"if for while switch return sizeof defined typeof __typeof__ do else case __attribute__ asm __asm__ void int"
+    b" volatile __volatile__".split()
+)
 _STATIC: Final = re.compile(rb"\bstatic\b")
 _HEAD: Final = 400
+_LOOKED_BACK: Final = 20
 
 
 @dataclass(slots=True)
@@ -109,12 +122,20 @@ def syntax_of(root: Node, source: bytes, language: str) -> Syntax:
     found = Syntax(left_out=max(0, len(nodes) - MAX_DEFINITIONS))
     bare = [one for node in nodes[:MAX_DEFINITIONS] for one in _defined(node, source, language)]
     bare += [one for node in captured.get("value", ())[:MAX_DEFINITIONS] for one in _value(node, source)]
-    bare += [one for node in captured.get("body", ())[:MAX_DEFINITIONS] for one in _called_macro(node, source)]
-    found.definitions = _qualified(bare, SEPARATORS.get(language, "."))
+    unparsed = list(_unparsed(source, bare)) if language in ("c", "cpp") else []
+    if language in ("c", "cpp"):
+        bare, inner = _without_inner(bare)
+        found.calls += inner
+    found.definitions = _qualified([*bare, *unparsed], SEPARATORS.get(language, "."))
     for name, places in (("call", found.calls), ("macro", found.macros), ("import", found.imports)):
         nodes = captured.get(name, [])
         found.left_out += max(0, len(nodes) - MAX_CALLS)
-        places += sorted((node.start_byte, node.end_byte) for node in nodes[:MAX_CALLS])
+        places += [(node.start_byte, node.end_byte) for node in nodes[:MAX_CALLS]]
+        places.sort()
+    if unparsed:
+        calls = {*found.calls, *(place for one in unparsed for place in _written_calls(source, one))}
+        found.calls = sorted(calls)[:MAX_CALLS]
+        found.left_out += len(calls) - len(found.calls)
     found.parents = [(node.start_byte, node.end_byte) for node in captured.get("parents", ())[:MAX_DEFINITIONS]]
     return found
 
@@ -167,20 +188,74 @@ def _value(node: Node, source: bytes) -> Iterator[Definition]:
         yield Definition(node.start_byte, node.end_byte, name.start_byte, FUNCTION, simple, simple)
 
 
-def _called_macro(body: Node, source: bytes) -> Iterator[Definition]:
-    """Yield the function of a body below a macro that defines one: SYSCALL_DEFINE3(read, …) { … }."""
-    above = body.prev_named_sibling
-    if above is None or source[above.end_byte : body.start_byte].strip():
-        return
-    for simple in names(above, source, top_level=True)[:1]:
-        at = above.start_byte
-        yield Definition(above.start_byte, body.end_byte, at, FUNCTION, simple, simple)
+def _unparsed(source: bytes, found: Sequence[Definition]) -> Iterator[Definition]:
+    """Yield functions of C that macros keep the parser from seeing: a head, and a body between braces at line starts.
+
+    That are macros which define functions, SYSCALL_DEFINE3(read, …) { … }, and code that is none before it is expanded.
+    """
+    around = sorted((one.start, one.end) for one in found if one.kind != MACRO)
+    ends: list[int] = []
+    last = 0
+    for _, end in around:
+        last = max(last, end)
+        ends.append(last)
+    starts = [start for start, _ in around]
+    for brace in _BRACE.finditer(source):
+        place = brace.start()
+        at = bisect_right(starts, place) - 1
+        if at >= 0 and ends[at] > place:
+            continue
+        begin = max(source.rfind(mark, max(0, place - _HEAD), place) for mark in _HEAD_BEGINS) + 1
+        head = _FUNCTION_HEAD.search(source, max(begin, place - _HEAD), place)
+        end = source.find(b"\n}", place)
+        if head is None or end < 0:
+            continue
+        name, at = _head_name(head)
+        simple = name.decode("utf-8", "replace")
+        yield Definition(at, end + 2, at, FUNCTION, simple, simple, b"static" in source[begin:at])
+
+
+def _head_name(head: re.Match[bytes]) -> tuple[bytes, int]:
+    """Return the name that a head defines, and its place: that of a macro is its first argument."""
+    if not head["name"].isupper() or not head["first"]:
+        return head["name"], head.start("name")
+    return (b"sys_" if b"SYSCALL" in head["name"] else b"") + head["first"], head.start("first")
+
+
+def _written_calls(source: bytes, one: Definition) -> Iterator[tuple[int, int]]:
+    """Yield the calls of a function as they are written, comments and strings aside."""
+    begin = source.find(b"\n{", one.at)
+    for found in _WRITTEN_CALL.finditer(source, begin, one.end):
+        if found["name"] and found["name"] not in KEYWORDS:
+            yield found.span("name")
 
 
 def _is_static(source: bytes, start: int, at: int) -> bool:
     """Say whether ``static`` stands before a name; an attribute that is a macro may have cut the definition."""
     line = source.rfind(b"\n", 0, start) + 1
     return _STATIC.search(source, line, at) is not None
+
+
+def _without_inner(found: list[Definition]) -> tuple[list[Definition], list[tuple[int, int]]]:
+    """Return the definitions without functions in functions of C, which are calls: for_each_cpu(cpu) { … }."""
+    found.sort(key=lambda one: (one.start, -one.end))
+    kept: list[Definition] = []
+    calls: list[tuple[int, int]] = []
+    outer = 0
+    for one in found:
+        if one.kind == FUNCTION and one.start < outer and kept and not _is_in_class(kept, one):
+            calls.append((one.at, one.at + len(one.simple.encode("utf-8", "surrogatepass"))))
+            continue
+        if one.kind == FUNCTION:
+            outer = max(outer, one.end)
+        kept.append(one)
+    return kept, calls
+
+
+def _is_in_class(before: Sequence[Definition], one: Definition) -> bool:
+    """Say whether the last class or structure before a definition holds it."""
+    last = next((each for each in reversed(before[-_LOOKED_BACK:]) if each.kind in (CLASS, STRUCT)), None)
+    return last is not None and last.end >= one.end
 
 
 def _qualified(found: list[Definition], separator: str) -> list[Definition]:
