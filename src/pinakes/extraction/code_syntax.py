@@ -79,6 +79,7 @@ KEYWORDS: Final = frozenset(
     b" volatile __volatile__".split()
 )
 _STATIC: Final = re.compile(rb"\bstatic\b")
+_WORD: Final = re.compile(rb"\w{1,200}")
 _HEAD: Final = 400
 _LOOKED_BACK: Final = 20
 
@@ -124,7 +125,7 @@ def syntax_of(root: Node, source: bytes, language: str) -> Syntax:
     bare += [one for node in captured.get("value", ())[:MAX_DEFINITIONS] for one in _value(node, source)]
     unparsed = list(_unparsed(source, bare)) if language in ("c", "cpp") else []
     if language in ("c", "cpp"):
-        bare, inner = _without_inner(bare)
+        bare, inner = _without_inner(bare, source)
         found.calls += inner
     found.definitions = _qualified([*bare, *unparsed], SEPARATORS.get(language, "."))
     for name, places in (("call", found.calls), ("macro", found.macros), ("import", found.imports)):
@@ -236,7 +237,7 @@ def _is_static(source: bytes, start: int, at: int) -> bool:
     return _STATIC.search(source, line, at) is not None
 
 
-def _without_inner(found: list[Definition]) -> tuple[list[Definition], list[tuple[int, int]]]:
+def _without_inner(found: list[Definition], source: bytes) -> tuple[list[Definition], list[tuple[int, int]]]:
     """Return the definitions without functions in functions of C, which are calls: for_each_cpu(cpu) { … }."""
     found.sort(key=lambda one: (one.start, -one.end))
     kept: list[Definition] = []
@@ -244,7 +245,8 @@ def _without_inner(found: list[Definition]) -> tuple[list[Definition], list[tupl
     outer = 0
     for one in found:
         if one.kind == FUNCTION and one.start < outer and kept and not _is_in_class(kept, one):
-            calls.append((one.at, one.at + len(one.simple.encode("utf-8", "surrogatepass"))))
+            word = _WORD.match(source, one.start, one.end)
+            calls += [word.span()] if word else []
             continue
         if one.kind == FUNCTION:
             outer = max(outer, one.end)
