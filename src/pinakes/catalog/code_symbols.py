@@ -96,21 +96,16 @@ def files(connection: Connection, collection_id: int) -> list[Symbol]:
     return [Symbol(*row) for row in connection.execute(query.order_by(entities.c.id))]
 
 
-def bases(connection: Connection, collection_id: int, relation: str) -> dict[int, list[int]]:
-    """Return id → the canonical ids of what this entity has such relations to."""
-    source, target = entities.alias("source"), entities.alias("target")
+def bases(connection: Connection, collection_id: int, relation: str) -> list[tuple[int, int]]:
+    """Return (id, id of what it has such a relation to), as documents state them."""
     table = entity_relations
     query = (
-        select(source.c.id, func.coalesce(target.c.canonical_id, target.c.id))
-        .join_from(table, source, source.c.id == table.c.source_id)
-        .join(target, target.c.id == table.c.target_id)
-        .where(source.c.collection_id == collection_id, table.c.type == relation)
+        select(table.c.source_id, table.c.target_id)
+        .join_from(table, entities, entities.c.id == table.c.source_id)
+        .where(entities.c.collection_id == collection_id, table.c.type == relation)
         .order_by(table.c.id)
     )
-    found: dict[int, list[int]] = {}
-    for one, base in connection.execute(query):
-        found.setdefault(one, []).append(base)
-    return found
+    return [(row[0], row[1]) for row in connection.execute(query)]
 
 
 def names(connection: Connection, ids: Collection[int]) -> dict[int, str]:

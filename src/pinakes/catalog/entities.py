@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, bindparam, delete, func, literal, or_, select, tuple_, update
+from sqlalchemy import Connection, Select, and_, bindparam, delete, func, literal, not_, or_, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog.dialects.many_rows import insert_values
@@ -318,11 +318,12 @@ def named(connection: Connection, collection_ids: Sequence[int], folded: str, wr
     ``written``: the name itself. Of code what is called exactly so, or so in one of the files: ``helper@fs/inode.c``.
     """
     same = entities.alias("same")
-    tests = [same.c.folded == folded]
+    is_code = same.c.type.in_(sorted(CODE_TYPES))
+    tests = [and_(same.c.folded == folded, not_(is_code))]
     if written:
         behind = f"{written}{chr(ord('@') + 1)}"
         within = and_(same.c.folded > f"{written}@", same.c.folded < behind)
-        tests += [same.c.folded == written, and_(within, same.c.type.in_(sorted(CODE_TYPES)))]
+        tests.append(and_(is_code, or_(same.c.folded == written, within)))
     by_name = select(func.coalesce(same.c.canonical_id, same.c.id)).where(
         same.c.collection_id.in_(collection_ids), or_(*tests)
     )

@@ -24,7 +24,7 @@ MAX_STATEMENTS: Final = 20_000
 
 _MENU: Final = re.compile(r"^[ \t]*(?:menu)?config[ \t]+(?P<name>\w{1,150})[ \t]*$", re.MULTILINE)
 _CLAUSE: Final = re.compile(r"^[ \t]+(?P<kind>depends on|select|imply)[ \t]+(?P<what>[^\n#]{1,500})", re.MULTILINE)
-_SYMBOL: Final = re.compile(r"\b[A-Z0-9_]*[A-Z][A-Z0-9_]{1,150}\b")
+_SYMBOL: Final = re.compile(r"\b[A-Z0-9_]{0,150}[A-Z][A-Z0-9_]{0,150}\b")
 _USED: Final = re.compile(r"\bCONFIG_\w{1,150}")
 _SECTION: Final = re.compile(r"^(?P<name>[A-Z0-9][^\n\t]{1,120})\n(?=[A-Z]:\t)", re.MULTILINE)
 _FIELD: Final = re.compile(r"^F:\t(?P<path>\S{1,200})[ \t]*$", re.MULTILINE)
@@ -73,7 +73,7 @@ class BuildFiles:
             for found in _USED.finditer(text):
                 yield _stated(file, "USES", EntityName(CONFIG, found[0]), text, found.start())
         elif PurePosixPath(file.name).name == "MAINTAINERS":
-            yield from _of_maintainers(text)
+            yield from _of_maintainers(file, text)
 
 
 def _of_menu(file: EntityName, text: str) -> Iterator[StatedRelation]:
@@ -89,10 +89,11 @@ def _of_menu(file: EntityName, text: str) -> Iterator[StatedRelation]:
                     yield _stated(name, _RELATIONS[clause["kind"]], other, text, clause.start("kind"))
 
 
-def _of_maintainers(text: str) -> Iterator[StatedRelation]:
+def _of_maintainers(file: EntityName, text: str) -> Iterator[StatedRelation]:
     sections = list(_SECTION.finditer(text))
     for section, end in zip(sections, [*(one.start() for one in sections[1:]), len(text)], strict=True):
         subsystem = EntityName(SUBSYSTEM, section["name"].strip())
+        yield _stated(file, "DEFINES", subsystem, text, section.start())
         for found in _FIELD.finditer(text, section.end(), end):
             path = found["path"].removesuffix("*")
             if not re.search(r"[*?\[]", path):

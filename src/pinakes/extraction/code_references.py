@@ -1,7 +1,7 @@
 """What names in code refer to, as far as one file tells; the rest is told by all files of a collection.
 
-A name that its file does not define is written with what is known of the place: ``load@*a/b`` is ``load`` in a file or
-folder whose path ends with ``a/b``, whatever its extension; ``load@*`` in any. ``graph.code_resolution`` finds it.
+A name that its file does not define is written with what is known of the place: ``load@*a/b.py`` is ``load`` in a file
+whose path ends with ``a/b.py``, ``load@*a/b/`` in such a folder; ``load@*`` in any. ``graph.code_resolution`` finds it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,17 @@ ANYWHERE: Final = "@*"
 SELF: Final = frozenset({"self", "cls", "this", "Self", "super"})
 """Words that mean the object or the class around them."""
 
-STANDARD: Final = {"python": "builtins", "rust": "std", "java": "java/lang"}
+EXTENSIONS: Final = {
+    "python": "py",
+    "java": "java",
+    "rust": "rs",
+    "javascript": "js",
+    "typescript": "js",
+    "tsx": "js",
+}
+"""Language → the extension that ends the path of a module; those of JavaScript and TypeScript are one."""
+
+STANDARD: Final = {"python": "builtins.py", "rust": "std.rs", "java": "java/lang.java"}
 """Language → where a name without import or definition is from."""
 
 _NAME: Final = re.compile(r"[\w$]+")
@@ -40,11 +50,13 @@ def imports_of(statement: str, language: str, path: str) -> tuple[str, dict[str,
     if language in ("c", "cpp"):
         return _included(statement, folder), {}
     written = statement[:_MOST_CHARS]
-    if language == "python":
-        return _python(written, folder)
-    if language in _READERS:
-        return _READERS[language](written)
-    return _javascript(written, folder)
+    if language == "go":
+        return _go(written)
+    reader = {"python": _python, "java": _java, "rust": _rust}.get(language, _javascript)
+    tail, names = reader(written, folder)
+    extension = EXTENSIONS[language]
+    known = {name: (f"{place}.{extension}" if place else "", there) for name, (place, there) in names.items()}
+    return f"{tail}.{extension}" if tail else "", known
 
 
 def _included(statement: str, folder: str) -> str:
@@ -81,7 +93,7 @@ def _go(statement: str) -> tuple[str, dict[str, tuple[str, str]]]:
     return tail, {alias: (tail, "")}
 
 
-def _java(statement: str) -> tuple[str, dict[str, tuple[str, str]]]:
+def _java(statement: str, _folder: str) -> tuple[str, dict[str, tuple[str, str]]]:
     name = statement.removeprefix("import").strip(" ;\t\n").removeprefix("static ").strip()
     parts = [part for part in name.split(".") if part]
     if not parts or parts[-1] == "*":
@@ -110,7 +122,7 @@ def _javascript(statement: str, folder: str) -> tuple[str, dict[str, tuple[str, 
     return tail, known
 
 
-def _rust(statement: str) -> tuple[str, dict[str, tuple[str, str]]]:
+def _rust(statement: str, _folder: str) -> tuple[str, dict[str, tuple[str, str]]]:
     text = re.sub(r"^(?:pub(?:\([^)]*\))?\s+)?use\s+|;\s*$", "", statement)
     known: dict[str, tuple[str, str]] = {}
     first, prefixes, last = "", [""], ""
@@ -187,8 +199,8 @@ def _of_module(written: str, imported: Mapping[str, tuple[str, str]], language: 
         return f"{name}{separator}{rest}{ANYWHERE}{tail}" if name else f"{rest}{ANYWHERE}{tail}"
     if head[:1].isupper() and language in ("java", "rust"):
         return f"{written}{ANYWHERE}"
-    return f"{last}{ANYWHERE}{rust_tail(module)}" if language == "rust" else None
+    tail = rust_tail(module)
+    return f"{last}{ANYWHERE}{tail}{'.rs' if tail else ''}" if language == "rust" else None
 
 
-_READERS: Final = {"go": _go, "java": _java, "rust": _rust}
 _CLAUSE_WORDS: Final = frozenset({"extends", "implements", "public", "private", "protected", "virtual", "with"})

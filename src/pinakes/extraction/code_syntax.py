@@ -125,9 +125,9 @@ def syntax_of(root: Node, source: bytes, language: str) -> Syntax:
     bare += [one for node in captured.get("value", ())[:MAX_DEFINITIONS] for one in _value(node, source)]
     unparsed = list(_unparsed(source, bare)) if language in ("c", "cpp") else []
     if language in ("c", "cpp"):
-        bare, inner = _without_inner(bare, source)
+        bare, inner = _without_inner([*bare, *unparsed], source)
         found.calls += inner
-    found.definitions = _qualified([*bare, *unparsed], SEPARATORS.get(language, "."))
+    found.definitions = _qualified(bare, SEPARATORS.get(language, "."))
     for name, places in (("call", found.calls), ("macro", found.macros), ("import", found.imports)):
         nodes = captured.get(name, [])
         found.left_out += max(0, len(nodes) - MAX_CALLS)
