@@ -50,6 +50,8 @@ def show(session: Session, name: Name, collection: Searched = None, limit: Limit
         f"  in {counted(entity.documents, 'document')}, {counted(entity.mentions, 'mention')}; "
         f"confidence {entity.confidence:.2f}"
     )
+    if entity.note:
+        screen.show(printable(f"  not resolved: {entity.note}"))
     for other, why in report.merged:
         screen.show(printable(f"  merged: {other} ({why})"))
     for relation in report.relations:
