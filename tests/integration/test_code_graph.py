@@ -240,3 +240,10 @@ def test_minified_code_is_left_out_and_the_run_says_so(open_library: Make, tmp_p
         report = library.add(str(tmp_path))
         assert any("minified" in str(note) for _, note in report.notes)
         assert not library.graph.find("f")
+
+
+def test_an_attribute_with_arguments_is_not_the_name_of_a_function(library_of: Made) -> None:
+    text = "static inline __alloc_size(1) void *zeroed(int x)\n{\n\treturn filled(x);\n}\n"
+    library = library_of({"include/a.h": text})
+    assert told(library, "zeroed", "CALLS") == {"filled"}
+    assert not library.graph.find("__alloc_size")

@@ -63,6 +63,7 @@ _MACRO: Final = re.compile(
 )
 """A macro with arguments, or one that is another name of a function; constants are none."""
 
+_ATTRIBUTE: Final = re.compile(rb"__\w+[ \t]*\([^()\n]*\)[ \t\n]+(?:\w+[ \t\n*]+){1,6}(\w{1,200})[ \t]*\(")
 _BRACE: Final = re.compile(rb"^\{[ \t]*$", re.MULTILINE)
 _HEAD_BEGINS: Final = (b"\n\n", b";\n", b"}\n", b"*/\n")
 _FUNCTION_HEAD: Final = re.compile(
@@ -164,6 +165,8 @@ def _defined(node: Node, source: bytes, language: str) -> Iterator[Definition]:
         at = source.find(written, start, end)
         if at < 0 or len(simple) > MAX_NAME_CHARS:
             at = start
+        if kind == FUNCTION and simple.startswith("__") and (behind := _behind_attribute(source, at, end)):
+            simple, at = behind[0].decode("utf-8", "replace"), behind[1]
         one = Definition(start, end, at, kind, simple, simple)
         if kind == FUNCTION and language in ("c", "cpp"):
             one.static = _is_static(source, start, at)
@@ -174,6 +177,12 @@ def _defined(node: Node, source: bytes, language: str) -> Iterator[Definition]:
             if receiver is not None and (typed := _RECEIVER.search(source, receiver.start_byte, receiver.end_byte)):
                 one.scope = typed[1].decode("utf-8", "replace")
         yield one
+
+
+def _behind_attribute(source: bytes, at: int, end: int) -> tuple[bytes, int] | None:
+    """Return the name behind an attribute that looks like a function: kmalloc of __alloc_size(1) void *kmalloc(…)."""
+    found = _ATTRIBUTE.match(source, at, min(end, at + _HEAD))
+    return (found[1], found.start(1)) if found else None
 
 
 def _namespace(node: Node, source: bytes) -> list[str]:
@@ -218,6 +227,8 @@ def _unparsed(source: bytes, found: Sequence[Definition]) -> Iterator[Definition
 
 def _head_name(head: re.Match[bytes]) -> tuple[bytes, int]:
     """Return the name that a head defines, and its place: that of a macro is its first argument."""
+    if behind := _behind_attribute(head.string, head.start("name"), head.end()):
+        return behind
     if not head["name"].isupper() or not head["first"]:
         return head["name"], head.start("name")
     return (b"sys_" if b"SYSCALL" in head["name"] else b"") + head["first"], head.start("first")
