@@ -188,7 +188,7 @@ OTHERS = {
         ("T::again", "CALLS", {"T::twice@rs/lib.rs", "T::new@rs/lib.rs", "shout@rs/util.rs"}),
         ("Main@java/a/Main.java", "INHERITS", {"Base@java/a/Base.java", "Runnable@*java/lang.java"}),
         (
-            "Main.run",
+            "Main.run@java/a/Main.java",
             "CALLS",
             {"Main.stop@java/a/Main.java", "Base.start@java/a/Base.java", "Base.make@java/a/Base.java"},
         ),
