@@ -217,9 +217,11 @@ def _unparsed(source: bytes, found: Sequence[Definition]) -> Iterator[Definition
             continue
         begin = max(source.rfind(mark, max(0, place - _HEAD), place) for mark in _HEAD_BEGINS) + 1
         head = _FUNCTION_HEAD.search(source, max(begin, place - _HEAD), place)
-        end = source.find(b"\n}", place)
-        if head is None or end < 0:
+        if head is None:
             continue
+        end = source.find(b"\n}", place)
+        if end < 0:
+            return  # nor is there one behind a later brace
         name, at = _head_name(head)
         simple = name.decode("utf-8", "replace")
         yield Definition(at, end + 2, at, FUNCTION, simple, simple, b"static" in source[begin:at])
