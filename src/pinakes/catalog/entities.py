@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, func, literal, or_, select, tuple_, update
+from sqlalchemy import Connection, Select, and_, bindparam, delete, func, literal, not_, or_, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
-from pinakes.catalog.dialects.many_rows import insert_rows
+from pinakes.catalog.dialects.many_rows import insert_values
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import (
     documents,
@@ -21,10 +21,11 @@ from pinakes.catalog.schema import (
     extractions,
     graphs,
 )
-from pinakes.core.graph_records import STRUCTURE, EntityName, Findings, Mention, StatedRelation
+from pinakes.core.graph_records import CODE_TYPES, STRUCTURE, EntityName, Findings
 from pinakes.core.records import JSON, DocumentKind, Metadata
 
 _BATCH = 500
+_PLACE = ("start", "end", "confidence", "extractor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +103,18 @@ class Resolution:
 def ensure(connection: Connection, collection_id: int, names: Iterable[EntityName]) -> None:
     """Make rows for the entities that have none. All writers do so in one order, and nobody waits for what is there."""
     rows = {one.key: one for one in names}
-    values = [
-        {"collection_id": collection_id, "type": kind, "name": rows[kind, folded].name, "folded": folded}
-        for kind, folded in sorted(rows.keys() - ids(connection, collection_id, rows).keys())
-    ]
-    if values:
-        connection.execute(_ENSURE, values)
+    is_remote = connection.dialect.name == "postgresql"
+    known = ids(connection, collection_id, rows).keys() if is_remote else set[tuple[str, str]]()
+    new = sorted(rows.keys() - known)
+    values = [(collection_id, kind, rows[kind, name].name, name) for kind, name in new]
+    insert_values(connection, entities, ("collection_id", "type", "name", "folded"), values, but_known=True)
 
 
 def ids(connection: Connection, collection_id: int, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """Return key → id of the entities that have a row."""
-    wanted, found = sorted(keys), dict[tuple[str, str], int]()
+    wanted, found = sorted({name for _, name in keys}), dict[tuple[str, str], int]()
     for start in range(0, len(wanted), _BATCH):
-        some = [folded for _, folded in wanted[start : start + _BATCH]]
-        rows = connection.execute(_KEYS, {"collection": collection_id, "names": some})
+        rows = connection.execute(_KEYS, {"collection": collection_id, "names": wanted[start : start + _BATCH]})
         found |= {(kind, folded): entity_id for kind, folded, entity_id in rows}
     return found
 
@@ -132,41 +131,37 @@ def add(connection: Connection, collection_id: int, found: Iterable[tuple[int, F
     known = [(document_id, findings) for document_id, findings in found if findings is not None and findings.recipe]
     if not known:
         return
-    named = [one for _, findings in known for one in findings.entities()]
-    keys = {one.key for one in named}
-    numbers = ids(connection, collection_id, keys)
-    if keys - numbers.keys():
-        ensure(connection, collection_id, named)
-        numbers = ids(connection, collection_id, keys)
+    named = {(name.type, name.name): name for _, findings in known for name in findings.every_name()}
+    keys = {written: name.key for written, name in named.items()}
+    wanted = set(keys.values())
+    rows = ids(connection, collection_id, wanted)
+    if wanted - rows.keys():
+        ensure(connection, collection_id, named.values())
+        rows = ids(connection, collection_id, wanted)
+    numbers = {written: rows[key] for written, key in keys.items()}
     mentions = [
-        _place(document_id, one) | {"entity_id": numbers[one.entity.key]}
+        (document_id, numbers[one.entity.type, one.entity.name], one.start, one.end, one.confidence, one.extractor)
         for document_id, findings in known
         for one in findings.mentions
     ]
     relations = [
-        _place(document_id, one)
-        | {"source_id": numbers[one.source.key], "type": one.type, "target_id": numbers[one.target.key]}
+        (
+            document_id,
+            numbers[one.source.type, one.source.name],
+            one.type,
+            numbers[one.target.type, one.target.name],
+            one.start,
+            one.end,
+            one.confidence,
+            one.extractor,
+        )
         for document_id, findings in known
         for one in findings.relations
     ]
-    for table, rows in ((entity_mentions, mentions), (entity_relations, relations)):
-        if rows:
-            insert_rows(connection, table, rows)
-    extracted = [
-        {"document_id": document_id, "recipe": findings.recipe, "left_out": findings.left_out}
-        for document_id, findings in known
-    ]
-    connection.execute(extractions.insert(), extracted)
-
-
-def _place(document_id: int, one: Mention | StatedRelation) -> dict[str, Any]:
-    return {
-        "document_id": document_id,
-        "start": one.start,
-        "end": one.end,
-        "confidence": one.confidence,
-        "extractor": one.extractor,
-    }
+    insert_values(connection, entity_mentions, ("document_id", "entity_id", *_PLACE), mentions)
+    insert_values(connection, entity_relations, ("document_id", "source_id", "type", "target_id", *_PLACE), relations)
+    extracted = [(document_id, findings.recipe, findings.left_out) for document_id, findings in known]
+    insert_values(connection, extractions, ("document_id", "recipe", "left_out"), extracted)
 
 
 def outdated(connection: Connection, collection_id: int, recipe: str, limit: int) -> list[int]:
@@ -206,14 +201,15 @@ def last_decision(connection: Connection, collection_id: int) -> int:
 
 
 def every(connection: Connection, collection_id: int) -> list[EntityRecord]:
-    """Return all entities of a collection, candidates included, oldest first."""
-    rows = connection.execute(_RECORD.where(entities.c.collection_id == collection_id).order_by(entities.c.id))
+    """Return all entities of a collection, candidates included, oldest first; without those of code."""
+    query = _RECORD.where(entities.c.collection_id == collection_id, _IS_PROSE)
+    rows = connection.execute(query.order_by(entities.c.id))
     return [EntityRecord(*row) for row in rows]
 
 
 def facts(connection: Connection, collection_id: int) -> list[EntityFact]:
-    """Return what was found for each entity of a collection, by clue."""
-    of = entity_mentions.join(documents, documents.c.id == entity_mentions.c.document_id)
+    """Return what was found for each entity of a collection, by clue; without those of code."""
+    of = entity_mentions.join(entities, entities.c.id == entity_mentions.c.entity_id)
     rows = connection.execute(
         select(
             entity_mentions.c.entity_id,
@@ -223,7 +219,7 @@ def facts(connection: Connection, collection_id: int) -> list[EntityFact]:
             func.max(entity_mentions.c.confidence),
         )
         .select_from(of)
-        .where(documents.c.collection_id == collection_id)
+        .where(entities.c.collection_id == collection_id, _IS_PROSE)
         .group_by(entity_mentions.c.entity_id, entity_mentions.c.extractor)
         .order_by(entity_mentions.c.entity_id, entity_mentions.c.extractor)
     )
@@ -317,17 +313,17 @@ def resolve(
 
 
 def _count(connection: Connection, collection_id: int) -> None:
-    """Write how many documents mention each canonical entity, and how often."""
+    """Write how many documents mention each canonical entity, and how often; see ``code_symbols`` for those of code."""
     canonical = func.coalesce(entities.c.canonical_id, entities.c.id)
     counted = (
         select(canonical, func.count(entity_mentions.c.document_id.distinct()), func.count())
         .join_from(entities, entity_mentions, entity_mentions.c.entity_id == entities.c.id)
-        .where(entities.c.collection_id == collection_id)
+        .where(entities.c.collection_id == collection_id, _IS_PROSE)
         .group_by(canonical)
     )
     found = {row[0]: (row[1], row[2]) for row in connection.execute(counted)}
     columns = (entities.c.id, entities.c.documents, entities.c.mentions)
-    rows = connection.execute(select(*columns).where(entities.c.collection_id == collection_id)).all()
+    rows = connection.execute(select(*columns).where(entities.c.collection_id == collection_id, _IS_PROSE)).all()
     changed = [
         {"entity": row.id, "in_documents": counts[0], "in_places": counts[1]}
         for row in rows
@@ -338,15 +334,27 @@ def _count(connection: Connection, collection_id: int) -> None:
 
 
 def named(
-    connection: Connection, collection_ids: Sequence[int], folded: str, *, unmentioned: bool = False
+    connection: Connection,
+    collection_ids: Sequence[int],
+    folded: str,
+    written: str = "",
+    *,
+    unmentioned: bool = False,
 ) -> list[EntityRecord]:
     """Return the canonical entities that are called so, or have such an alias, the most mentioned first.
 
+    ``written``: the name itself. Of code what is called exactly so, or so in one of the files: ``helper@fs/inode.c``.
     ``unmentioned``: also those that no document mentions any more.
     """
     same = entities.alias("same")
+    is_code = same.c.type.in_(sorted(CODE_TYPES))
+    tests = [and_(same.c.folded == folded, not_(is_code))]
+    if written:
+        behind = f"{written}{chr(ord('@') + 1)}"
+        within = and_(same.c.folded > f"{written}@", same.c.folded < behind)
+        tests.append(and_(is_code, or_(same.c.folded == written, within)))
     by_name = select(func.coalesce(same.c.canonical_id, same.c.id)).where(
-        same.c.collection_id.in_(collection_ids), same.c.folded == folded
+        same.c.collection_id.in_(collection_ids), or_(*tests)
     )
     by_alias = (
         select(func.coalesce(same.c.canonical_id, same.c.id))
@@ -438,7 +446,7 @@ def _most_first(query: Select[Any]) -> Select[Any]:
     return query.order_by(entities.c.documents.desc(), entities.c.mentions.desc(), entities.c.name, entities.c.id)
 
 
-_ENSURE = insert(entities).on_conflict_do_nothing(index_elements=["collection_id", "type", "folded"])
+_IS_PROSE = entities.c.type.not_in(sorted(CODE_TYPES))
 _KEYS = (
     select(entities.c.type, entities.c.folded, entities.c.id)
     .where(

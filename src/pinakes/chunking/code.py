@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from importlib import import_module
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
@@ -14,39 +13,20 @@ from pinakes.chunking.indented import outline as indented_outline
 from pinakes.chunking.outline import BLOCK, Cuts, Outline, OutlineEntry, Section, Symbol, branch
 from pinakes.chunking.plain_text import outline as text_outline
 from pinakes.chunking.scale import Scale
-from pinakes.chunking.symbols import CONTAINERS, DECLARATIONS, FUNCTIONS, NOT_IN_C, TYPES, is_defining, names
 from pinakes.core.records import Document
+from pinakes.text.definition_names import CONTAINERS, DECLARATIONS, FUNCTIONS, NOT_IN_C, TYPES, is_defining, names
+from pinakes.text.syntax_trees import MAX_LINE, encoded, is_minified, tree_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Tree
-
-LANGUAGES = {
-    "c": "tree_sitter_c:language",
-    "cpp": "tree_sitter_cpp:language",
-    "go": "tree_sitter_go:language",
-    "java": "tree_sitter_java:language",
-    "javascript": "tree_sitter_javascript:language",
-    "python": "tree_sitter_python:language",
-    "rust": "tree_sitter_rust:language",
-    "tsx": "tree_sitter_typescript:language_tsx",
-    "typescript": "tree_sitter_typescript:language_typescript",
-}
-"""``Document.language`` → grammar; code in any other language is cut by its indentation."""
+    from tree_sitter import Node
 
 MAX_DEPTH = 40
 """Deeper structure is ignored: it is cut between lines."""
 
 CRUMB_SHARE = 8
 """Text before a large type, such as imports, joins it if it is smaller than this fraction (1/n) of a chunk."""
-MAX_LINE = 2000
-"""Files with longer lines, in characters, are minified or generated: their names would be on every chunk."""
 MIN_FILL = 0.25
 """A function too large for one chunk starts a new one if the text before it fills at least this share of a chunk."""
-
-_STEPS = 10_000
-_STEPS_A_BYTE = 0.2
-"""Parser progress callbacks per byte of code: real code needs up to 0.02."""
-_SLICE = 1 << 16
 
 _LEADING = frozenset(
     {"comment", "line_comment", "block_comment", "attribute_item", "attribute_declaration", "decorator"}
@@ -77,55 +57,19 @@ _log = logging.getLogger(__name__)
 
 def outline(document: Document, scale: Scale) -> Outline:
     """Find units, symbols and inner structure; indented blocks if there is no grammar, lines if code is minified."""
-    if len(scale.text) > MAX_LINE * len(scale.line_starts):
+    if is_minified(scale.text, len(scale.line_starts)):
         return text_outline(document, scale)
     try:
-        language = grammar(document.language or "")
+        tree = tree_of(scale.text, document.language or "")
     except KeyError:
         return indented_outline(document, scale)
     except ImportError as error:
         _log.warning("No grammar for %s (%s); it is cut as text", document.language, error)
         return text_outline(document, scale)
-    tree = _parsed(scale.text.encode("utf-8", "surrogatepass"), language)
     if tree is None:
         return text_outline(document, scale)
     containers = CONTAINERS - NOT_IN_C if document.language == "c" else CONTAINERS
     return _Walk(scale, containers).outline(tree.root_node)
-
-
-@cache
-def grammar(language: str) -> Language:
-    """Return the grammar of ``language``.
-
-    Raises:
-        KeyError: ``LANGUAGES`` has no grammar for it.
-        ImportError: its package is not installed.
-    """
-    from tree_sitter import Language
-
-    module, function = LANGUAGES[language].split(":")
-    return Language(getattr(import_module(module), function)())
-
-
-def _parsed(source: bytes, language: Language) -> Tree | None:
-    """Return the tree of ``source``, None if parsing takes far more steps than for real code.
-
-    Error recovery may take quadratic time. The limit counts steps instead of seconds, so that equal texts are always
-    cut alike.
-    """
-    from tree_sitter import Parser
-
-    left = _STEPS + int(len(source) * _STEPS_A_BYTE)
-
-    def too_many(_offset: int, _has_error: bool) -> bool:
-        nonlocal left
-        left -= 1
-        return left < 0
-
-    try:
-        return Parser(language).parse(lambda at, _: source[at : at + _SLICE], progress_callback=too_many)
-    except ValueError:
-        return None
 
 
 @dataclass(slots=True)
@@ -159,6 +103,7 @@ class _Walk:
 
     def __init__(self, scale: Scale, containers: frozenset[str]) -> None:
         self.scale = scale
+        self.source = encoded(scale.text)
         self.containers = containers
         self.lines = scale.line_starts.tolist()
         self.cuts = Cuts()
@@ -184,7 +129,7 @@ class _Walk:
     def _visit(self, node: Node, place: _Place) -> list[Section]:
         """Record cuts and names among the children of ``node``; return the sections of types too large for a chunk."""
         found: list[Section] = []
-        for unit in _units(node, place):
+        for unit in _units(node, self.source, place):
             if unit.cut:
                 self.cuts.add(self.lines[unit.begin], BLOCK - 5 - place.depth)
             if unit.names and self._offset(unit.last + 1) - self.lines[unit.last] <= MAX_LINE:
@@ -211,7 +156,9 @@ class _Walk:
                 found.append(self._section(self.lines[begin], self._offset(last + 1), path, inner))
             elif large or not within.in_function:
                 if large and _is_repeated(unit):
-                    self.contexts.append(Context(self.lines[begin], self._offset(last + 1), partial(_signature, child)))
+                    self.contexts.append(
+                        Context(self.lines[begin], self._offset(last + 1), partial(_signature, child, self.source))
+                    )
                 found += self._visit(child, within)
         return found
 
@@ -251,10 +198,10 @@ def _is_repeated(unit: _Unit) -> bool:
     return bool(unit.names) or unit.node.type in FUNCTIONS or unit.node.type == "pair"
 
 
-def _signature(node: Node) -> str:
+def _signature(node: Node, source: bytes) -> str:
     """Return the text before the body of a definition, or its first line if it has no body."""
     inner = _defined(node)
-    text = (node.text or b"")[: 4 * MAX_LABEL_CHARS]
+    text = source[node.start_byte : min(node.end_byte, node.start_byte + 4 * MAX_LABEL_CHARS)]
     body = inner.child_by_field_name("body")
     head = text[: body.start_byte - node.start_byte] if body is not None else text.split(b"\n", 1)[0]
     return head.decode("utf-8", "ignore").rstrip(" \t\r\n{:=")
@@ -291,7 +238,7 @@ def _nested(definitions: Sequence[tuple[int, int, str]]) -> tuple[OutlineEntry, 
     return tuple(found)
 
 
-def _units(node: Node, place: _Place) -> Iterator[_Unit]:
+def _units(node: Node, source: bytes, place: _Place) -> Iterator[_Unit]:
     """Yield the named children of ``node``, each with the comments and attributes directly above it.
 
     A body directly after a macro call, and a macro call directly after a body, belong to what is above them.
@@ -307,7 +254,7 @@ def _units(node: Node, place: _Place) -> Iterator[_Unit]:
         leading = alone and child.type in _LEADING
         below = comments is not None and first <= comments[1] + 1
         begin = comments[0] if comments and below else first
-        found = [] if place.in_function or not child.is_named else names(child, top_level=not place.in_type)
+        found = [] if place.in_function or not child.is_named else names(child, source, top_level=not place.in_type)
         if child.is_named:
             trailing = child.type in _TRAILING and node.type in _FILE_LEVEL and first == previous + 1 and not found
             trailing = trailing and not below

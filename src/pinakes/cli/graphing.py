@@ -57,6 +57,8 @@ def show(session: Session, name: Name, collection: Searched = None, limit: Limit
     )
     if report.missing:
         screen.show(printable(f"  missing: {report.missing}"))
+    if entity.note:
+        screen.show(printable(f"  not resolved: {entity.note}"))
     for other, why in report.merged:
         screen.show(printable(f"  merged: {other} ({why})"))
     for relation in report.relations:

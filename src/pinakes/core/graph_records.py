@@ -28,6 +28,16 @@ PART_OF: Final = "PART_OF"
 
 WEAK: Final = frozenset({CO_OCCURS})
 """Types of relations that are followed only where they are asked for."""
+FUNCTION: Final = "FUNCTION"
+STRUCT: Final = "STRUCT"
+CLASS: Final = "CLASS"
+MACRO: Final = "MACRO"
+CONFIG: Final = "CONFIG"
+FILE: Final = "FILE"
+SUBSYSTEM: Final = "SUBSYSTEM"
+
+CODE_TYPES: Final = frozenset({FUNCTION, STRUCT, CLASS, MACRO, CONFIG, FILE})
+"""The types of entities of code: their names differ also where only the case of a letter does, and are never merged."""
 
 MAX_NAME_CHARS: Final = 200
 """A longer name is no name: mentions of it are left out."""
@@ -43,17 +53,22 @@ def folded(name: str) -> str:
     return " ".join("".join(char if char.isalnum() or char in ".+#&/@_" else " " for char in text).split()).strip(".")
 
 
+def compared(kind: str, name: str) -> str:
+    """Return the form of a name in which names of this type of entities are compared: folded, but for code."""
+    return name if kind in CODE_TYPES else folded(name)
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class EntityName:
-    """An entity of a collection: type and name; ``folded`` names are equal. ``UNTYPED`` is the type of a candidate."""
+    """An entity of a collection: type and name; ``compared`` names are equal. ``UNTYPED``: the type of a candidate."""
 
     type: str
     name: str
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from every other entity of a collection: type and folded name."""
-        return self.type, folded(self.name)
+        """What tells it from every other entity of a collection: type and name as it is compared."""
+        return self.type, compared(self.type, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +120,17 @@ class Findings:
 
     def entities(self) -> list[EntityName]:
         """Return each entity once, sorted by key, so that all writers lock their rows in one order."""
-        named = {one.entity.key: one.entity for one in self.mentions}
-        for relation in self.relations:
-            for name in (relation.source, relation.target):
-                named.setdefault(name.key, name)
+        named = {name.key: name for name in reversed(self.every_name())}
         return [named[key] for key in sorted(named)]
+
+    def every_name(self) -> list[EntityName]:
+        """Return the entities as they are written, each way of writing once."""
+        named = {(one.entity.type, one.entity.name): one.entity for one in self.mentions}
+        for one in self.relations:
+            source, target = one.source, one.target
+            named.setdefault((source.type, source.name), source)
+            named.setdefault((target.type, target.name), target)
+        return list(named.values())
 
 
 @dataclass(frozen=True, slots=True)

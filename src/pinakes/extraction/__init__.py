@@ -11,6 +11,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -28,9 +29,12 @@ from pinakes.core.graph_records import (
 )
 from pinakes.core.ports import Extractor
 from pinakes.core.records import Chunk, Document, Metadata
+from pinakes.extraction.build_files import BuildFiles
 from pinakes.extraction.candidate_names import CandidateNames
+from pinakes.extraction.code_graph import CodeGraph
 from pinakes.extraction.declared_names import DeclaredNames
 from pinakes.extraction.document_links import DocumentLinks
+from pinakes.extraction.documented_symbols import DocumentedSymbols
 from pinakes.extraction.gazetteer import Gazetteer, Listing, without_repeats
 from pinakes.extraction.list_files import listing, read_list
 from pinakes.extraction.listed_relations import ListedRelations
@@ -78,7 +82,12 @@ class Extraction:
         self._finders += extra
         self._relations: list[Extractor] = [StatedRelations(rules), ListedRelations(rules)]
         self._structure: list[Extractor] = [DocumentLinks(rules.link_roots)] if rules.links else []
-        every = (self._declared, *self._finders, *self._relations, *self._structure)
+        self._code: list[Extractor] = []
+        if rules.code:
+            self._code = [CodeGraph(rules), BuildFiles(rules), DocumentedSymbols(rules)]
+        of_prose = self.listings, rules.patterns, rules.candidates, extra, rules.relations, self._structure
+        self._reads_prose = any(of_prose)
+        every = (self._declared, *self._finders, *self._relations, *self._structure, *self._code)
         prints = [*(one.fingerprint for one in every), f"derived:1 {rules.co_occurs} {rules.topics}"]
         self.recipe = hashlib.sha256("\n".join(prints).encode(errors="replace")).hexdigest()[:_RECIPE_CHARS]
         self.plan = b"" if extra else _plan(rules, self.listings)
@@ -100,6 +109,8 @@ class Extraction:
             of_text = self.in_text(path, title, document, metadata, chunks)
         problems = list(of_text.problems)
         declared = _tried(self._declared, ExtractionSubject(path, title, document, metadata, ""), problems)
+        if not (declared.mentions or declared.relations):
+            return replace(of_text, problems=tuple(problems))
         return self._within_limits(
             [*declared.mentions, *of_text.mentions],
             [*declared.relations, *of_text.relations],
@@ -116,11 +127,14 @@ class Extraction:
         """
         if len(document.text) > MAX_TEXT_CHARS:
             document = Document(document.text[:MAX_TEXT_CHARS], kind=document.kind, language=document.language)
+        problems: list[str] = []
+        of_code = self._of_code(ExtractionSubject(path, title, document, metadata, "", (), chunks), problems)
+        if not self._reads_prose:
+            return replace(of_code, recipe=self.recipe, problems=tuple(problems))
         prose, links = prose_of(document.text)
         subject = ExtractionSubject(path, title, document, metadata, prose, links, chunks)
         mentions: list[Mention] = []
         relations: list[StatedRelation] = []
-        problems: list[str] = []
         for finder in self._finders:
             found = _tried(finder, subject, problems)
             mentions += found.mentions
@@ -133,7 +147,24 @@ class Extraction:
             found = _tried(one, subject, problems)
             mentions += found.mentions
             relations += found.relations
-        return self._within_limits(mentions, relations, 0, problems)
+        found = self._within_limits(mentions, relations, of_code.left_out, problems)
+        return replace(
+            found,
+            mentions=[*found.mentions, *of_code.mentions],
+            relations=[*found.relations, *of_code.relations],
+        )
+
+    def _of_code(self, subject: ExtractionSubject, problems: list[str]) -> Findings:
+        """Return what the extractors of code find; each has limits of its own."""
+        found = [_tried(one, subject, problems) for one in self._code]
+        problems += [f"not all of the graph: {problem}" for one in found for problem in one.problems]
+        mentions = [one for each in found for one in each.mentions]
+        relations = [one for each in found for one in each.relations]
+        most = MAX_NAME_CHARS
+        named = [one for one in mentions if len(one.entity.name) <= most]
+        kept = [one for one in relations if len(one.source.name) <= most and len(one.target.name) <= most]
+        dropped = len(mentions) - len(named) + len(relations) - len(kept)
+        return Findings(named, kept, left_out=dropped + sum(one.left_out for one in found))
 
     def _within_limits(
         self, mentions: Sequence[Mention], relations: Sequence[StatedRelation], left_out: int, problems: Sequence[str]

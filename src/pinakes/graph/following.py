@@ -6,13 +6,23 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from pinakes.catalog import Catalog, Connection, changes, derived_rows, documents, entities, stated_edges
+from pinakes.catalog import (
+    Catalog,
+    Connection,
+    changes,
+    code_symbols,
+    derived_rows,
+    documents,
+    entities,
+    stated_edges,
+)
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.derived_rows import DerivedMention, DerivedRelation
 from pinakes.catalog.entities import GraphState
 from pinakes.core.graph_records import PART_OF, STRUCTURE, TOPIC, UNTYPED, EntityName, folded
 from pinakes.core.records import Document
 from pinakes.extraction import Extraction
+from pinakes.graph import code_resolution
 from pinakes.graph.canonical import Canonical, canonical
 from pinakes.graph.co_occurrence import co_occurring
 from pinakes.graph.topic_tree import topics_of
@@ -127,6 +137,7 @@ def _resolve(catalog: Catalog, record: CollectionRecord, extraction: Extraction)
         position, decided = _present(connection, record)
         in_one = partial(entities.are_together, connection)
         found = canonical(every, facts, decisions, extraction.rules, extraction.listings, own_names, in_one)
+        of_code = code_resolution.resolve(connection, record.id) if extraction.rules.code else []
     if found.missing:
         with catalog.write() as connection:
             entities.ensure(connection, record.id, found.missing)
@@ -145,6 +156,8 @@ def _resolve(catalog: Catalog, record: CollectionRecord, extraction: Extraction)
     types = [before[one.id].type for one in found.resolutions if one.canonical_id is None]
     figures = {"entities": sum(kind != UNTYPED for kind in types), "candidates": types.count(UNTYPED)}
     with catalog.write() as connection:
+        if extraction.rules.code:
+            code_symbols.write(connection, record.id, of_code)
         reached = GraphState(position, extraction.recipe, decided, figures=figures)
         entities.resolve(connection, record.id, changed, aliases, reached)
         derived_rows.put_relations(connection, record.id, _TOGETHER, together)

@@ -14,7 +14,7 @@ from pinakes.catalog.entities import Decision, EntityRecord
 from pinakes.catalog.stated_edges import Edge, Evidence
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.graph_paths import Direction
-from pinakes.core.graph_records import MAX_NAME_CHARS, STRUCTURE, folded
+from pinakes.core.graph_records import CODE_TYPES, MAX_NAME_CHARS, STRUCTURE, folded
 from pinakes.graph import following
 from pinakes.graph.relation_names import RelationNames
 from pinakes.graph.traversal import Path, shortest_paths
@@ -27,11 +27,15 @@ from pinakes.services.graph_report import GraphReport, report_of, why_missing
 
 MOST_EDGES = 500
 _SUGGESTED = 5
+_MOST_TOLD = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """An entity as callers see it. ``id`` is that of its row; ``aliases`` are other names that texts or lists have."""
+    """An entity as callers see it. ``id`` is that of its row; ``aliases`` are other names that texts or lists have.
+
+    ``note``: why it has no definition, for a name in code that no document defines, or several may.
+    """
 
     id: int
     name: str
@@ -41,6 +45,7 @@ class Entity:
     documents: int
     mentions: int
     aliases: Sequence[str] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,7 @@ class KnowledgeGraph:
             found = [
                 self._entity(connection, record, one, aliases=True)
                 for record in records
-                for one in entities.named(connection, [record.id], key, unmentioned=unmentioned)
+                for one in entities.named(connection, [record.id], key, _symbol(name), unmentioned=unmentioned)
                 if one.type and (one.type in types if types else one.type not in STRUCTURE)
             ]
         return sorted(found, key=lambda one: (-one.documents, one.name, one.id))
@@ -157,9 +162,13 @@ class KnowledgeGraph:
         if not found:
             near = ", ".join(one.name for one in self.similar(name, collection, types))
             raise NotFound(f"There is no entity {name!r}.", hint=f"There is {near}." if near else _NO_GRAPH)
-        if len(found) > 1 and found[0].documents == found[1].documents:
-            several = ", ".join(f"{one.type}:{one.name} ({one.collection})" for one in found)
-            raise InvalidInput(f"Several entities are called {name!r}: {several}.", hint="Name the type.")
+        found = [one for one in found if not one.note] or found
+        namesakes = [one for one in found if one.type in CODE_TYPES and one.name.partition("@")[0] == name]
+        if len(found) > 1 and (found[0].documents == found[1].documents or len(namesakes) == len(found)):
+            several = ", ".join(f"{one.type}:{one.name} ({one.collection})" for one in found[:_MOST_TOLD])
+            more = f" and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else ""
+            hint = "Give the whole name, or the type."
+            raise InvalidInput(f"Several entities are called {name!r}: {several}{more}.", hint=hint)
         return found[0]
 
     def similar(
@@ -375,9 +384,17 @@ class KnowledgeGraph:
     def _entity(
         self, connection: Connection, record: CollectionRecord, one: EntityRecord, *, aliases: bool = False
     ) -> Entity:
-        others = entities.other_names(connection, one) if aliases else []
+        others = [] if one.type in CODE_TYPES or not aliases else entities.other_names(connection, one)
         return Entity(
-            one.id, one.name, one.type, record.name, one.confidence, one.documents, one.mentions, tuple(others)
+            one.id,
+            one.name,
+            one.type,
+            record.name,
+            one.confidence,
+            one.documents,
+            one.mentions,
+            tuple(others),
+            one.why if one.canonical_id is None else "",
         )
 
 
@@ -389,6 +406,12 @@ def _key(name: str) -> str:
     if not key or len(name) > MAX_NAME_CHARS:
         raise InvalidInput(f"{name[:50]!r} is no name of 1 to {MAX_NAME_CHARS} characters.")
     return key
+
+
+def _symbol(name: str) -> str:
+    """Return a name in code as the graph has it: that of ``fs/inode.c:helper`` is ``helper@fs/inode.c``."""
+    path, colon, simple = name.strip().rpartition(":")
+    return f"{simple}@{path}" if colon and simple and "." in path and not path.endswith(":") else name.strip()
 
 
 def _edge(one: Relation) -> Edge:

@@ -203,6 +203,9 @@ class GraphRules(Section):
     )
     candidates: bool = Field(True, description="Also find names that no list has, by their form and by statistics.")
     not_names: Texts = Field((), description="Words that are never names, nor the last word of one.")
+    code: bool = Field(
+        False, description="Read code: definitions, calls, imports, configuration, and texts about them; see the docs."
+    )
     documents: tuple[DocumentEntity, ...] = Field((), description="The entities that documents are about.")
     records: tuple[RecordEntity, ...] = Field((), description="Files of records that name entities.")
     metadata: tuple[MetadataEntity, ...] = Field((), description="Entities that metadata fields name.")

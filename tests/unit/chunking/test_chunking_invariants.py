@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pinakes.chunking import Sizing, chunk
-from pinakes.chunking.code import LANGUAGES
 from pinakes.chunking.sizing import char_starts, word_starts
 from pinakes.core.records import Chunk, Document, Int64
+from pinakes.text.syntax_trees import LANGUAGES
 
 ODD = [
     "é",

@@ -120,26 +120,31 @@ NOT_IN_C = frozenset({"expression_statement", "field_declaration", "field_declar
 _SYSTEM_CALL = re.compile(rb"(?:COMPAT_)?SYSCALL_DEFINE\d\s*\(\s*(\w+)")
 _MACRO = re.compile(rb"(?:static\s+)?(?:(?:DEFINE|DECLARE)_\w+|LIST_HEAD|TRACE_EVENT)\s*\(\s*(?:struct\s+)?(\w+)")
 _TYPED_MACRO = re.compile(rb"(?:static\s+)?(?:DEFINE|DECLARE)_(?:PER_CPU|EVENT)\w*\s*\(\s*[\w\s*]+,\s*(\w+)")
+_HEAD_BYTES = 200
+_MOST_CHARS = 200
 _MACRO_NODES = frozenset({"expression_statement", "declaration", "function_definition", "ERROR"})
 
 
-def names(node: Node, *, top_level: bool) -> list[str]:
-    """Return the names that ``node`` itself defines, without those of definitions inside of it."""
+def names(node: Node, source: bytes, *, top_level: bool) -> list[str]:
+    """Return the names that ``node`` itself defines, without those of definitions inside of it.
+
+    ``source``: what was parsed; a node itself gives its text slowly.
+    """
     kind = node.type
-    if kind in _MACRO_NODES and (found := _macro(node)):
+    if kind in _MACRO_NODES and (found := _macro(node, source)):
         return found
     if kind == "assignment":
-        return _assigned(node) if top_level else []
+        return _assigned(node, source) if top_level else []
     if kind in DECLARATIONS:
-        return _declared(node, top_level=top_level)
+        return _declared(node, source, top_level=top_level)
     if kind == "function_definition" and (declarator := node.child_by_field_name("declarator")):
-        return _texts([_innermost(declarator)])
+        return _texts([_innermost(declarator)], source)
     if kind in TYPES:
-        return _type_name(node)
+        return _type_name(node, source)
     if kind in _LISTS:
-        return _texts(node.children_by_field_name("name"))
+        return _texts(node.children_by_field_name("name"), source)
     if kind in FUNCTIONS or (kind in _VALUES and (top_level or kind != "variable_declarator")):
-        return _texts([node.child_by_field_name("name")])
+        return _texts([node.child_by_field_name("name")], source)
     return []
 
 
@@ -148,18 +153,18 @@ def is_defining(node: Node) -> bool:
     return node.type in TYPES and node.child_by_field_name("body") is not None
 
 
-def _type_name(node: Node) -> list[str]:
+def _type_name(node: Node, source: bytes) -> list[str]:
     if not is_defining(node) and node.type not in ("struct_item", "enum_item", "mod_item"):
         return []
     name = node.child_by_field_name("name") or node.child_by_field_name("type")
     if node.type == "impl_item" and name is not None:
         name = name.child_by_field_name("type") or name
-    return _texts([name])
+    return _texts([name], source)
 
 
-def _declared(node: Node, *, top_level: bool) -> list[str]:
+def _declared(node: Node, source: bytes, *, top_level: bool) -> list[str]:
     """Return the variables or types of a C declaration; a prototype or an extern defines nothing."""
-    if not top_level or any(child.type == "ERROR" or child.text == b"extern" for child in node.children):
+    if not top_level or any(child.type == "ERROR" or _is_extern(child, source) for child in node.children):
         return []
     found = []
     for declarator in node.children_by_field_name("declarator"):
@@ -168,7 +173,7 @@ def _declared(node: Node, *, top_level: bool) -> list[str]:
             inner = inner.child_by_field_name("declarator") or inner
         if node.type == "type_definition" or not _is_prototype(inner):
             found.append(_innermost(inner))
-    return _texts(found)
+    return _texts(found, source)
 
 
 def _is_prototype(declarator: Node) -> bool:
@@ -199,14 +204,13 @@ def _innermost(node: Node) -> Node:
     return node
 
 
-def _assigned(node: Node) -> list[str]:
+def _assigned(node: Node, source: bytes) -> list[str]:
     left = node.child_by_field_name("left")
-    return _texts([left]) if left is not None and left.type == "identifier" else []
+    return _texts([left], source) if left is not None and left.type == "identifier" else []
 
 
-def _macro(node: Node) -> list[str]:
-    text = node.text or b""
-    head = text[:200]
+def _macro(node: Node, source: bytes) -> list[str]:
+    head = source[node.start_byte : min(node.end_byte, node.start_byte + _HEAD_BYTES)]
     if call := _SYSTEM_CALL.match(head):
         name = call[1].decode()
         return [f"sys_{name}", name]
@@ -214,6 +218,11 @@ def _macro(node: Node) -> list[str]:
     return [found[1].decode()] if found else []
 
 
-def _texts(nodes: list[Node | None] | list[Node]) -> list[str]:
-    found = ((node.text or b"").decode("utf-8", "replace") for node in nodes if node is not None)
-    return [text for text in found if text and len(text) < 200 and "\n" not in text]
+def _is_extern(node: Node, source: bytes) -> bool:
+    return source[node.start_byte : node.end_byte] == b"extern" if node.end_byte - node.start_byte == 6 else False
+
+
+def _texts(nodes: list[Node | None] | list[Node], source: bytes) -> list[str]:
+    places = [(node.start_byte, node.end_byte) for node in nodes if node is not None]
+    found = (source[start:end].decode("utf-8", "replace") for start, end in places if end - start < 4 * _MOST_CHARS)
+    return [text for text in found if text and len(text) < _MOST_CHARS and "\n" not in text]
