@@ -221,8 +221,9 @@ def test_each_language_has_calls_imports_and_base_classes(
         "void f(void)\n{\n}\n" * 20_000,
         "{\n" * 50_000,
         "a(\n" * 50_000,
+        "/**\n * " * 50_000,
     ],
-    ids=["calls", "callees", "functions", "open", "deep", "name", "none", "same", "braces", "heads"],
+    ids=["calls", "callees", "functions", "open", "deep", "name", "none", "same", "braces", "heads", "comments"],
 )
 def test_hostile_code_is_read_in_bounded_time_and_what_is_left_out_is_counted(library_of: Made, text: str) -> None:
     start = time.process_time()

@@ -30,6 +30,10 @@ _STEPS = 10_000
 _STEPS_A_BYTE = 0.2
 """Parser progress callbacks per byte of code: real code needs up to 0.02."""
 _SLICE = 1 << 16
+_READS = 100
+_READS_A_SLICE = 40
+"""Reads of a slice: real code needs up to 7. What searches the end of a comment again and again reads far more."""
+
 _KEPT_CHARS = 1_000_000
 """The tree of a longer text is not kept: it takes some twenty times its memory."""
 
@@ -91,13 +95,19 @@ def _parsed(source: bytes, language: Language) -> Tree | None:
     from tree_sitter import Parser
 
     left = _STEPS + int(len(source) * _STEPS_A_BYTE)
+    reads_left = _READS + _READS_A_SLICE * (len(source) // _SLICE)
+
+    def read(at: int, _: object) -> bytes:
+        nonlocal reads_left
+        reads_left -= 1
+        return source[at : at + _SLICE]
 
     def too_many(_offset: int, _has_error: bool) -> bool:
         nonlocal left
         left -= 1
-        return left < 0
+        return left < 0 or reads_left < 0
 
     try:
-        return Parser(language).parse(lambda at, _: source[at : at + _SLICE], progress_callback=too_many)
+        return Parser(language).parse(read, progress_callback=too_many)
     except ValueError:
         return None

@@ -209,6 +209,7 @@ def test_code_without_a_grammar_is_cut_between_lines(language: str) -> None:
         ("java", "class A{\n" * 3_000),
         ("javascript", "var a=1;function f(x){return x+1};" * 2_000),
         ("python", "|-|\n" * 20_000),
+        ("c", "/**\n * " * 50_000),
     ],
 )
 def test_hostile_nesting_is_survived(language: str, text: str) -> None:
