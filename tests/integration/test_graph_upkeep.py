@@ -35,6 +35,16 @@ def vendors(docs: Path, open_library: Any) -> Library:
     return library
 
 
+def test_the_first_graph_is_there_when_documents_are_added(vendors: Library, docs: Path) -> None:
+    assert not vendors.graph.is_behind("default")
+    assert [one.name for one in vendors.graph.similar("Globx")] == ["Globex"]
+    (docs / "b.md").write_text("# B\n\nGlobex again.\n")
+    stages = list[str]()
+    vendors.add(str(docs), on_event=lambda event: stages.append(event.stage))
+    assert "graph" not in stages, "later changes follow it"
+    assert vendors.graph.one("Globex").documents == 2
+
+
 def test_references_without_a_document_are_told_with_the_reason(docs: Path, open_library: Any) -> None:
     (docs / "one.md").write_text("---\nnumber: 1\nsee-also: [KEP-2, KEP-9, /keps/old/draft.md]\n---\n\nThe first.\n")
     (docs / "two.md").write_text("---\nnumber: 2\nsee-also: [KEP-9]\n---\n\nThe second proposal.\n")

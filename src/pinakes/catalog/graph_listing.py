@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Select, and_, case, func, or_, select, union
 
 from pinakes.catalog.graph_statistics import OWN
 from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
+from pinakes.core.graph_records import WEAK
 from pinakes.core.records import Metadata
 
 _BATCH = 500
@@ -212,7 +213,7 @@ def speaking_of(connection: Connection, entity_id: int, limit: int) -> list[Spea
 
 
 def statements_of(connection: Connection, entity_id: int, limit: int) -> list[DocumentStatement]:
-    """Return the statements of relations from and to a canonical entity, the surest first."""
+    """Return the statements of relations from and to a canonical entity, the surest first, without weak ones."""
     table, members = entity_relations, _members([entity_id])
     source, target = entities.alias("source"), entities.alias("target")
     source_of, target_of = entities.alias("source_of"), entities.alias("target_of")
@@ -231,6 +232,7 @@ def statements_of(connection: Connection, entity_id: int, limit: int) -> list[Do
         .where(
             or_(table.c.source_id.in_(members), table.c.target_id.in_(members)),
             table.c.fits == 1,
+            table.c.type.not_in(sorted(WEAK)),
             source_of.c.type != "",
             target_of.c.type != "",
             source_of.c.id != target_of.c.id,

@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pinakes.core.errors import PinakesError
 from pinakes.core.records import JSON, ReadingNote, Skipped
+
+Reading: TypeAlias = Literal["wait", "scan", "fetch", "read", "embed", "commit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +21,11 @@ class Event:
 
     "wait": another process reads the same source. "fetch": pages are fetched, before the files to read are known.
     "commit": the latest files are in the catalogue. "searchable": every chunk has a vector, ``done`` of them exact.
-    "elsewhere": another process embeds the rest. "summarize": documents got summaries.
+    "elsewhere": another process embeds the rest. "summarize": documents got summaries. "graph": names of entities
+    that mean the same are made one.
     """
 
-    stage: Literal["wait", "scan", "fetch", "read", "embed", "commit", "index", "searchable", "elsewhere", "summarize"]
+    stage: Reading | Literal["index", "searchable", "elsewhere", "summarize", "graph"]
     done: int
     total: int
     detail: str = ""

@@ -10,11 +10,11 @@ from pinakes.app import App
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import IndexCorrupt
 from pinakes.core.records import Results
-from pinakes.graph import following
 from pinakes.indexes.updater import Superseded
 from pinakes.search import SearchContext
 from pinakes.search.ranking.context import ranks_by_graph
 from pinakes.services.audit import query_id
+from pinakes.services.first_graph import compute_first
 
 
 def answered_by(
@@ -53,15 +53,8 @@ def _ask(app: App, request: search.Request, context: SearchContext) -> Results:
     record = context.collection
     if request.mode != "keyword":
         app.check_model(record)
-    _compute_graph(app, context)
+    graph = ranks_by_graph(context)
+    if graph is not None and not graph.is_computed():
+        compute_first(app, record)
     answer = replace(app.result_cache.get(request, context, search.search), query_id=query_id())
     return answer if request.bare else app.freshness.with_freshness(app.links.with_links(answer, record), record)
-
-
-def _compute_graph(app: App, context: SearchContext) -> None:
-    """Compute the graph of a collection that ranks by it and has none yet; later changes wait for nobody."""
-    graph, record = ranks_by_graph(context), context.collection
-    if graph is not None and not app.catalog.unwritable and not graph.is_computed():
-        extraction = app.graphs.of(record).extraction
-        if extraction is not None:
-            following.follow(app.catalog, record, extraction)

@@ -26,7 +26,7 @@ from pinakes.services.graph_export import GraphFormat
 from pinakes.services.graph_report import GraphReport, report_of, why_missing
 
 MOST_EDGES = 500
-_SUGGESTED = 5
+_SUGGESTED, _LOOKED_AT = 5, 25
 _MOST_TOLD = 10
 
 
@@ -181,8 +181,9 @@ class KnowledgeGraph:
         with self._app.catalog.read() as connection:
             for record in records:
                 known = entities.known(connection, record.id, types)
-                near = process.extract(key, [one.folded for one in known], scorer=fuzz.WRatio, limit=_SUGGESTED)
-                found += [(score, self._entity(connection, record, known[at])) for _, score, at in near if score > 70]
+                near = process.extract(key, [one.folded for one in known], scorer=fuzz.WRatio, limit=_LOOKED_AT)
+                close = sorted((-fuzz.ratio(key, one), at) for one, score, at in near if score > 70)[:_SUGGESTED]
+                found += [(-score, self._entity(connection, record, known[at])) for score, at in close]
         return [one for _, one in sorted(found, key=lambda each: (-each[0], -each[1].documents))][:_SUGGESTED]
 
     def show(self, entity: Entity, *, evidence: int = 1, mentions: int = 5, limit: int = MOST_EDGES) -> EntityReport:

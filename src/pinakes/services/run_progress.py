@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from pinakes.ingestion import Event
 
 LINE_EVERY_S = 5.0
+_SAID = {
+    "wait": "waiting for the other process",
+    "elsewhere": "another process embeds the rest",
+    "graph": "building the graph",
+}
 FOUND_BY_WORDS = "what is read can be found by words"
 
 
@@ -104,10 +109,8 @@ class RunProgress:
 
     def words(self) -> str:
         """Say where the run stands: stage, files, chunks embedded, rate and time left."""
-        if self._stage == "wait":
-            return "waiting for the other process"
-        if self._stage == "elsewhere":
-            return "another process embeds the rest"
+        if self._stage in _SAID:
+            return _SAID[self._stage]
         if self._stage == "fetch":
             return self._detail
         if self._stage == "scan" and not self._total:
