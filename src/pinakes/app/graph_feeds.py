@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 
 from pinakes.catalog import Catalog, Connection, collections
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.core.errors import InvalidSetting, PluginBroken
 from pinakes.core.records import JSON
 from pinakes.extraction import extraction_of
 from pinakes.graph.entity_retriever import EntityRetriever
 from pinakes.graph.feeding import GraphFeed
-from pinakes.settings import Settings
+from pinakes.settings import GraphRules, Settings, read_profile
+
+_log = logging.getLogger(__name__)
 
 _REMEMBERED = 50
 
@@ -60,9 +64,14 @@ class GraphFeeds:
     def portable(self, record: CollectionRecord) -> dict[str, JSON] | None:
         """Return the rules of a graph for another home: with the names of its lists, without files and plug-ins.
 
-        None where the collection has no graph.
+        Where lists or plug-ins cannot be read: the rules that the collection keeps. None where it has no graph.
         """
-        extraction = self.of(record).extraction
+        try:
+            extraction = self.of(record).extraction
+        except (InvalidSetting, PluginBroken) as error:
+            _log.warning("the graph of %r goes without its lists: %s", record.name, error.message)
+            kept = (record.kept or {}).get("graph")
+            return {name: one for name, one in kept.items() if name not in ("lists", "extractors")} if kept else None
         if extraction is None:
             return None
         rules = extraction.rules.model_dump(mode="json", exclude_unset=True, exclude={"lists", "extractors"})
@@ -73,9 +82,9 @@ class GraphFeeds:
 
     def _of_profile(self, name: str) -> dict[str, JSON] | None:
         if name not in self._given:
-            settings = self._settings.collections.get(name) if self._settings.profile else None
-            rules = settings.graph if settings is not None and settings.graph.types else None
-            self._given[name] = rules.model_dump(mode="json", exclude_unset=True) if rules else None
+            layer = read_profile(self._settings.profile) if self._settings.profile else {}
+            rules = GraphRules.model_validate(layer.get("collections", {}).get(name, {}).get("graph", {}))
+            self._given[name] = rules.model_dump(mode="json", exclude_unset=True) if rules.types else None
         return self._given[name]
 
     def retriever_of(self, catalog: Catalog, record: CollectionRecord) -> EntityRetriever | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -432,14 +432,6 @@ def members(connection: Connection, entity_ids: Sequence[int]) -> dict[int, list
         for row in connection.execute(query):
             found[row.canonical_id].append(EntityRecord(*row))
     return found
-
-
-def each_fact_of(connection: Connection, document_id: int) -> Iterator[tuple[int, int, int, float, str]]:
-    """Yield entity id, start, end, confidence and extractor of the mentions of a document, by place."""
-    columns = (getattr(entity_mentions.c, name) for name in ("entity_id", "start", "end", "confidence", "extractor"))
-    query = select(*columns).where(entity_mentions.c.document_id == document_id)
-    for row in connection.execute(query.order_by(entity_mentions.c.start, entity_mentions.c.id)):
-        yield row.entity_id, row.start, row.end, row.confidence, row.extractor
 
 
 def _most_first(query: Select[Any]) -> Select[Any]:

@@ -111,11 +111,11 @@ class Extraction:
         declared = _tried(self._declared, ExtractionSubject(path, title, document, metadata, ""), problems)
         if not (declared.mentions or declared.relations):
             return replace(of_text, problems=tuple(problems))
-        return self._within_limits(
-            [*declared.mentions, *of_text.mentions],
-            [*declared.relations, *of_text.relations],
-            of_text.left_out,
-            problems,
+        declared = self._within_limits(declared.mentions, declared.relations, of_text.left_out, problems)
+        return replace(
+            declared,
+            mentions=[*declared.mentions, *of_text.mentions],
+            relations=[*declared.relations, *of_text.relations],
         )
 
     def in_text(

@@ -29,6 +29,7 @@ _MOST_OF_ITEM: Final = 4
 _TABLE_ROW: Final = re.compile(r"^[ \t]*\|(?P<cells>[^\n]+)$", re.MULTILINE)
 _RULE: Final = re.compile(r"^[ \t|:-]+$")
 _ITEM: Final = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?P<item>[^\n]{1,200})$", re.MULTILINE)
+_LIST: Final = re.compile(r"(?:[ \t]*\n)++[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]")
 _NUMBER: Final = re.compile(r"[\d.,:/%$€£+-]+[a-zA-Z]?")
 _WORDS: Final = re.compile(r"[a-z]{2,}")
 _WRITTEN: Final = re.compile(r"\S+")
@@ -217,7 +218,7 @@ class CandidateNames:
         """Yield the items below headings, and lines with a colon, whose last words name a type."""
         if not self._headings:
             return
-        last = 0
+        last, until = 0, -1
         for head in _HEAD.finditer(prose):
             if head.start() < last:
                 continue
@@ -225,8 +226,11 @@ class CandidateNames:
             if not told:
                 continue
             kind = self._headed[told[1].casefold()]
-            until = prose.find("\n#", head.end())
-            until = len(prose) if until < 0 else until
+            if until < head.end():
+                until = prose.find("\n#", head.end())
+                until = len(prose) if until < 0 else until
+            if head["line"] and not _LIST.match(prose, head.end()):
+                continue
             at = head.end()
             for item in _ITEM.finditer(prose, at, until):
                 if head["line"] and prose[at : item.start()].strip():

@@ -20,6 +20,9 @@ MAX_DEFINITIONS: Final = 20_000
 MAX_CALLS: Final = 50_000
 """So many definitions and calls of a file are looked at, the first ones."""
 
+_MOST_DEPTH: Final = 1_000
+"""What is nested deeper is not looked at: for chains of calls the time would grow with the square of their length."""
+
 SEPARATORS: Final = {"cpp": "::", "rust": "::"}
 """Language → what stands between the name of a class and that of its method; else a dot."""
 
@@ -119,7 +122,9 @@ def syntax_of(root: Node, source: bytes, language: str) -> Syntax:
     """Return the definitions, in order of their places and with those around them first, the calls and imports."""
     from tree_sitter import QueryCursor
 
-    captured = QueryCursor(_query(language)).captures(root)
+    cursor = QueryCursor(_query(language))
+    cursor.set_max_start_depth(_MOST_DEPTH)
+    captured = cursor.captures(root)
     nodes = captured.get("definition", [])
     found = Syntax(left_out=max(0, len(nodes) - MAX_DEFINITIONS))
     bare = [one for node in nodes[:MAX_DEFINITIONS] for one in _defined(node, source, language)]

@@ -36,7 +36,6 @@ _MOST_MENTIONS: Final = 40
 """A sentence with more mentions is a list of names; it states nothing."""
 
 _MOST_LOOKED_BACK: Final = 5
-_ITEM_START: Final = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _CANDIDATE_SHARE: Final = 0.6
 
 
@@ -113,6 +112,8 @@ class StatedRelations:
                 masked, named = _masked(prose, start, end, inside)
                 lines.append(self._with_owner(masked))
                 spans.append((start, end, named, first))
+        if not spans:
+            return
         plain = _BLANKS.sub(" ", "\n".join(lines)).split("\n")  # all at once is faster
         for (start, end, named, before), masked in zip(spans, plain, strict=True):
             yield start, end, masked.strip(), named, before

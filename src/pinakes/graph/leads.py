@@ -157,7 +157,11 @@ def leads_of(
     stated = graph_lookups.statements(connection, [hop.statement for one, _ in found for hop in one.path])
     ends = {end for one, _ in found for hop in one.path for end in (hop.source_id, hop.target_id)}
     names = graph_lookups.names_of(connection, ends | {one.entity_id for one, _ in found})
-    found = [each for each in found if each[0].entity_id in names]
+    found = [
+        (one, step)
+        for one, step in found
+        if {one.entity_id, *(end for hop in one.path for end in (hop.source_id, hop.target_id))} <= names.keys()
+    ]
     leads = _of_chunks(connection, found, stated, until)
     return Leads(leads, names, stated, time_left.refused)
 

@@ -116,6 +116,21 @@ def scored(request: Request, context: SearchContext, ids: Int64, documents: Int6
     """
     asked = _parsed(request, context)
     vector, _ = _query_vector(asked, context)
+    asked, ids, documents = _passing(asked, context, ids, documents)
+    found = nothing()
+    if asked.text and len(ids):
+        try:
+            found = among(asked, vector, ids, documents, context.index)
+        except IndexUnavailable:
+            found = among(asked, None, ids, documents, context.index)
+    weighted = replace(asked.request, fusion="weighted")
+    return rank(weighted, boosted(asked, found, context), context.settings.search)
+
+
+def _passing(
+    asked: ParsedRequest, context: SearchContext, ids: Int64, documents: Int64
+) -> tuple[ParsedRequest, Int64, Int64]:
+    """Return ``asked`` as its phrases constrain it, and of these chunks those that filters and phrases let pass."""
     if asked.request.where:
         with context.catalog.read_each() as connection:
             fitting = selection.matching(connection, context.collection.id, asked.request.where)
@@ -125,14 +140,7 @@ def scored(request: Request, context: SearchContext, ids: Int64, documents: Int6
         ids, documents = _rows(ids, documents, np.isin(ids, only.required))
     if only.barred is not None:
         ids, documents = _rows(ids, documents, ~np.isin(ids, only.barred))
-    found = nothing()
-    if asked.text and len(ids):
-        try:
-            found = among(asked, vector, ids, documents, context.index)
-        except IndexUnavailable:
-            found = among(asked, None, ids, documents, context.index)
-    weighted = replace(asked.request, fusion="weighted")
-    return rank(weighted, boosted(asked, found, context), context.settings.search)
+    return asked, ids, documents
 
 
 def _rows(ids: Int64, documents: Int64, kept: Bool) -> tuple[Int64, Int64]:
@@ -231,6 +239,7 @@ def _with_graph(request: Request, known: Retrieved, ranked: Ranked, context: Sea
             return known, ranked
         ids = np.array(sorted(related), np.int64)
         owners = np.array([related[one][0] for one in ids.tolist()], np.int64)
+        _, ids, owners = _passing(known.asked, context, ids, owners)
         also = Ranking(ids, owners, np.zeros(len(ids), np.float32))
         known = retrieve(request, replace(context, tracer=Tracer()), also)
         strengths = [related[one][1] if one in related else 0.0 for one in known.found.ids.tolist()]

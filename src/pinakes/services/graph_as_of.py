@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from pinakes.app import App
-from pinakes.catalog import stated_edges
+from pinakes.catalog import entities, stated_edges
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.stated_edges import Edge, Evidence
+from pinakes.core.graph_records import WEAK
 from pinakes.core.wording import counted
 from pinakes.graph.past_statements import PastGraph, PastStatement, past_graph
 
@@ -37,12 +38,15 @@ class GraphAsOf:
     def __init__(self, app: App) -> None:
         self._app = app
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[int, int, str, str], PastGraph] = OrderedDict()
+        self._known: OrderedDict[tuple[int, int, str, str, str], PastGraph] = OrderedDict()
 
     def entity(
-        self, record: CollectionRecord, entity_id: int, at: str, types: Collection[str], direction: str
+        self, record: CollectionRecord, entity_id: int, at: str, ways: Sequence[tuple[Collection[str], str]]
     ) -> EntityAsOf:
-        """Return what documents said of a canonical entity at the time ``at``, as the catalogue writes times."""
+        """Return what documents said of a canonical entity at the time ``at``, as the catalogue writes times.
+
+        ``ways``: types of relations and the direction to follow each in, as ``RelationNames.meant`` returns them.
+        """
         past = self._past(record, at)
         with self._app.catalog.read() as connection:
             rows = stated_edges.statements_until(connection, entity_id, at, _MOST_STATEMENTS)
@@ -51,8 +55,7 @@ class GraphAsOf:
         stated += [one for one in past.statements if entity_id in (one.source_id, one.target_id)]
         places: dict[tuple[int, str, int], list[Evidence]] = {}
         for one in stated:
-            ends = {"out": [one.source_id], "in": [one.target_id]}.get(direction, [one.source_id, one.target_id])
-            if entity_id in ends and (not types or one.type in types):
+            if any(_follows(one, entity_id, types, direction) for types, direction in ways):
                 places.setdefault((one.source_id, one.type, one.target_id), []).append(one.place)
         edges = [(Edge(*key, max(one.confidence for one in found), len(found)), found) for key, found in places.items()]
         edges.sort(key=lambda one: (-one[0].confidence, -one[0].statements, one[0].type, one[0].source_id))
@@ -63,7 +66,9 @@ class GraphAsOf:
         extraction = self._app.graphs.of(record).extraction
         if extraction is None:
             return PastGraph({}, (), 0, 0, 0)
-        key = record.id, record.written, extraction.recipe, at
+        with self._app.catalog.read() as connection:
+            state = entities.state(connection, record.id)
+        key = record.id, record.written, extraction.recipe, state.computed_at, at
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
@@ -75,6 +80,11 @@ class GraphAsOf:
             while len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
         return found
+
+
+def _follows(one: PastStatement, entity_id: int, types: Collection[str], direction: str) -> bool:
+    ends = {"out": [one.source_id], "in": [one.target_id]}.get(direction, [one.source_id, one.target_id])
+    return entity_id in ends and (one.type in types if types else one.type not in WEAK)
 
 
 def _notes(past: PastGraph, at: str) -> list[str]:

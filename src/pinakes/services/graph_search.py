@@ -38,6 +38,7 @@ _FROM_HITS = 10
 _SPREAD = 0.05
 """Scale of the weights of those hits: one that is this much below the best has 1/e."""
 
+NO_GRAPH: Final = "the graph added no hits: what was searched has none (graph.types)"
 NOT_AS_OF: Final = "the graph added no hits: it is that of the documents as they are now"
 ONLY_UNCHANGED: Final = "the graph adds hits of documents that did not change since; names are those of now"
 
@@ -75,6 +76,8 @@ class GraphSearch:
                 records.append(self._app.record(name))
         rules = {one.name: self._app.rules(one).graph for one in records}
         ways = {one.name: _filled(expansion, rules[one.name]) for one in records if rules[one.name].types}
+        if expansion.hops and not ways:
+            return replace(answer, notes=(*answer.notes, NO_GRAPH))
         if not any(one.hops for one in ways.values()):
             return answer
         until = moment(as_of) if as_of and is_moment(as_of) else ""

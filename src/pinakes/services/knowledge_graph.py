@@ -216,7 +216,7 @@ class KnowledgeGraph:
             InvalidInput: ``as_of`` is no day or time.
         """
         record = self._app.record(entity.collection)
-        found = self._past.entity(record, entity.id, moment(as_of), types, direction)
+        found = self._past.entity(record, entity.id, moment(as_of), self._names(record).meant(types, direction))
         edges = [edge for edge, _ in found.relations[:limit]]
         with self._app.catalog.read() as connection:
             relations = self._relations(connection, record, edges, 0)
@@ -341,9 +341,14 @@ class KnowledgeGraph:
         It holds also when documents are read again.
 
         Raises:
-            InvalidInput: ``other`` is no name, or that of the entity itself.
+            InvalidInput: ``other`` is no name, or that of the entity itself; one of them is of code.
         """
         key = _key(other)
+        if of_code := {main.type, other_type or main.type} & CODE_TYPES:
+            raise InvalidInput(
+                f"Names of type {min(of_code)} are never merged.",
+                hint="In code each spelling is another name.",
+            )
         if key == folded(main.name):
             raise InvalidInput(f"{other!r} is the name of the entity itself.")
         record = self._app.record(main.collection)

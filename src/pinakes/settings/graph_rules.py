@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from pinakes.core.graph_paths import Direction
-from pinakes.core.graph_records import CO_OCCURS, LINKS_TO, PART_OF, STRUCTURE
+from pinakes.core.graph_records import CO_OCCURS, CODE_TYPES, LINKS_TO, PART_OF, STRUCTURE
 from pinakes.settings.base import Section
 from pinakes.settings.metadata import Texts
 
@@ -252,6 +252,8 @@ class GraphRules(Section):
     def _types_exist(self) -> Self:
         if made := STRUCTURE & set(self.types):
             raise refused(f"names the type {min(made)}, which links and topics make")
+        if not self.code and (made := CODE_TYPES & set(self.types)):
+            raise refused(f"names the type {min(made)}, which is one of code; set code = true, or use another name")
         used = {one.type for rules in (self.documents, self.records, self.metadata, self.patterns) for one in rules}
         used |= set(self.title_owners)
         used |= {name for rule in self.relations for name in (*rule.source, *rule.target)}

@@ -422,7 +422,7 @@ class Settings(Section):
         """Return the settings of collection ``name``, the defaults if there are none.
 
         ``kept``: settings stored in the catalogue; those in files take precedence. Of the graph that a profile gave,
-        files without a profile change what they name.
+        files change what they name; another profile that has a graph takes its place.
         """
         given = self.collections.get(name)
         if not kept:
@@ -430,8 +430,9 @@ class Settings(Section):
         known = self._joined.get(name)
         if known is None or known[0] is not given or known[1] != kept:
             own = given.model_dump(exclude_unset=True) if given else {}
-            if not self.profile and "graph" in own and isinstance(of_profile := kept.get("graph"), dict):
-                own["graph"] = merge_layers(of_profile, own["graph"])
+            of_profile, of_files = kept.get("graph"), own.get("graph")
+            if of_profile and of_files and not (self.profile and of_files.get("types")):
+                own["graph"] = merge_layers(of_profile, of_files)
             known = self._joined[name] = given, kept, CollectionSettings.model_validate({**kept, **own})
         return known[2]
 

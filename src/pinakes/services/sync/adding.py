@@ -18,7 +18,7 @@ from pinakes.core.records import JSON
 from pinakes.core.wording import counted
 from pinakes.ingestion import Event, Report
 from pinakes.ingestion.file_changes import vanished_files
-from pinakes.services.first_graph import compute_first
+from pinakes.services.graph_updates import follow_graph
 from pinakes.services.run_progress import drain
 from pinakes.services.sync.watched import knowledge_base
 from pinakes.settings import SourceSettings
@@ -174,7 +174,7 @@ def read(
         run = app.ingest(record, kept, paths, retry=retry)
         _tell(app, name, source, run.report, was, paths or ())
         drain(run.run(), on_event)
-    compute_first(app, app.reload(record), on_event)
+    follow_graph(app, app.reload(record), on_event)
     charges.put_into(run.report)
     return run.report
 

@@ -1,4 +1,4 @@
-"""The first graph of a collection, so that no question waits for it."""
+"""Graphs follow documents where no server does it: at the end of a run, and before the first question."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable
 
 from pinakes.app import App
-from pinakes.catalog import entities
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import PinakesError
 from pinakes.graph import following
@@ -15,10 +14,10 @@ from pinakes.ingestion import Event
 _log = logging.getLogger(__name__)
 
 
-def compute_first(app: App, record: CollectionRecord, on_event: Callable[[Event], object] | None = None) -> None:
-    """Compute the graph of a collection that has rules of one and none yet; later changes follow it.
+def follow_graph(app: App, record: CollectionRecord, on_event: Callable[[Event], object] | None = None) -> None:
+    """Bring the graph of a collection up to date, if its settings have one.
 
-    Where it cannot be computed, a warning says so, and whoever asks the graph is told.
+    Where that cannot be done, a warning says so, and whoever asks the graph is told.
     """
     if app.catalog.unwritable:
         return
@@ -27,10 +26,10 @@ def compute_first(app: App, record: CollectionRecord, on_event: Callable[[Event]
         if extraction is None:
             return
         with app.catalog.read() as connection:
-            if entities.state(connection, record.id).computed_at:
+            if not following.is_behind(connection, record, extraction):
                 return
         if on_event is not None:
             on_event(Event("graph", 0, 0))
         following.follow(app.catalog, record, extraction)
     except PinakesError as error:
-        _log.warning("collection %r has no graph yet: %s", record.name, error.message)
+        _log.warning("the graph of %r is not up to date: %s", record.name, error.message)
