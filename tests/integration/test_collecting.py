@@ -197,7 +197,7 @@ class TestSettingsOfItsOwn:
             ({"chunking": {"size": -1}}, "chunking.size"),
             ({"chunking": {"colour": 1}}, "chunking.colour"),
             ({"retrieval": "guess"}, "retrieval"),
-            ({"boosts": [{"weight": 0.1}]}, "boosts.0.field"),
+            ({"boosts": [{"weight": 0.1}]}, "boosts.0"),
         ],
     )
     def test_what_cannot_be_kept_is_refused_and_nothing_is_made(

@@ -28,13 +28,20 @@ from pinakes.tools.graph_tools import (
     related_entities,
 )
 
+TAG: Final = "graph"
 PATH: Final = f"{PREFIX}/graph"
 PATHS: Final = frozenset({PATH, *(f"{PATH}/{name}" for name in ("entity", "path", "experts", "impact", "export"))})
 _BLOCK = 1 << 16
 
 InCollection = Annotated[str, Query(description="Only of this collection; empty = of the usual ones.")]
 Named = Annotated[
-    str, Query(min_length=1, max_length=200, description="Name or alias, in any case; TYPE:NAME names the type.")
+    str,
+    Query(
+        min_length=1,
+        max_length=200,
+        description="Name or alias, in any case; TYPE:NAME names the type.",
+        examples=["Salesforce"],
+    ),
 ]
 RelationTypes = Annotated[list[str], Query(description="Only relations of these types; may be repeated.")]
 Direction = Annotated[Literal["out", "in", "both"], Query(description="From the entity, to it, or both.")]
@@ -77,8 +84,8 @@ class ImpactResponse(RestApiResponse):
 
 
 def routes(service: Service) -> APIRouter:
-    """Return the routes over ``service``."""
-    router = APIRouter(prefix=PATH, tags=["graph"])
+    """Return the routes over ``service``; they are described where a collection has a graph."""
+    router = APIRouter(prefix=PATH, tags=[TAG], include_in_schema=service.library.graph.is_anywhere())
 
     async def answered(tool: Tool, **arguments: JSON) -> Response:
         found = await service.run(lambda: tool.call(service.library, arguments))

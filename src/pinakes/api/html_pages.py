@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import HTMLResponse
@@ -112,11 +113,14 @@ def _call(url: str, method: str, schema: dict[str, JSON], operation: dict[str, J
 
 
 def _path(path: str, operation: dict[str, JSON]) -> str:
-    """Return ``path`` with the examples of its parameters in their places."""
+    """Return ``path`` with the examples of the parameters that it needs in their places."""
+    asked = {}
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":
             path = path.replace(f"{{{parameter['name']}}}", parameter["schema"]["examples"][0])
-    return path
+        elif parameter["in"] == "query" and parameter.get("required"):
+            asked[parameter["name"]] = parameter["schema"]["examples"][0]
+    return f"{path}?{urlencode(asked)}" if asked else path
 
 
 def _fields(schema: dict[str, JSON]) -> Iterator[dict[str, JSON]]:

@@ -44,10 +44,10 @@ _TAGS = [
     {"name": "root", "description": "What this server is."},
     {"name": "search", "description": "Finding chunks."},
     {"name": "tools", "description": "What agents can do, over plain HTTP."},
-    {"name": "graph", "description": "Entities, their relations, and who knows of them."},
+    {"name": graph_routes.TAG, "description": "Entities, their relations, and who knows of them."},
     {"name": "monitoring", "description": "Whether it is ready, and how much it holds."},
+    {"name": "knowledge", "description": "The knowledge base of a platform team."},
 ]
-_KNOWLEDGE_TAG = {"name": "knowledge", "description": "The knowledge base of a platform team."}
 _PATHS = frozenset(
     {"/", "/search", "/stats", "/health", "/healthz", "/readyz", "/metrics", "/docs", "/openapi.json", mcp.PATH}
 )
@@ -68,6 +68,7 @@ def create_app(
     service = Service(library, workers, startup, instance_id, local_key, connections)
     keeps_knowledge = "knowledge" in settings.toolsets
     compat = ["kep.routes", "kep.socket", *(["platform.routes"] if keeps_knowledge else [])]
+    described = {"knowledge": keeps_knowledge, graph_routes.TAG: library.graph.is_anywhere()}
     mcp_app = mcp.create_mcp_app(mcp.create_mcp(service))
 
     @asynccontextmanager
@@ -80,7 +81,7 @@ def create_app(
         title=settings.server_title,
         description=_DESCRIPTION,
         version=version_of(settings),
-        openapi_tags=[*_TAGS, _KNOWLEDGE_TAG] if keeps_knowledge else _TAGS,
+        openapi_tags=[one for one in _TAGS if described.get(one["name"], True)],
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,

@@ -88,7 +88,12 @@ def neighbours(
     with session.library() as library:
         entity = entity_named(library, name, collection)
         found = library.graph.neighbours(
-            entity, types=relations or (), direction=direction, min_confidence=least, limit=limit, evidence=1
+            entity,
+            types=[one.upper() for one in relations or ()],
+            direction=direction,
+            min_confidence=least,
+            limit=limit,
+            evidence=1,
         )
     session.screen.document({"entity": asdict(entity), "relations": [asdict(one) for one in found]})
     for relation in found:
@@ -111,7 +116,7 @@ def path(
     """Show the shortest paths between two entities, with the words that state each step."""
     with session.library() as library:
         ends = [entity_named(library, name, collection) for name in (source, target)]
-        found = library.graph.paths(*ends, types=relations or (), most_hops=hops, limit=limit)
+        found = library.graph.paths(*ends, types=[one.upper() for one in relations or ()], most_hops=hops, limit=limit)
     session.screen.document({"paths": [[asdict(one) for one in each] for each in found]})
     for number, each in enumerate(found, start=1):
         session.screen.show(f"path {number}: {counted(len(each), 'hop')}")
@@ -126,11 +131,15 @@ def path(
 def top(session: Session, types: Types = None, collection: Searched = None, limit: Limit = 20) -> None:
     """List the entities that most documents mention."""
     with session.library() as library:
-        found = library.graph.top(_named(collection), types or (), limit)
+        wanted = [one.upper() for one in types or ()]
+        found = library.graph.top(_named(collection), wanted, limit)
+        there = {} if found else library.graph.counts(_named(collection))
     session.screen.document({"entities": [asdict(one) for one in found]})
     for one in found:
         session.screen.show(printable(f"{one.documents:>6}  {one.type:<14} {one.name}"))
-    if not found:
+    if there:
+        session.screen.say(f"There are no entities of type {', '.join(wanted)}. There are {', '.join(there)}.")
+    elif not found:
         session.screen.say("There are no entities: name their types in collections.NAME.graph.types, or use a profile.")
 
 
@@ -196,6 +205,7 @@ def _named(collection: str | None) -> str | None:
 def _decide(session: Session, kind: Literal["merge", "split"], name: str, other: str, collection: str | None) -> None:
     with session.library() as library:
         entity = entity_named(library, name, collection)
+        before = library.graph.show(entity, mentions=0).entity.aliases
         other_kind, colon, rest = other.partition(":")
         typed = bool(colon and rest and other_kind.isupper())
         library.graph.decide(kind, entity, rest if typed else other, other_kind if typed else "")
@@ -203,6 +213,12 @@ def _decide(session: Session, kind: Literal["merge", "split"], name: str, other:
     session.screen.document({"entity": asdict(report.entity), "merged": [list(one) for one in report.merged]})
     names = ", ".join(report.entity.aliases) or "none"
     session.screen.show(printable(f"{report.entity.name}: other names: {names}"))
+    if report.entity.aliases == before:
+        of_type, rest = (other_kind, rest) if typed else (entity.type, other)
+        session.screen.warn(
+            printable(f"nothing changes by now: {rest!r} is no entity of type {of_type} that this is about.")
+        )
+        session.screen.say("It is remembered for documents to come. Of another type write TYPE:NAME.")
 
 
 def rebuild(session: Session, collection: str | None) -> None:

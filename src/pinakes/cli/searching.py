@@ -53,11 +53,13 @@ def search(session: Session, question: SearchOptions, *, explain: bool = False) 
         screen.document(_as_data(results))
         return
     shown = question.top_k or session.settings.search.shown
-    for rank, hit in enumerate(results.hits[:shown], start=1):
+    added = [hit for hit in results.hits if hit.match == "graph"]
+    found = results.hits[: len(results.hits) - len(added)]
+    for rank, hit in enumerate([*found[:shown], *added], start=1):
         show_hit(screen, rank, hit, results, explain=explain)
-    if len(results.hits) > shown:
-        more, least = len(results.hits) - shown, results.hits[-1].score
-        screen.say(f"{more} more with scores down to {least:.3f}; --top-k {len(results.hits)} shows them")
+    if len(found) > shown:
+        more, least = len(found) - shown, found[-1].score
+        screen.say(f"{more} more with scores down to {least:.3f}; --top-k {len(found)} shows them")
     if explain:
         _show_trace(screen, results)
     _say_about(screen, results)

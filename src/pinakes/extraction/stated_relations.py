@@ -36,6 +36,14 @@ _MOST_MENTIONS: Final = 40
 """A sentence with more mentions is a list of names; it states nothing."""
 
 _MOST_LOOKED_BACK: Final = 5
+_DENIED: Final = re.compile(
+    r"\b(?:not|never|no longer|cannot|neither|nor|without|(?:stop|avoid|refus)\w*|instead of|rather than"
+    r"|(?:ai|are|ca|could|did|do|does|has|have|is|should|wo|was|were|would)n['’]?t)\b",
+    re.IGNORECASE,
+)
+"""Words of a statement that deny it: "we no longer use", "why aren't we using"."""
+
+_BEFORE_CHARS: Final = 16
 _CANDIDATE_SHARE: Final = 0.6
 
 
@@ -47,6 +55,7 @@ _Sentence: TypeAlias = tuple[int, int, str, dict[int, list[Mention]], int]
 class _Pattern:
     rule: RelationRule
     regex: Any
+    denies: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +86,13 @@ class StatedRelations:
         words = "|".join(re.escape(word) for word in rules.owner_words)
         self._owner_words = re.compile(rf"\b(?:{words})\b", re.IGNORECASE) if rules.owner and words else None
         self._owner_lower = [word.lower() for word in rules.owner_words] if self._owner_words else []
-        self._patterns = [_Pattern(rule, compiled(_regex(one))) for rule in rules.relations for one in rule.patterns]
+        self._patterns = [
+            _Pattern(rule, compiled(_regex(one)), bool(_DENIED.search(one)))
+            for rule in rules.relations
+            for one in rule.patterns
+        ]
         self._set = set_of([_regex(one) for rule in rules.relations for one in rule.patterns], counted=False)
-        self.fingerprint = f"relations:2 {rules.owner} {rules.title_owners!r} {rules.owner_words!r} {rules.relations!r}"
+        self.fingerprint = f"relations:3 {rules.owner} {rules.title_owners!r} {rules.owner_words!r} {rules.relations!r}"
 
     def extract(self, subject: ExtractionSubject) -> Findings:
         """Return the relations that sentences state; time is linear in the text, times the number of patterns."""
@@ -127,6 +140,8 @@ class StatedRelations:
         for number in sorted(self._set.Match(masked) or ()):
             pattern = self._patterns[number]
             for match in pattern.regex.finditer(masked):
+                if not pattern.denies and _DENIED.search(masked, max(0, match.start() - _BEFORE_CHARS), match.end()):
+                    continue
                 groups = match.groupdict()
                 sources = meant.by(groups, "source", named)
                 if groups.get("source") is None and pattern.rule.without_source == "topic":

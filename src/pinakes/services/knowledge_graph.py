@@ -167,7 +167,7 @@ class KnowledgeGraph:
         if len(found) > 1 and (found[0].documents == found[1].documents or len(namesakes) == len(found)):
             several = ", ".join(f"{one.type}:{one.name} ({one.collection})" for one in found[:_MOST_TOLD])
             more = f" and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else ""
-            hint = "Give the whole name, or the type."
+            hint = "Give the whole name, the type (TYPE:NAME), or the collection."
             raise InvalidInput(f"Several entities are called {name!r}: {several}{more}.", hint=hint)
         return found[0]
 
@@ -286,6 +286,10 @@ class KnowledgeGraph:
         records = [self._app.record(name) for name in self._named(collection)]
         return {kind for record in records for kind in self._app.rules(record).graph.types}
 
+    def is_anywhere(self) -> bool:
+        """Say whether the settings of any collection name types of entities."""
+        return any(self._app.rules(record).graph.types for record in self._app.records())
+
     def counts(self, collection: str | Sequence[str] | None = None) -> dict[str, int]:
         """Return type → number of entities that documents mention, most first."""
         found: Counter[str] = Counter()
@@ -362,10 +366,11 @@ class KnowledgeGraph:
 
     def _current(self, collection: str | Sequence[str] | None) -> list[CollectionRecord]:
         """Return the collections that are meant, with their graphs up to date."""
-        names = self._named(collection)
-        for name in names:
-            self.update(name)
-        return [self._app.record(name) for name in names]
+        records = [self._app.record(name) for name in self._named(collection)]
+        kept = [one for one in records if self._app.graphs.of(one).extraction is not None]
+        for one in kept:
+            self.update(one.name)
+        return [self._app.record(one.name) for one in kept]
 
     def _relations(
         self, connection: Connection, record: CollectionRecord, found: Sequence[Edge], evidence: int

@@ -37,7 +37,7 @@ def test_a_browser_gets_a_page_that_loads_nothing_from_elsewhere(server: Running
 def test_the_documentation_describes_every_route(server: Running) -> None:
     document = server.client.get("/openapi.json").json()
     assert document["info"] | {"title": "KEP Knowledge Server", "version": "1.0.0"} == document["info"]
-    assert [tag["name"] for tag in document["tags"]] == ["root", "search", "tools", "monitoring"]
+    assert [tag["name"] for tag in document["tags"]] == ["root", "search", "tools", "graph", "monitoring"]
     assert document["components"]["schemas"]["SearchRequest"]["example"]["query"]
     page = server.client.get("/docs").text
     for path in document["paths"]:

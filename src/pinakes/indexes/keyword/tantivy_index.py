@@ -281,6 +281,8 @@ class KeywordIndex:
         except FileNotFoundError:
             return _State()
         except (ValueError, KeyError, TypeError, OSError) as error:
+            if isinstance(error, OSError) and error.errno in NO_DESCRIPTORS:
+                raise no_descriptors() from error
             raise _corrupt(error) from error
 
     def _open(self) -> None:
