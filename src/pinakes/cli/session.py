@@ -161,12 +161,14 @@ class Session:
 def parse_assignments(words: tuple[str, ...]) -> dict[str, JSON]:
     """Return dotted name → value of ``name=value`` words; lists are ``written`` in either way.
 
+    Settings of a collection may also be lists and tables in JSON or TOML.
+
     Raises:
         InvalidSetting: not of that form, or no setting has that name.
     """
     if not words:
         return {}
-    from pinakes.settings import REMOVED, table, unknown, written
+    from pinakes.settings import REMOVED, structured, table, unknown, written
 
     defaults = {line.name: line.default for line in table()}
     found: dict[str, JSON] = {}
@@ -177,5 +179,5 @@ def parse_assignments(words: tuple[str, ...]) -> dict[str, JSON]:
             raise InvalidSetting(f"--set {word!r} is not of the form name=value.", hint="As in --set search.top_k=5")
         if name not in defaults and name not in REMOVED and not name.startswith("collections."):
             raise unknown(name, list(defaults), "--set")
-        found[name] = written(defaults.get(name), value)
+        found[name] = structured(value) if name.startswith("collections.") else written(defaults.get(name), value)
     return found

@@ -22,6 +22,7 @@ from pinakes.settings.layers import (
     profiles,
     read_profile,
     sources_folder,
+    structured,
     table,
     written,
 )
@@ -119,6 +120,7 @@ __all__ = [
     "refusal",
     "shortened",
     "sources_folder",
+    "structured",
     "table",
     "unknown",
     "written",

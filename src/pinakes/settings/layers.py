@@ -6,6 +6,7 @@ setting. An environment variable is named after its setting: ``PINAKES_SEARCH__T
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -236,6 +237,19 @@ def written(default: JSON, text: str) -> str | list[str]:
         if isinstance(listed, list):
             return [str(one) for one in listed]
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def structured(text: str) -> JSON:
+    """Return ``text`` as the list or table that it is in JSON or TOML; else as it is."""
+    with suppress(ValueError, RecursionError):
+        found: JSON = json.loads(text)
+        if isinstance(found, list | dict):
+            return found
+    with suppress(tomllib.TOMLDecodeError, RecursionError):
+        value: JSON = tomllib.loads(f"value = {text}")["value"]
+        if isinstance(value, list | dict):
+            return value
+    return text
 
 
 def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import re
 import tomllib
 
+import pytest
+
 from pinakes.settings import table
 
 
@@ -43,6 +45,16 @@ def test_init_keeps_the_settings_it_was_called_with(pinakes, home):
     assert written["search"] == {"top_k": 7}
     assert written["server"] == {"allowed_hosts": ["a.example", "b.example"]}
     assert written["embedding"] == {"provider": "deterministic"}
+
+
+@pytest.mark.parametrize("boosts", ['[{"field": "kind", "weight": 0.1}]', '[{field = "kind", weight = 0.1}]'])
+def test_boosts_of_a_collection_can_be_set(pinakes, tmp_path, boosts):
+    (tmp_path / "heron.md").write_text("A heron eats fish.\n")
+    assert pinakes("add", tmp_path / "heron.md").code == 0
+    done = pinakes("search", "heron", "--set", f"collections.default.boosts={boosts}")
+    assert done.code == 0, done.err
+    refused = pinakes("search", "heron", "--set", 'collections.default.boosts=[{"weight": 0.1}]')
+    assert (refused.code, "needs a field" in refused.err) == (2, True), refused.err
 
 
 def test_config_says_where_each_value_comes_from(pinakes, home, tmp_path, monkeypatch):
