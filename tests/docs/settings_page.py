@@ -65,8 +65,8 @@ top_k = 3
 ```
 
 An unknown name is an error, in whichever place; one that was [removed](#removed-settings) only gives a warning.
-Lists are written `a,b` in the environment and after `--set`, or as in a file: `["a", "b"]`; tables of a collection in TOML or JSON:
-`--set 'collections.wiki.boosts=[{"field": "status", "weight": 0.1}]'`. Secrets have no place in
+Lists are written `a,b` in the environment and after `--set`, or as in a file: `["a", "b"]`; tables of a collection in
+TOML or JSON: `--set 'collections.wiki.boosts=[{"field": "status", "weight": 0.1}]'`. Secrets have no place in
 any of these.
 
 Besides: `PINAKES_LOG` (`debug`, `info`, `warning`, `error`) says how much is logged to stderr; `PINAKES_KEY` is the
