@@ -160,7 +160,8 @@ def _file(service: Service, collection: str, form: GraphFormat) -> IO[bytes]:
     library = service.library
     file = TemporaryFile()  # noqa: SIM115 - closed where it was sent
     try:
-        file.writelines(part.encode() for part in library.graph.export(library.chosen(collection or None), form))
+        with library.audit.recording("graph_export", {"format": form}, name := library.chosen(collection or None)):
+            file.writelines(part.encode() for part in library.graph.export(name, form))
         file.seek(0)
     except BaseException:
         file.close()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy import Connection, and_, bindparam, func, select
 
 from pinakes.catalog.schema import chunks, documents, entities, entity_mentions
 from pinakes.core.graph_records import STRUCTURE
+
+_BATCH: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +40,11 @@ class PlacedMention:
 
 def of_chunks(connection: Connection, chunk_ids: Collection[int]) -> list[ChunkMention]:
     """Return the canonical entities that these chunks name, the surest mention of each."""
-    if not chunk_ids:
-        return []
-    rows = connection.execute(_OF_CHUNKS, {"ids": sorted(set(chunk_ids))})
-    return [ChunkMention(*row) for row in rows]
+    wanted, found = sorted(set(chunk_ids)), list[ChunkMention]()
+    for start in range(0, len(wanted), _BATCH):
+        rows = connection.execute(_OF_CHUNKS, {"ids": wanted[start : start + _BATCH]})
+        found += [ChunkMention(*row) for row in rows]
+    return found
 
 
 def of_documents(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
@@ -133,7 +134,8 @@ class GraphSearch:
         if not leads.of_chunks:
             return []
         context = self._app.parts(record, index, Tracer())
-        position = record.head, index.position(), tuple(hit.chunk_id for hit in answer.hits)
+        today = datetime.now(UTC).date()  # boosts by date change with it
+        position = today, record.head, index.position(), tuple(hit.chunk_id for hit in answer.hits)
         make = partial(self._hits, record, request, context, answer, way, leads)
         return list(make()) if leads.cut else list(entities_of.kept(("hits", key, request, position), make))
 

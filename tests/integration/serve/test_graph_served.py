@@ -72,13 +72,14 @@ def test_refusals_of_the_routes_are_told_in_the_envelope(server: Running) -> Non
         assert (answer.status_code, answer.json()["success"]) == (status, False), answer.text
 
 
-def test_the_graph_is_served_as_a_file(server: Running) -> None:
+def test_the_graph_is_served_as_a_file(server: Running, library: Library) -> None:
     answer = server.client.get("/api/v1/graph/export", params={"collection": OPEN})
     assert answer.headers["content-type"].startswith("application/graphml+xml")
     assert len(ElementTree.fromstring(answer.text).findall(".//{*}edge")) == 2
     answer = server.client.get("/api/v1/graph/export", params={"collection": OPEN, "format": "jsonld"})
     assert answer.headers["content-type"].startswith("application/ld+json")
     assert answer.json()["@context"]["schema"] == "https://schema.org/"
+    assert [(one.tool, one.collection) for one in library.audit.entries(2)] == [("graph_export", OPEN)] * 2
 
 
 def test_an_entity_is_a_resource_of_its_own(library: Library) -> None:
