@@ -83,6 +83,14 @@ def test_decisions_on_names_go_with_an_exported_collection(vendors: Library, tmp
     assert decided == [Decision("merge", "VENDOR", "globex", "initech", "VENDOR")]
 
 
+def test_decisions_on_names_go_with_a_copy(vendors: Library) -> None:
+    vendors.graph.decide("merge", vendors.graph.one("Globex"), "Initech")
+    vendors.collecting.copy("default", "copy")
+    with vendors.app.catalog.read() as connection:
+        decided = entities.decisions(connection, vendors.app.record("copy").id)
+    assert decided == [Decision("merge", "VENDOR", "globex", "initech", "VENDOR")]
+
+
 def test_a_purge_masks_names_of_entities(docs: Path, open_library: Any) -> None:
     rules = {
         "types": {"SECRET": {}, "VENDOR": {"names": {"Globex": []}}},

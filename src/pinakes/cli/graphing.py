@@ -11,6 +11,7 @@ import typer
 from pinakes.cli.options import Searched, with_common_options
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
+from pinakes.core.errors import InvalidInput
 from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
@@ -205,6 +206,12 @@ def _named(collection: str | None) -> str | None:
 def _decide(session: Session, kind: Literal["merge", "split"], name: str, other: str, collection: str | None) -> None:
     with session.library() as library:
         entity = entity_named(library, name, collection)
+        there = {one.collection for one in library.graph.find(entity.name, _named(collection), (entity.type,))}
+        if len(there) > 1:
+            raise InvalidInput(
+                f"{entity.type}:{entity.name} is in several collections: {', '.join(sorted(there))}.",
+                hint="Say in which: -c NAME",
+            )
         before = library.graph.show(entity, mentions=0).entity.aliases
         other_kind, colon, rest = other.partition(":")
         typed = bool(colon and rest and other_kind.isupper())

@@ -19,6 +19,7 @@ from pinakes.catalog import (
     document_fields,
     documents,
     embeddings,
+    entities,
     shared_files,
     sources,
     statistics,
@@ -174,7 +175,8 @@ class Collections:
     def copy(self, name: str, new: str) -> CollectionRecord:
         """Make a collection that holds the same, in one transaction; nothing is embedded again.
 
-        Documents get new ids. Sources are copied, too: ``sync`` reads them into both. History is not.
+        Documents get new ids. Sources are copied, too: ``sync`` reads them into both; so are decisions on names of the
+        graph. History is not.
 
         Raises:
             NotFound: there is no such collection.
@@ -184,6 +186,8 @@ class Collections:
         with app.catalog.write() as connection:
             record = collections.get(connection, name)
             made = copying.copy(connection, record, new, keeping_of(app.settings.history))
+            for decision in entities.decisions(connection, record.id):
+                entities.decide(connection, made.id, decision)
         self._copy_map(record, made)
         catch_up(app, made.name)
         return made
