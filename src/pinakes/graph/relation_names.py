@@ -22,6 +22,7 @@ class RelationNames:
         """Return which types to follow in which directions, none = all types, for names and a direction asked for.
 
         A symmetric relation is followed both ways. A name that is both, a type and the other name of one, means both.
+        The other name tells the direction: what has replaced an entity is at the source of REPLACES.
         """
         if not names:
             ways: dict[Direction, set[str]] = {direction: set()}
@@ -32,7 +33,7 @@ class RelationNames:
         for name in names:
             ways.setdefault("both" if name in self._symmetric else direction, set()).add(name)
             if name in self._inverse:
-                ways.setdefault(_OTHER[direction], set()).add(self._inverse[name])
+                ways.setdefault("in" if direction == "both" else _OTHER[direction], set()).add(self._inverse[name])
         return [(types, way) for way, types in ways.items()]
 
     def types(self, names: Collection[str]) -> set[str]:
