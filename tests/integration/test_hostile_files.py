@@ -233,7 +233,7 @@ def test_all_of_it_takes_its_limits_and_no_more(outcome: Outcome) -> None:
 @pytest.mark.parametrize(
     ("path", "head"), [("endless.py", ""), ("script", "\ufeff#!/usr/bin/env python\n")], ids=["named", "script"]
 )
-def test_code_that_needs_gigabytes_is_named_also_where_it_comes_alone(tmp_path: Path, path: str, head: str) -> None:
+def test_code_whose_tree_would_take_gigabytes_is_cut_between_lines(tmp_path: Path, path: str, head: str) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / path).write_text(head + "\\\n" * 80_000, "utf-8")
@@ -241,5 +241,4 @@ def test_code_that_needs_gigabytes_is_named_also_where_it_comes_alone(tmp_path: 
     settings = {"embedding__provider": "deterministic", "ingest__memory_mb": MEMORY_MB}
     with Library.open(tmp_path / "home", **settings) as library:
         report = library.add(str(folder))
-    assert (report.added, [one.path for one in report.failed]) == (1, [path])
-    assert "ingest.memory_mb" in report.failed[0].reason
+    assert (report.added, report.failed) == (2, [])
