@@ -242,3 +242,14 @@ def test_code_whose_tree_would_take_gigabytes_is_cut_between_lines(tmp_path: Pat
     with Library.open(tmp_path / "home", **settings) as library:
         report = library.add(str(folder))
     assert (report.added, report.failed) == (2, [])
+
+
+def test_code_that_needs_more_memory_than_it_may_have_is_named_also_where_it_comes_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "wide.py").write_text("x = [1, 2]\n" * 700_000, "utf-8")
+    (folder / "fine.md").write_bytes(HARMLESS["fine.md"])
+    with Library.open(tmp_path / "home", embedding__provider="deterministic", ingest__memory_mb=MEMORY_MB) as library:
+        report = library.add(str(folder))
+    assert (report.added, [one.path for one in report.failed]) == (1, ["wide.py"])
+    assert "ingest.memory_mb" in report.failed[0].reason
