@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Select, and_, case, func, or_, select, union
 
 from pinakes.catalog.graph_statistics import OWN
 from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
+from pinakes.catalog.stated_edges import name_ids
 from pinakes.core.graph_records import WEAK
 from pinakes.core.records import Metadata
 
@@ -188,7 +189,7 @@ def speaking_of(connection: Connection, entity_id: int, limit: int) -> list[Spea
     about = func.max(case((entity_mentions.c.extractor == OWN, 1), else_=0))
     counted = (
         select(entity_mentions.c.document_id, func.count().label("places"), about.label("about"))
-        .where(entity_mentions.c.entity_id.in_(_members([entity_id])))
+        .where(entity_mentions.c.entity_id.in_(name_ids([entity_id])))
         .group_by(entity_mentions.c.document_id)
         .order_by(about.desc(), func.count().desc(), entity_mentions.c.document_id)
         .limit(limit)
@@ -214,7 +215,7 @@ def speaking_of(connection: Connection, entity_id: int, limit: int) -> list[Spea
 
 def statements_of(connection: Connection, entity_id: int, limit: int) -> list[DocumentStatement]:
     """Return the statements of relations from and to a canonical entity, the surest first, without weak ones."""
-    table, members = entity_relations, _members([entity_id])
+    table, members = entity_relations, name_ids([entity_id])
     source, target = entities.alias("source"), entities.alias("target")
     source_of, target_of = entities.alias("source_of"), entities.alias("target_of")
     query: Select[Any] = (
@@ -250,7 +251,7 @@ def about_any(connection: Connection, entity_ids: Collection[int], limit: int) -
         select(canonical, documents.c.id, documents.c.uid, documents.c.path, documents.c.title)
         .join_from(entity_mentions, entities, entities.c.id == entity_mentions.c.entity_id)
         .join(documents, documents.c.id == entity_mentions.c.document_id)
-        .where(entity_mentions.c.entity_id.in_(_members(entity_ids)), entity_mentions.c.extractor == OWN)
+        .where(entity_mentions.c.entity_id.in_(name_ids(entity_ids)), entity_mentions.c.extractor == OWN)
         .distinct()
         .order_by(documents.c.id, canonical)
         .limit(limit)
@@ -278,11 +279,6 @@ def main_names(connection: Connection, collection_id: int, names: Collection[str
         for query in (merged.where(entities.c.folded.in_(some)), listed.where(entity_aliases.c.folded.in_(some))):
             found |= {row[0]: row[1] for row in connection.execute(query)}
     return found
-
-
-def _members(entity_ids: Collection[int]) -> Any:
-    some = sorted(set(entity_ids))
-    return select(entities.c.id).where(or_(entities.c.id.in_(some), entities.c.canonical_id.in_(some)))
 
 
 def _chunk(table: Any) -> Any:

@@ -69,7 +69,7 @@ def edges(
     wanted, found = sorted(set(entity_ids)), dict[tuple[int, str, int], Edge]()
     for start in range(0, len(wanted), _BATCH):
         some = wanted[start : start + _BATCH]
-        members = _members(some)
+        members = name_ids(some)
         for column in _ENDS[direction]:
             for row in connection.execute(_EDGES.where(column.in_(members), of_types)):
                 edge = Edge(*row)
@@ -98,7 +98,7 @@ def statements(
     ids: dict[int, tuple[int, str, int]] = {}
     hubs = _hubs(found)
     for start in range(0, len(hubs), _BATCH):
-        members = _members(hubs[start : start + _BATCH])
+        members = name_ids(hubs[start : start + _BATCH])
         near = or_(entity_relations.c.source_id.in_(members), entity_relations.c.target_id.in_(members))
         ranked = _RANKED.where(near, entity_relations.c.type.in_(sorted({one.type for one in found}))).subquery()
         query = select(ranked).where(ranked.c.place <= limit).order_by(ranked.c.id)
@@ -125,7 +125,7 @@ def statements_until(
     connection: Connection, entity_id: int, until: str, limit: int
 ) -> list[tuple[int, str, int, Evidence]]:
     """Return (source id, type, target id, place) of the relations of an entity, of documents unchanged since a time."""
-    members = _members([entity_id])
+    members = name_ids([entity_id])
     table = entity_relations
     query = (
         _evidence(table)
@@ -147,7 +147,7 @@ def mentions(connection: Connection, entity_id: int, limit: int = 5) -> list[Evi
     table = entity_mentions
     best = (
         select(func.min(table.c.id).label("id"), func.count().label("places"))
-        .where(table.c.entity_id.in_(_members([entity_id])))
+        .where(table.c.entity_id.in_(name_ids([entity_id])))
         .group_by(table.c.document_id)
         .order_by(func.count().desc(), func.min(table.c.id))
         .limit(limit)
@@ -187,7 +187,7 @@ def _of_types(collection_id: int, types: Collection[str]) -> Select[tuple[int]]:
 def mentions_until(connection: Connection, entity_id: int, until: str, limit: int) -> list[Evidence]:
     """Return the places that mention an entity, of documents that did not change since a time, the surest first."""
     table = entity_mentions
-    query = _evidence(table).where(table.c.entity_id.in_(_members([entity_id])), documents.c.updated_at <= until)
+    query = _evidence(table).where(table.c.entity_id.in_(name_ids([entity_id])), documents.c.updated_at <= until)
     rows = connection.execute(query.order_by(table.c.confidence.desc(), table.c.id).limit(limit))
     return [Evidence(*row) for row in rows]
 
@@ -196,7 +196,7 @@ def documents_of(connection: Connection, entity_id: int, limit: int | None = Non
     """Return (document id, number of mentions) of the documents that mention a canonical entity, most first."""
     query = (
         select(entity_mentions.c.document_id, func.count())
-        .where(entity_mentions.c.entity_id.in_(_members([entity_id])))
+        .where(entity_mentions.c.entity_id.in_(name_ids([entity_id])))
         .group_by(entity_mentions.c.document_id)
         .order_by(func.count().desc(), entity_mentions.c.document_id)
         .limit(limit)
@@ -204,8 +204,10 @@ def documents_of(connection: Connection, entity_id: int, limit: int | None = Non
     return [(row[0], row[1]) for row in connection.execute(query)]
 
 
-def _members(entity_ids: Collection[int]) -> Select[tuple[int]]:
-    return select(entities.c.id).where(or_(entities.c.id.in_(entity_ids), entities.c.canonical_id.in_(entity_ids)))
+def name_ids(entity_ids: Collection[int]) -> Select[tuple[int]]:
+    """Return the query for the ids of canonical entities and of those that are other names of them."""
+    some = sorted(set(entity_ids))
+    return select(entities.c.id).where(or_(entities.c.id.in_(some), entities.c.canonical_id.in_(some)))
 
 
 def _evidence(table: Any) -> Select[Any]:

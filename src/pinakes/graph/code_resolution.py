@@ -61,9 +61,8 @@ class _Definitions:
 
     def __init__(self, connection: Connection, collection_id: int, every: Sequence[Reference]) -> None:
         names = {one.name.partition(AT)[0] for one in every if one.type in _MEANT}
-        inner = {one.name.partition(AT)[0] for one in every if one.type in _MEANT}
         self._public = code_symbols.defined(connection, collection_id, names)
-        self.within = code_symbols.defined_within(connection, collection_id, inner)
+        self.within = code_symbols.defined_within(connection, collection_id, names)
         self._files: dict[str, list[Symbol]] = defaultdict(list)
         for one in code_symbols.files(connection, collection_id):
             self._files[PurePosixPath(_stem(one.name)).name].append(one)

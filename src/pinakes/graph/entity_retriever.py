@@ -16,6 +16,9 @@ from pinakes.graph.hops import reached
 from pinakes.graph.query_names import Linked, SimilarNames, linked
 from pinakes.settings import GraphRules
 
+SPREAD: Final = 0.05
+"""Scale of the weights of the best chunks that the graph goes on from: one that is this much below the best has 1/e."""
+
 _MOST_SEEDS: Final = 50
 """From so many entities it goes on, the strongest first."""
 

@@ -14,6 +14,7 @@ from pinakes.catalog import Connection, selection
 from pinakes.core.errors import IndexUnavailable, ModelUnavailable
 from pinakes.core.ports import Index, VectorQuery, lexicon_of
 from pinakes.core.records import JSON, Bool, Filter, Float32, Int64, Ranking, Results
+from pinakes.graph.entity_retriever import SPREAD
 from pinakes.search.query.request import FUSIONS, MODES, Request, check
 from pinakes.search.query.understanding import ParsedRequest, understand
 from pinakes.search.query.unmatched import values
@@ -58,9 +59,6 @@ _HEAD = 10
 _MOST_REFINED = 20
 _REFINED_AT_ONCE = 4
 """Chunks embedded per batch: few enough to stay within the time budget, enough to use two cores."""
-
-_GRAPH_SPREAD = 0.05
-"""Scale of the weights of the best chunks, whose entities the graph goes on from: this much below the best is 1/e."""
 
 _POOL_GROWTH = 8
 """Growth of the candidate pool when the current one yielded too few hits."""
@@ -227,7 +225,7 @@ def _with_graph(request: Request, known: Retrieved, ranked: Ranked, context: Sea
         return known, ranked
     with context.tracer.stage("graph") as detail:
         head = ranked.rows[:_HEAD]
-        weights = np.exp((ranked.scores[: len(head)] - ranked.scores[0]) / _GRAPH_SPREAD)
+        weights = np.exp((ranked.scores[: len(head)] - ranked.scores[0]) / SPREAD)
         best = dict(zip(found.ids[head].tolist(), weights.round(4).tolist(), strict=True))
         with context.catalog.read_each() as connection:
             documents = context.statistics.count(connection, context.collection, ())

@@ -22,7 +22,7 @@ from pinakes.core.late import changed
 from pinakes.core.ports import lexicon_of
 from pinakes.core.records import Hit, Results, Stage
 from pinakes.core.wording import counted
-from pinakes.graph.entity_retriever import EntityRetriever, rarity
+from pinakes.graph.entity_retriever import SPREAD, EntityRetriever, rarity
 from pinakes.graph.leads import MENTIONS, Leads, leads_of, shared_entities
 from pinakes.graph.query_names import Linked
 from pinakes.search import Request, SearchContext, Tracer, graph_hits, scored
@@ -35,9 +35,6 @@ _MOST_HITS = 50
 _READ_AT_ONCE = 12
 _FROM_HITS = 10
 """The entities of so many hits are gone on from."""
-
-_SPREAD = 0.05
-"""Scale of the weights of those hits: one that is this much below the best has 1/e."""
 
 NO_GRAPH: Final = "the graph added no hits: what was searched has none (graph.types)"
 NOT_AS_OF: Final = "the graph added no hits: it is that of the documents as they are now"
@@ -195,7 +192,7 @@ class GraphSearch:
         hits = [hit for hit in answer.hits[:_FROM_HITS] if hit.collection == record.name]
         best = max((hit.score for hit in hits), default=0.0)
         return {
-            (hit.document_id, hit.chunk_index): (round(math.exp((hit.score - best) / _SPREAD), 4), hit.chunk_id)
+            (hit.document_id, hit.chunk_index): (round(math.exp((hit.score - best) / SPREAD), 4), hit.chunk_id)
             for hit in hits
         }
 
