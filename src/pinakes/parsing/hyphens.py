@@ -30,9 +30,9 @@ def mended(pages: Sequence[str]) -> list[str]:
 
     Other occurrences in the pages decide: ``well-known`` keeps its hyphen if it is written so elsewhere. Hyphens are
     also kept before a capital or a number, after single letters (``d-dimensional``), and in words with several
-    (``state-of-the-art``), since these are not hyphenated at syllables; before a conjunction (``pre-`` / ``and postfix``)
-    a space follows. Two words are split only if both occur
-    separately elsewhere and the joined form occurs once, so that names such as ``eBay`` and ``camelCase`` stay.
+    (``state-of-the-art``), since these are not hyphenated at syllables; before a conjunction (``pre-and postfix``) a
+    space follows them. Two words are split only if both occur separately elsewhere and the joined form occurs once, so
+    that names such as ``eBay`` and ``camelCase`` stay.
     """
     pages = [page if page.isascii() else _SOFT_HYPHEN.sub("", page).translate(_CUT) for page in pages]
     if not any((_may_break(page) and _BROKEN.search(page)) or _JOINED.search(page) for page in pages):

@@ -116,6 +116,8 @@ _OPERATORS = frozenset(("AND", "OR", "NOT"))
 
 
 _APOSTROPHES = str.maketrans(dict.fromkeys("´ʼʹ", "'"))
+POWER = "ˆ"
+"""Stands for a typed ``^`` within a word, as a letter does."""
 _TYPED_POWER = lazy(r"([^\W_])\^(?:(-?\d{1,6})(?!\w)|\{(-?\d{1,6})\})")
 _NEGATIVE_POWER = lazy("⁻(?=[¹²³⁰⁴-⁹])")
 
@@ -123,11 +125,11 @@ _NEGATIVE_POWER = lazy("⁻(?=[¹²³⁰⁴-⁹])")
 def normal(text: str) -> str:
     """Return ``text`` in compatibility composition, without zero-width marks, with one form of powers.
 
-    A power is the digits behind its base, however it is typed: ``2³²`` and ``2^32`` are 232, ``10⁻⁹`` and ``10^-9`` are
-    10-9, ``m²`` is m2.
+    A power is one word, however it is typed, and means the digits behind its base: ``2³²`` and ``2^32`` are 232,
+    ``10⁻⁹`` and ``10^-9`` are 10-9, ``m²`` is m2.
     """
     if "^" in text:
-        text = _TYPED_POWER.sub(r"\1\2\3", text)
+        text = _TYPED_POWER.sub(rf"\1{POWER}\2\3", text)
     if text.isascii():
         return text
     if "⁻" in text:

@@ -153,7 +153,8 @@ def _given(text: str, start: int, _end: int) -> Spans:
         line = text[max(0, start - _BEFORE_CHARS) : start]
         if not before.fullmatch(line if group == _NETRC else line.rpartition("\n")[2]):
             return
-    password = re.search("(?i:pass|by|auth|secure)", text[start : match.start(group)]) is not None or group >= _LOGIN_OPTION
+    named = re.search("(?i:pass|by|auth|secure)", text[start : match.start(group)]) is not None
+    password = named or group >= _LOGIN_OPTION
     if _is_secret(value, quoted=True, password=password):
         yield match.span(group)
 
