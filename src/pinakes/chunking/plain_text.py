@@ -18,6 +18,8 @@ _UNDER_NAMES = re.compile(
     r"^[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:[|+][ \t]*:?-{2,}:?[ \t]*)+\|?[ \t]*$|^[ \t]*-{2,}(?:[ \t]+-{2,})+[ \t]*$",
     re.MULTILINE,
 )
+_FRAME_RULES = 3
+"""Rules of a table that has none between its rows: above and below the column names, and at its end."""
 _PARAGRAPH = re.compile(r"\n(?:[^\S\n]*\n)++")
 
 
@@ -49,6 +51,15 @@ class _Tables(Tables):
             if rule > after and not inside and self._line(rule - 1).strip():
                 after = self._underlined(rule, "|" in self._line(rule - 1), found[0])
         self.solids.sort()
+
+    def _grid(self, first: int, caption: str, captioned: int) -> int:
+        """Record a framed table; without a rule between its rows, each line of it is one."""
+        last = super()._grid(first, caption, captioned)
+        rules = [number for number in range(first, last) if self._line(number).lstrip().startswith("+")]
+        if len(rules) == _FRAME_RULES:
+            self.solids.pop()
+            self._rows(first, last, range(rules[1] + 1, rules[2]), rules[1] + 1)
+        return last
 
     def _underlined(self, rule: int, barred: bool, under: str) -> int:
         """Record the table around its line ``rule``, whose text is ``under``; return the line after it."""
