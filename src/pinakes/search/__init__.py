@@ -65,6 +65,9 @@ _POOL_GROWTH = 8
 
 _NO_SPELLING = "no chunk has a word of the query; the index engine keeps no words, so none was looked for in its place"
 
+_MOSTLY_KNOWN = 0.5
+"""Share of a query's tokens that the model must know, or a note says that it does not."""
+
 _OVERTAKEN_S, _LOOK_AGAIN_S = 2.0, 0.01
 """Seconds to wait for an index that still lists replaced chunks, and seconds between two checks."""
 
@@ -340,7 +343,21 @@ def _parsed(request: Request, context: SearchContext) -> ParsedRequest:
     if ":" in request.query:
         with context.catalog.read_each() as connection:
             fields = context.statistics.fields(connection, context.collection)
-    return understand(request, fields, context.index, context.settings)
+    asked = understand(request, fields, context.index, context.settings)
+    return _weighed(asked, context) if asked.request.mode == "hybrid" else asked
+
+
+def _weighed(asked: ParsedRequest, context: SearchContext) -> ParsedRequest:
+    """Return ``asked`` with a lower weight of the meaning if the model does not know some of the query's letters."""
+    try:
+        known = context.vectors.known_share(asked.text)
+    except ModelUnavailable:
+        return asked
+    if known == 1:
+        return asked
+    request = replace(asked.request, semantic_weight=asked.request.semantic_weight * known)
+    note = "the model does not know the letters of this query: its words count, not its meaning"
+    return replace(asked, request=request, notes=(*asked.notes, note) if known < _MOSTLY_KNOWN else asked.notes)
 
 
 def filters_meant(connection: Connection, asked: ParsedRequest, context: SearchContext) -> list[str]:
