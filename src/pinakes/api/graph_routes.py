@@ -45,6 +45,7 @@ Named = Annotated[
 ]
 RelationTypes = Annotated[list[str], Query(description="Only relations of these types; may be repeated.")]
 Direction = Annotated[Literal["out", "in", "both"], Query(description="From the entity, to it, or both.")]
+After = Annotated[str, Query(max_length=500, description="`next_cursor` of the page before.")]
 Most = Annotated[int, Query(ge=1, le=100, description="How many at most.")]
 _MISSING: Final[dict[int | str, dict[str, Any]]] = {
     400: {"model": ErrorResponse, "description": "A parameter is missing, or cannot be one."},
@@ -94,9 +95,12 @@ def routes(service: Service) -> APIRouter:
     get = partial(router.get, response_model_exclude_none=True, responses=_MISSING)
 
     @get("", response_model=OverviewResponse)
-    async def overview(collection: InCollection = "", entity_type: str = "", limit: Most = 20) -> Response:
+    async def overview(
+        collection: InCollection = "", entity_type: str = "", limit: Most = 20, cursor: After = ""
+    ) -> Response:
         """Tell which types of entities there are, and which entities most documents mention."""
-        return await answered(graph_overview, collection=collection, entity_type=entity_type, limit=limit)
+        more = {"entity_type": entity_type, "limit": limit, "cursor": cursor}
+        return await answered(graph_overview, collection=collection, **more)
 
     @get("/entity", response_model=RelatedResponse)
     async def entity(
@@ -106,9 +110,10 @@ def routes(service: Service) -> APIRouter:
         direction: Direction = "both",
         as_of: Annotated[str, Query(max_length=50, description="As stated on this day or at this time.")] = "",
         limit: Most = 50,
+        cursor: After = "",
     ) -> Response:
         """Show an entity and its relations, each with the document and the words that state it."""
-        more = {"relation_types": relation, "direction": direction, "as_of": as_of, "limit": limit}
+        more = {"relation_types": relation, "direction": direction, "as_of": as_of, "limit": limit, "cursor": cursor}
         return await answered(related_entities, name=name, collection=collection, **more)
 
     @get("/path", response_model=PathsResponse)
@@ -118,20 +123,24 @@ def routes(service: Service) -> APIRouter:
         collection: InCollection = "",
         relation: RelationTypes = [],  # noqa: B006
         max_hops: Annotated[int, Query(ge=1, le=6, description="At most so many relations.")] = 4,
+        through_owner: Annotated[
+            Literal["auto", "yes", "no"],
+            Query(description="Whether paths go through the owner (`we`); auto = only where there is no other."),
+        ] = "auto",
     ) -> Response:
-        """Show how two entities are connected, with the words that state each step."""
-        more = {"relation_types": relation, "max_hops": max_hops}
+        """Show how two entities are connected, with the direction and the words of each step."""
+        more = {"relation_types": relation, "max_hops": max_hops, "through_owner": through_owner}
         return await answered(entity_path, source=source, target=target, collection=collection, **more)
 
     @get("/experts", response_model=ExpertsResponse)
-    async def experts(name: Named, collection: InCollection = "", limit: Most = 5) -> Response:
+    async def experts(name: Named, collection: InCollection = "", limit: Most = 5, cursor: After = "") -> Response:
         """Tell who wrote most about an entity, with documents that show it."""
-        return await answered(find_experts, name=name, collection=collection, limit=limit)
+        return await answered(find_experts, name=name, collection=collection, limit=limit, cursor=cursor)
 
     @get("/impact", response_model=ImpactResponse)
-    async def impact(name: Named, collection: InCollection = "", limit: Most = 20) -> Response:
+    async def impact(name: Named, collection: InCollection = "", limit: Most = 20, cursor: After = "") -> Response:
         """List the documents to look at when an entity changes, the most direct first."""
-        return await answered(impact_of, name=name, collection=collection, limit=limit)
+        return await answered(impact_of, name=name, collection=collection, limit=limit, cursor=cursor)
 
     _add_export(router, service)
     return router
@@ -160,7 +169,7 @@ def _file(service: Service, collection: str, form: GraphFormat) -> IO[bytes]:
     library = service.library
     file = TemporaryFile()  # noqa: SIM115 - closed where it was sent
     try:
-        with library.audit.recording("graph_export", {"format": form}, name := library.chosen(collection or None)):
+        with library.audit.recording("graph_export", {"format": form}, name := library.graph.only(collection or None)):
             file.writelines(part.encode() for part in library.graph.export(name, form))
         file.seek(0)
     except BaseException:

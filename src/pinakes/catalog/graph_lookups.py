@@ -56,7 +56,8 @@ class MentioningChunk:
 class Statement:
     """The place of a relation, in which chunk of which document, and its words.
 
-    ``chunk_id`` and ``ordinal`` are None, and ``text`` is "", where the document states it outside of its text.
+    ``chunk_id`` and ``ordinal`` are None, and ``text`` is "", where the document states it outside of its text:
+    ``extractor`` says where, as "metadata:FIELD".
     """
 
     id: int
@@ -67,6 +68,7 @@ class Statement:
     group_key: str
     path: str
     text: str
+    extractor: str = ""
 
 
 def called(
@@ -159,10 +161,10 @@ def _statements_query() -> Select[Any]:
     words = func.substr(documents.c.text, table.c.start + 1, length)
     of_document = (documents.c.id, documents.c.uid, documents.c.group_key, documents.c.path)
     return (
-        select(table.c.id, func.min(chunks.c.id), func.min(chunks.c.ordinal), *of_document, words)
+        select(table.c.id, func.min(chunks.c.id), func.min(chunks.c.ordinal), *of_document, words, table.c.extractor)
         .select_from(table.join(documents, documents.c.id == table.c.document_id).outerjoin(chunks, _holds(table)))
         .where(table.c.id.in_(bindparam("ids", expanding=True)))
-        .group_by(table.c.id, *of_document, words)
+        .group_by(table.c.id, *of_document, words, table.c.extractor)
         .order_by(table.c.id)
     )
 

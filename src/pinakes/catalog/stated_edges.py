@@ -38,7 +38,8 @@ class Evidence:
     """A place of a document that states a relation or mentions an entity.
 
     ``chunk_id``: the chunk that holds it, None where the document says it in its metadata. ``text``: its words;
-    ``context``: at most 200 characters around them.
+    ``context``: at most 200 characters around them. ``field``: the metadata field that says it; ``text`` is then
+    "FIELD: VALUE".
     """
 
     document_id: int
@@ -52,6 +53,7 @@ class Evidence:
     context: str
     confidence: float
     extractor: str
+    field: str = ""
 
 
 def edges(

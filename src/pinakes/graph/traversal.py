@@ -22,9 +22,9 @@ _Step: TypeAlias = tuple[int, Edge]
 class _Half:
     """The entities around one end, by their distance from it, with the edges that lead to each from nearer ones."""
 
-    def __init__(self, end: int) -> None:
+    def __init__(self, end: int, barred: Collection[int]) -> None:
         self.levels: list[dict[int, list[_Step]]] = [{end: []}]
-        self.seen = {end}
+        self.seen = {end, *barred}
 
     @property
     def front(self) -> dict[int, list[_Step]]:
@@ -52,11 +52,17 @@ class _Half:
         return sorted(ways, key=lambda each: -each[0])[:limit]
 
 
-def shortest_paths(edges_of: EdgesOf, source: int, target: int, most_hops: int, limit: int) -> list[Path]:
-    """Return up to ``limit`` paths of the smallest number of hops, the surest first; none over ``most_hops``."""
+def shortest_paths(
+    edges_of: EdgesOf, source: int, target: int, most_hops: int, limit: int, barred: Collection[int] = ()
+) -> list[Path]:
+    """Return up to ``limit`` paths of the smallest number of hops, the surest first; none over ``most_hops``.
+
+    No path goes through ``barred`` entities; it may begin or end at one.
+    """
     if source == target:
         return []
-    ahead, back = _Half(source), _Half(target)
+    shut = set(barred) - {source, target}
+    ahead, back = _Half(source, shut), _Half(target, shut)
     for _ in range(most_hops):
         half = min((ahead, back), key=lambda one: len(one.front))
         half.widen(edges_of)

@@ -22,6 +22,7 @@ from pinakes.core.late import changed
 from pinakes.core.ports import lexicon_of
 from pinakes.core.records import Hit, Results, Stage
 from pinakes.core.wording import counted
+from pinakes.graph import metadata_evidence
 from pinakes.graph.entity_retriever import SPREAD, EntityRetriever, rarity
 from pinakes.graph.leads import MENTIONS, Leads, leads_of, shared_entities
 from pinakes.graph.query_names import Linked
@@ -216,7 +217,8 @@ class GraphSearch:
             ]
             documents = self._app.statistics.count(connection, record, ())
             shared = shared_entities(placed, weights, partial(rarity, documents=documents), barred)
-            return leads_of(connection, [one.entity.id for one in named], shared, way, barred, in_time, until)
+            leads = leads_of(connection, [one.entity.id for one in named], shared, way, barred, in_time, until)
+            return metadata_evidence.of_leads(connection, entities_of.rules, leads)
 
     def _follow(self, record: CollectionRecord, entities_of: EntityRetriever) -> None:
         """Have the graph follow its documents, unless nothing has changed since it last did."""
