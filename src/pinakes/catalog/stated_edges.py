@@ -13,7 +13,7 @@ from pinakes.catalog.schema import chunks, documents, entities, entity_mentions,
 from pinakes.core.graph_records import WEAK
 
 _BATCH = 400
-_CONTEXT_BEFORE = 60
+CONTEXT_BEFORE = 60
 CONTEXT_CHARS = 200
 
 
@@ -216,11 +216,14 @@ def _evidence(table: Any) -> Select[Any]:
     chunk = (
         select(func.min(chunks.c.id))
         .where(
-            chunks.c.document_id == table.c.document_id, chunks.c.start <= table.c.start, chunks.c.end > table.c.start
+            chunks.c.document_id == table.c.document_id,
+            chunks.c.start <= table.c.start,
+            chunks.c.end > table.c.start,
+            table.c.end > table.c.start,
         )
         .scalar_subquery()
     )
-    before = case((table.c.start > _CONTEXT_BEFORE, table.c.start - _CONTEXT_BEFORE), else_=0)
+    before = case((table.c.start > CONTEXT_BEFORE, table.c.start - CONTEXT_BEFORE), else_=0)
     return select(
         documents.c.id,
         documents.c.uid,

@@ -230,15 +230,14 @@ def _decide(session: Session, kind: Literal["merge", "split"], name: str, other:
                 hint="Say in which: -c NAME",
             )
         before = library.graph.show(entity, mentions=0).entity.aliases
-        other_kind, colon, rest = other.partition(":")
-        typed = bool(colon and rest and other_kind.isupper())
-        library.graph.decide(kind, entity, rest if typed else other, other_kind if typed else "")
+        other_kind, rest = library.graph.typed(other, entity.collection)
+        library.graph.decide(kind, entity, rest, other_kind)
         report = library.graph.show(library.graph.one(entity.name, entity.collection, (entity.type,)), mentions=0)
     session.screen.document({"entity": asdict(report.entity), "merged": [list(one) for one in report.merged]})
     names = ", ".join(report.entity.aliases) or "none"
     session.screen.show(printable(f"{report.entity.name}: other names: {names}"))
     if report.entity.aliases == before:
-        of_type, rest = (other_kind, rest) if typed else (entity.type, other)
+        of_type = other_kind or entity.type
         session.screen.warn(
             printable(f"nothing changes by now: {rest!r} is no entity of type {of_type} that this is about.")
         )

@@ -53,7 +53,7 @@ def listing(kind: str, name: str, aliases: list[str]) -> Listing:
     name = " ".join(name.split())
     if not folded(name) or len(name) > MAX_NAME_CHARS:
         raise ValueError(f"{name[:50]!r} is no name of at most {MAX_NAME_CHARS} characters")
-    return Listing(EntityName(kind, name), kept)
+    return Listing(EntityName(kind.strip().upper(), name), kept)
 
 
 def _of_csv(text: str) -> list[Listing]:

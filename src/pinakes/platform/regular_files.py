@@ -25,12 +25,15 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
         ValueError: it is no regular file, or has more than ``most_bytes`` bytes.
     """
     file = os.open(path, _OPEN)  # without waiting for who writes into a pipe
-    with os.fdopen(file, "rb") as opened:
+    try:
         mode = os.fstat(file).st_mode
         if not stat.S_ISREG(mode):
-            kind = next((name for test, name in _KINDS if test(mode)), "no regular file")
+            kind = next((name for test, name in _KINDS if test(mode)), "something else")
             raise ValueError(f"it is {kind}, not a file")
-        data = opened.read(most_bytes + 1)
+        with open(file, "rb", closefd=False) as opened:  # noqa: PTH123 - a descriptor
+            data = opened.read(most_bytes + 1)
+    finally:
+        os.close(file)
     if len(data) > most_bytes:
         raise ValueError(f"it has more than {most_bytes:,} bytes")
     return data

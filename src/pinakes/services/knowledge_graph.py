@@ -11,11 +11,12 @@ from pinakes.app import App
 from pinakes.catalog import entities, graph_removal, stated_edges
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.entities import Decision
-from pinakes.catalog.stated_edges import Evidence
+from pinakes.catalog.stated_edges import CONTEXT_BEFORE, CONTEXT_CHARS, Evidence
 from pinakes.core.errors import InvalidInput
 from pinakes.core.graph_paths import Direction
 from pinakes.core.graph_records import CODE_TYPES, folded
 from pinakes.graph import following
+from pinakes.graph.asked_names import apart, types_of
 from pinakes.search.as_of import moment
 from pinakes.services import graph_expertise, graph_export
 from pinakes.services.entity_lookup import Chosen, Entity, EntityLookup, entity_of, name_key
@@ -355,7 +356,12 @@ class KnowledgeGraph:
         """Return some words around the surest mention of an entity, "" where only metadata mentions it."""
         with self._app.catalog.read() as connection:
             places = stated_edges.mentions(connection, entity.id, 3)
-        return next((one.context for one in places if one.end > one.start), "")
+        return next((_whole_words(one) for one in places if one.end > one.start), "")
+
+    def typed(self, name: str, collection: str | Sequence[str] | None = None) -> tuple[str, str]:
+        """Return type and name of ``TYPE:NAME``, the type in any case; "" and the name where no type is named."""
+        records = [self._app.record(one) for one in self._named(collection)]
+        return apart(name, {kind for one in records for kind in types_of(self._app.rules(one).graph)})
 
     def with_evidence(self, relations: Sequence[Relation], limit: int = 1) -> list[Relation]:
         """Return relations with so many places that state each."""
@@ -390,3 +396,11 @@ class KnowledgeGraph:
         for one in kept:
             self.update(one.name)
         return [self._app.record(one.name) for one in kept]
+
+
+def _whole_words(one: Evidence) -> str:
+    """Return the words around a place without the parts of words at their ends."""
+    text = one.context
+    if one.start > CONTEXT_BEFORE:
+        text = text.partition(" ")[2] or text
+    return (text.rpartition(" ")[0] or text) if len(one.context) == CONTEXT_CHARS else text

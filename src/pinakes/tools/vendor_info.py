@@ -267,7 +267,8 @@ def _with_fields(results: Mapping[str, Any], fields: Sequence[str]) -> dict[str,
         raise InvalidInput(f"fields: there is no {unknown[0]!r}; there are {there}.")
     kept = {name: value for name, value in results.items() if name == "vendor_name" or not parts or name in parts}
     wanted = of_items & set(fields)
-    return {name: _items_with(value, wanted) if wanted else value for name, value in kept.items()}
+    cut = {name: _items_with(value, wanted) if wanted else value for name, value in kept.items()}
+    return {name: value for name, value in cut.items() if not (isinstance(value, list) and {} in value)}
 
 
 def _items_with(value: Any, wanted: Some[str]) -> Any:
