@@ -330,6 +330,7 @@ def test_symbols_of_the_configuration_are_found_without_their_prefix(
     library = open_library(profile="kernel")
     library.add(str(docs))
     assert library.graph.one("NUMA") == library.graph.one("CONFIG_NUMA")
+    assert library.graph.one("f()") == library.graph.one("f")
     assert library.graph.one("SMP", types=["config"]).name == "CONFIG_SMP"
     chosen = library.graph.choose("SMP")
     assert chosen.entity.type == "MACRO"

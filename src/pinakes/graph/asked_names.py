@@ -7,13 +7,18 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from pinakes.core.errors import InvalidInput
-from pinakes.core.graph_records import DOCUMENT, TOPIC, folded
+from pinakes.core.graph_records import CLASS, DOCUMENT, FUNCTION, MACRO, STRUCT, TOPIC, folded
 from pinakes.extraction.declared_names import filled
 from pinakes.settings import GraphRules
 from pinakes.settings.graph_rules import compiled
 
 _TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _MOST_TOLD: Final = 60
+_AS_CODE: Final = re.compile(r"(?:(?P<word>struct|union|enum|class|interface|trait) +)?(?P<name>[^\s()]+)(?:\(\))?")
+_WORDS_OF_CODE: Final = {
+    **dict.fromkeys(("struct", "union", "enum"), (STRUCT, CLASS)),
+    **dict.fromkeys(("class", "interface", "trait"), (CLASS, STRUCT)),
+}
 
 
 def types_of(rules: GraphRules) -> list[str]:
@@ -74,6 +79,9 @@ def _forms(name: str, rules: GraphRules) -> Iterator[tuple[str, str]]:
         words: Sequence[str] = name.split()
         if len(words) > 1 and words[-1].casefold() in {one.casefold() for one in rule.suffixes}:
             yield kind, " ".join(words[:-1])
+    if rules.code and (written := _AS_CODE.fullmatch(name)):
+        kinds = _WORDS_OF_CODE.get(written["word"] or "", (FUNCTION, MACRO))
+        yield from ((kind, written["name"]) for kind in kinds)
     for pattern in rules.patterns:
         for one in pattern.pattern:
             if found := compiled(f"(?i){one}").fullmatch(name):

@@ -108,8 +108,8 @@ class EntityLookup:
             several = _listed(found)
             hint = "Give the whole name, the type (TYPE:NAME), or the collection."
             raise InvalidInput(f"Several entities are called {name!r}: {several}.", hint=hint)
-        others = [one for group in groups for one in group if one.id != found[0].id and (one in every or not one.note)]
-        others = list({one.id: one for one in others}.values())
+        others = [one for group in (found, *(one for one in groups if one is not every)) for one in group]
+        others = list({one.id: one for one in others if one.id != found[0].id}.values())
         return Chosen(found[0], (f"{name!r} may also mean {_listed(others)}",) if others else ())
 
     def similar(
