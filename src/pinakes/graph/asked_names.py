@@ -9,6 +9,7 @@ from typing import Final
 from pinakes.core.errors import InvalidInput
 from pinakes.core.graph_records import CLASS, DOCUMENT, FUNCTION, MACRO, STRUCT, TOPIC, folded
 from pinakes.extraction.declared_names import filled
+from pinakes.graph.canonical import DOMAIN, LEGAL
 from pinakes.settings import GraphRules
 from pinakes.settings.graph_rules import compiled
 
@@ -64,7 +65,7 @@ def unknown_type(name: str) -> str:
 
 
 def other_forms(name: str, rules: GraphRules, types: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield (type, name) for the forms in which entities may have a name: by templates, patterns, without suffixes."""
+    """Yield (type, name) for the forms in which entities may have a name: by templates, patterns, without its ends."""
     seen = set[tuple[str, str]]()
     for kind, form in _forms(name, rules):
         if (not types or kind in types) and form != name and (kind, form) not in seen and folded(form):
@@ -76,6 +77,8 @@ def _forms(name: str, rules: GraphRules) -> Iterator[tuple[str, str]]:
     for kind, rule in rules.types.items():
         for template in rule.forms:
             yield kind, filled(template, {"name": name})
+        if rule.merge:
+            yield kind, LEGAL.sub("", DOMAIN.sub("", name.casefold()))
         words: Sequence[str] = name.split()
         if len(words) > 1 and words[-1].casefold() in {one.casefold() for one in rule.suffixes}:
             yield kind, " ".join(words[:-1])

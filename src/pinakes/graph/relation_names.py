@@ -45,6 +45,11 @@ class RelationNames:
         types = self.types_known
         return types | {name for name, kind in self._inverse.items() if kind in types}
 
+    def same(self, kind: str, source: int, target: int) -> tuple[str, int, int]:
+        """Return what relations have in common that say the same: those of a symmetric type from either side."""
+        one, other = sorted((source, target)) if kind in self._symmetric else (source, target)
+        return kind, one, other
+
     def read(self, kind: str, *, forward: bool) -> str:
         """Return the name of a relation as it reads from its source, or from its target; "" where it has none there."""
         return kind if forward or kind in self._symmetric else self._from_other_side.get(kind, "")

@@ -30,7 +30,7 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
         if not stat.S_ISREG(mode):
             kind = next((name for test, name in _KINDS if test(mode)), "something else")
             raise ValueError(f"it is {kind}, not a file")
-        with open(file, "rb", closefd=False) as opened:  # noqa: PTH123 - a descriptor
+        with open(file, "rb", closefd=False) as opened:
             data = opened.read(most_bytes + 1)
     finally:
         os.close(file)

@@ -16,7 +16,7 @@ from pinakes.graph.asked_names import apart, known_names, other_forms, types_of,
 
 _SUGGESTED, _LOOKED_AT = 5, 25
 _MOST_TOLD = 10
-_LEAST_SIMILARITY = 70
+_LEAST_SIMILARITY, _LEAST_RATIO, _SAME_WORDS = 70, 55, 95
 
 Current = Callable[[str | Sequence[str] | None], list[CollectionRecord]]
 """Gives the collections with graphs that are meant, these up to date."""
@@ -131,7 +131,7 @@ class EntityLookup:
                 known = graph_lookups.all_names(connection, record.id, of_types)
                 names = [one.folded for one in known]
                 near = process.extract(key, names, scorer=fuzz.WRatio, limit=_LOOKED_AT, score_cutoff=_LEAST_SIMILARITY)
-                close = sorted((-fuzz.ratio(key, one), at) for one, _, at in near)
+                close = sorted((-fuzz.ratio(key, one), at) for one, _, at in near if _is_like(key, one))
                 best = dict[int, float]()
                 for score, at in close:
                     best.setdefault(known[at].id, -score)
@@ -146,7 +146,7 @@ class EntityLookup:
         """Return why no entity is called ``name``, in words: what is called nearly so, or why there is no graph."""
         near = self.similar(name, collection, types)
         if near:
-            return f"There is {_listed(near)}."
+            return f"There is {_listed(near, aliases=True)}."
         words = [f"{one[0].upper()}{one[1:]}." for one in self._absent(collection)]
         return " ".join([*words, f"See what there is: {step('entities')}."])
 
@@ -211,6 +211,13 @@ def _ranked(found: Iterable[Entity]) -> list[Entity]:
     return sorted(unique.values(), key=lambda one: (-one.documents, one.name, one.id))
 
 
+def _is_like(name: str, other: str) -> bool:
+    """Say whether two names have most letters in common, or the words of one are among those of the other."""
+    from rapidfuzz import fuzz
+
+    return fuzz.ratio(name, other) >= _LEAST_RATIO or fuzz.token_set_ratio(name, other) >= _SAME_WORDS
+
+
 def _are_equal(found: Sequence[Entity], name: str) -> bool:
     """Say whether none of several entities of one name is meant more than the others: it is for the caller to say."""
     namesakes = [one for one in found if one.type in CODE_TYPES and one.name.partition("@")[0] == name]
@@ -218,8 +225,9 @@ def _are_equal(found: Sequence[Entity], name: str) -> bool:
     return found[0].documents == found[1].documents or len(found) in (len(namesakes), len(alike))
 
 
-def _listed(found: Sequence[Entity]) -> str:
-    several = ", ".join(f"{one.type}:{one.name} ({one.collection})" for one in found[:_MOST_TOLD])
+def _listed(found: Sequence[Entity], *, aliases: bool = False) -> str:
+    also = {one.id: f"{one.aliases[0]}; " if aliases and one.aliases else "" for one in found}
+    several = ", ".join(f"{one.type}:{one.name} ({also[one.id]}{one.collection})" for one in found[:_MOST_TOLD])
     return several + (f" and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else "")
 
 

@@ -7,20 +7,22 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pinakes.app import App
-from pinakes.catalog import Connection, entities, graph_lookups, relation_types, stated_edges
+from pinakes.catalog import Connection, entities, relation_types, stated_edges
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.stated_edges import Edge, Evidence
 from pinakes.core.errors import InvalidInput
 from pinakes.core.graph_paths import Direction
-from pinakes.core.graph_records import folded
 from pinakes.core.wording import counted
 from pinakes.graph.asked_names import known_names
+from pinakes.graph.entity_retriever import owner_ids
 from pinakes.graph.metadata_evidence import with_metadata
 from pinakes.graph.relation_names import RelationNames
 from pinakes.graph.traversal import Path, shortest_paths
 from pinakes.services.entity_lookup import Entity, entity_of
 
 _MOST_TOLD = 12
+_SAID_TWICE = 4
+"""So many times the paths that are wanted are looked for, since symmetric relations may be stated from both sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +150,15 @@ class EntityRelations:
             def edges_of(ids: Collection[int]) -> list[Edge]:
                 return stated_edges.edges(connection, ids, kinds)
 
-            owners = _owners(connection, record.id, rules.owner)
+            owners = owner_ids(connection, record.id, rules.owner) if rules.owner else frozenset[int]()
             barred = () if through_owner else owners
-            found: list[Path] = shortest_paths(edges_of, source.id, target.id, most_hops, limit, barred)
+            most = limit * _SAID_TWICE
+            found: list[Path] = shortest_paths(edges_of, source.id, target.id, most_hops, most, barred)
             if not found and owners and through_owner is None:
-                found = shortest_paths(edges_of, source.id, target.id, most_hops, limit)
-            paths = [self._steps(connection, record, path, source.id, names) for path in found]
+                found = shortest_paths(edges_of, source.id, target.id, most_hops, most)
+            different = {tuple(names.same(one.type, *one.key[::2]) for one in path): path for path in reversed(found)}
+            kept = list(different.values())[::-1][:limit]
+            paths = [self._steps(connection, record, path, source.id, names) for path in kept]
         return EntityPaths(paths, tuple(_notes(paths, source, target, types, most_hops, owners, through_owner)))
 
     def with_evidence(self, relations: Sequence[Relation], limit: int = 1) -> list[Relation]:
@@ -234,8 +239,10 @@ class EntityRelations:
         asked = [f"of type {', '.join(types)}"] if types else []
         asked += [f"in the direction {direction!r}"] if direction != "both" else []
         asked += [f"with confidence {least:g} or more"] if least else []
-        weak = "" if every or asked else " (weak ones are listed where their type is asked for)"
-        return f"{entity.type}:{entity.name} has no relations {' '.join(asked)}".rstrip() + f"; it has {listed}{weak}"
+        name = f"{entity.type}:{entity.name}"
+        if not every and not asked:
+            return f"{name} has weak relations only, which are listed where their type is asked for: {listed}"
+        return f"{name} has no relations {' '.join(asked)}; it has {listed}"
 
 
 def _names(
@@ -247,11 +254,6 @@ def _names(
     for number, members in entities.members(connection, list(ends)).items():
         ends[number] |= {one.name for one in members}
     return ends
-
-
-def _owners(connection: Connection, collection_id: int, owner: str) -> set[int]:
-    name = owner.partition(":")[2]
-    return {one.id for one in graph_lookups.called(connection, collection_id, {folded(name)})} if name else set()
 
 
 def _notes(

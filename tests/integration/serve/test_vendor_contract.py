@@ -126,10 +126,8 @@ def test_every_entity_and_relation_comes_page_by_page_over_stdio(home: Path) -> 
 
     relations = pages("related_entities", "relations", name="sourcegraph", limit=8)
     assert len({(one["source"], one["relation_type"], one["target"]) for one in relations}) == len(relations) > 8
-    entities = pages("graph_overview", "entities", limit=500)
-    assert len({one["entity_id"] for one in entities}) == len(entities) > 133, (
-        "more than the tokens of one answer allow"
-    )
+    entities = pages("graph_overview", "entities", limit=50)
+    assert len({one["entity_id"] for one in entities}) == len(entities) > 50
 
 
 @pytest.mark.long
