@@ -89,7 +89,7 @@ def routes(service: Service) -> APIRouter:
     router = APIRouter(prefix=PATH, tags=[TAG], include_in_schema=service.library.graph.is_anywhere())
 
     async def answered(tool: Tool, **arguments: JSON) -> Response:
-        found = await service.run(lambda: tool.call(service.library, arguments))
+        found = await service.run(lambda: tool.call(service.library, arguments), least_s=tool.least_s)
         return wrapped(found.as_data() or {})
 
     get = partial(router.get, response_model_exclude_none=True, responses=_MISSING)

@@ -101,6 +101,15 @@ def all_names(connection: Connection, collection_id: int, types: Collection[str]
     return list(dict.fromkeys(NamedEntity(*row) for row in connection.execute(query)))
 
 
+def similar_names(connection: Connection, collection_id: int, types: Collection[str]) -> list[tuple[str, int]]:
+    """Return (folded name, id) of all names of the entities of these types."""
+    some = _MAIN.c.type.in_(sorted(types))
+    by_name = _NAMES.where(some, _OF.c.collection_id == collection_id)
+    every = union_all(by_name, _ALIASES.where(some, entity_aliases.c.collection_id == collection_id)).subquery()
+    query = select(every.c.folded, every.c.id).order_by(every.c.id)
+    return [(row[0], row[1]) for row in connection.execute(query)]
+
+
 def hops(
     connection: Connection,
     entity_ids: Collection[int],

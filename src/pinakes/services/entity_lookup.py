@@ -128,13 +128,13 @@ class EntityLookup:
         with self._app.catalog.read() as connection:
             for record in records:
                 of_types = types or [one for one in types_of(self._app.rules(record).graph) if one not in STRUCTURE]
-                known = graph_lookups.all_names(connection, record.id, of_types)
-                names = [one.folded for one in known]
+                known = graph_lookups.similar_names(connection, record.id, of_types)
+                names = [one for one, _ in known]
                 near = process.extract(key, names, scorer=fuzz.WRatio, limit=_LOOKED_AT, score_cutoff=_LEAST_SIMILARITY)
                 close = sorted((-fuzz.ratio(key, one), at) for one, _, at in near if _is_like(key, one))
                 best = dict[int, float]()
                 for score, at in close:
-                    best.setdefault(known[at].id, -score)
+                    best.setdefault(known[at][1], -score)
                 rows = entities.of_ids(connection, list(best)[:_SUGGESTED])
                 found |= {
                     one: (best[one], entity_of(connection, record.name, row, aliases=True)) for one, row in rows.items()

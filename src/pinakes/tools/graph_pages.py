@@ -20,6 +20,9 @@ from pinakes.core.records import JSON
 from pinakes.tools.declare import Reply, as_json
 
 CHANGED: Final = "the graph has changed since the page before: entries may be missing or come twice; begin anew for all"
+LEAST_S: Final = 10.0
+"""So many seconds a question to the graph may take: it may have to follow documents first."""
+
 _KEY_CHARS: Final = 12
 
 

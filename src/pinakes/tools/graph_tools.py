@@ -14,7 +14,7 @@ from pinakes.library import Library
 from pinakes.services.knowledge_graph import Entity, PathRelation, Relation
 from pinakes.tools.declare import Reply, tool
 from pinakes.tools.failures import as_word
-from pinakes.tools.graph_pages import Listing, Page, begin
+from pinakes.tools.graph_pages import LEAST_S, Listing, Page, begin
 from pinakes.tools.parameters import Collection, meant
 
 MAX_SNIPPET_CHARS = 200
@@ -84,7 +84,7 @@ class Overview(Listing):
     entities: list[dict[str, Any]]
 
 
-@tool(toolset="graph", error_data=as_word, tags=("graph", "entity"))
+@tool(toolset="graph", least_s=LEAST_S, error_data=as_word, tags=("graph", "entity"))
 def find_entity(
     library: Library,
     name: EntityNameGiven,
@@ -108,7 +108,7 @@ def find_entity(
     return made.paged(page)
 
 
-@tool(toolset="graph", error_data=as_word, tags=("graph", "relations"))
+@tool(toolset="graph", least_s=LEAST_S, error_data=as_word, tags=("graph", "relations"))
 def related_entities(
     library: Library,
     name: EntityNameGiven,
@@ -167,7 +167,7 @@ def related_page(library: Library, entity: Entity, name: str, collection: str, c
     return begin("related_entities", told, library.graph.stamp(entity.collection), cursor, f"{ROUTE}/entity")
 
 
-@tool(toolset="graph", error_data=as_word, tags=("graph", "path"))
+@tool(toolset="graph", least_s=LEAST_S, error_data=as_word, tags=("graph", "path"))
 def entity_path(
     library: Library,
     source: EntityNameGiven,
@@ -195,7 +195,7 @@ def entity_path(
     return Paths(paths=[[step_data(one) for one in path] for path in found.paths], notes=notes or None)
 
 
-@tool(toolset="graph", error_data=as_word, tags=("graph", "overview"))
+@tool(toolset="graph", least_s=LEAST_S, error_data=as_word, tags=("graph", "overview"))
 def graph_overview(
     library: Library,
     collection: Collection = "",
@@ -220,7 +220,7 @@ def graph_overview(
     return made.paged(page)
 
 
-@tool(toolset="graph", error_data=as_word, tags=("graph", "people"))
+@tool(toolset="graph", least_s=LEAST_S, error_data=as_word, tags=("graph", "people"))
 def find_experts(
     library: Library,
     name: EntityNameGiven,
@@ -248,7 +248,7 @@ def find_experts(
     return made.paged(page)
 
 
-@tool(toolset="graph", error_data=as_word, tags=("graph", "impact"))
+@tool(toolset="graph", least_s=LEAST_S, error_data=as_word, tags=("graph", "impact"))
 def impact_of(
     library: Library,
     name: EntityNameGiven,

@@ -19,6 +19,7 @@ from pinakes.core.records import JSON
 from pinakes.library import Library
 from pinakes.services.knowledge_graph import Entity, EntityReport, Relation
 from pinakes.tools.declare import Reply, Tool, tool
+from pinakes.tools.graph_pages import LEAST_S
 from pinakes.tools.graph_tools import snippet
 from pinakes.tools.parameters import Collection, meant
 
@@ -88,7 +89,7 @@ class Ambiguity(InvalidInput):
     """Several entities have the name."""
 
 
-@tool(toolset="graph", error_data=as_contracted, tags=("vendor", "entity", "graph"))
+@tool(toolset="graph", least_s=LEAST_S, error_data=as_contracted, tags=("vendor", "entity", "graph"))
 def find_vendor_info(
     library: Library,
     vendor_name: Annotated[str, Field(max_length=400, description="Name or alias of a vendor, in any case.")],
