@@ -82,6 +82,20 @@ def test_each_step_of_a_path_tells_its_direction_and_reads_that_way(library: Lib
     assert (first["source"], first["relation_type"], first["target"]) == ("Sales", "USES", "Acme")
 
 
+def test_a_path_may_be_asked_for_along_the_relations_only(library: Library) -> None:
+    graph = library.graph
+    sales, globex, acme = map(graph.one, ("Sales", "Globex", "Acme"))
+    [path] = graph.paths(sales, globex, direction="out").paths
+    assert [one.direction for one in path] == ["out", "out"]
+    [back] = graph.paths(globex, sales, direction="in").paths
+    assert [one.end.name for one in back] == ["Hooli", "Sales"]
+    for way in ("out", "in"):
+        assert graph.paths(acme, globex, direction=way, through_owner=False).paths == []
+    assert graph.paths(globex, sales, direction="out").notes == (
+        "no path of at most 4 relations in the direction 'out' joins VENDOR:Globex and TEAM:Sales",
+    )
+
+
 def test_paths_go_through_the_owner_only_where_there_is_no_other_and_say_so(library: Library) -> None:
     graph = library.graph
     acme, globex, initech = map(graph.one, ("Acme", "Globex", "Initech"))

@@ -123,13 +123,21 @@ def routes(service: Service) -> APIRouter:
         collection: InCollection = "",
         relation: RelationTypes = [],  # noqa: B006
         max_hops: Annotated[int, Query(ge=1, le=6, description="At most so many relations.")] = 4,
+        direction: Annotated[
+            Literal["out", "in", "both"], Query(description="Along all relations, against them, or either.")
+        ] = "both",
         through_owner: Annotated[
             Literal["auto", "yes", "no"],
             Query(description="Whether paths go through the owner (`we`); auto = only where there is no other."),
         ] = "auto",
     ) -> Response:
         """Show how two entities are connected, with the direction and the words of each step."""
-        more = {"relation_types": relation, "max_hops": max_hops, "through_owner": through_owner}
+        more = {
+            "relation_types": relation,
+            "max_hops": max_hops,
+            "direction": direction,
+            "through_owner": through_owner,
+        }
         return await answered(entity_path, source=source, target=target, collection=collection, **more)
 
     @get("/experts", response_model=ExpertsResponse)

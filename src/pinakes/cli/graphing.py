@@ -112,6 +112,12 @@ def path(
     target: Annotated[str, typer.Argument(metavar="OTHER", help="The entity at the other end.")],
     relations: Kinds = None,
     hops: Annotated[int, typer.Option("--hops", metavar="N", min=1, max=6, help="At most so many relations.")] = 4,
+    direction: Annotated[
+        Literal["out", "in", "both"],
+        typer.Option(
+            "--direction", help="out = along all relations, as from a caller to what is called; in = against."
+        ),
+    ] = "both",
     through_owner: Annotated[
         bool | None,
         typer.Option(
@@ -130,6 +136,7 @@ def path(
             types=relations or (),
             most_hops=hops,
             limit=limit,
+            direction=direction,
             through_owner=through_owner,
         )
     notes = [note for one in ends for note in one.notes] + list(found.notes)

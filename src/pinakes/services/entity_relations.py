@@ -129,10 +129,12 @@ class EntityRelations:
         most_hops: int = 4,
         limit: int = 3,
         *,
+        direction: Direction = "both",
         through_owner: bool | None = None,
     ) -> EntityPaths:
-        """Return the shortest paths between two entities of one collection, in either direction, with evidence.
+        """Return the shortest paths between two entities of one collection, with evidence.
 
+        ``direction``: "out" = along the relations only, "in" = against them, as a caller is reached from what it calls.
         ``through_owner``: whether they may go through the entity that "we" means, to which nearly all are related; None
         = only where there is no other path.
 
@@ -153,13 +155,16 @@ class EntityRelations:
             owners = owner_ids(connection, record.id, rules.owner) if rules.owner else frozenset[int]()
             barred = () if through_owner else owners
             most = limit * _SAID_TWICE
-            found: list[Path] = shortest_paths(edges_of, source.id, target.id, most_hops, most, barred)
+            ends = source.id, target.id
+            way = direction, names.symmetric
+            found: list[Path] = shortest_paths(edges_of, *ends, most_hops, most, barred, *way)
             if not found and owners and through_owner is None:
-                found = shortest_paths(edges_of, source.id, target.id, most_hops, most)
+                found = shortest_paths(edges_of, *ends, most_hops, most, (), *way)
             different = {tuple(names.same(one.type, *one.key[::2]) for one in path): path for path in reversed(found)}
             kept = list(different.values())[::-1][:limit]
             paths = [self._steps(connection, record, path, source.id, names) for path in kept]
-        return EntityPaths(paths, tuple(_notes(paths, source, target, types, most_hops, owners, through_owner)))
+        asked = _asked_of_path(types, most_hops, direction, through_owner is False and bool(owners))
+        return EntityPaths(paths, tuple(_notes(paths, source, target, asked, owners)))
 
     def with_evidence(self, relations: Sequence[Relation], limit: int = 1) -> list[Relation]:
         """Return relations with so many places that state each."""
@@ -260,10 +265,8 @@ def _notes(
     paths: Sequence[Sequence[PathRelation]],
     source: Entity,
     target: Entity,
-    types: Collection[str],
-    most_hops: int,
+    asked: str,
     owners: Collection[int],
-    through_owner: bool | None,
 ) -> list[str]:
     through = {step.end.name for path in paths for step in path[:-1] if step.end.id in owners}
     if through:
@@ -272,11 +275,16 @@ def _notes(
     if source.id == target.id:
         return [f"both names mean {source.type}:{source.name}"]
     if not paths:
-        of_types = f" of type {', '.join(types)}" if types else ""
-        but = " that does not go through the owner of the collection" if through_owner is False and owners else ""
-        limit = f"of at most {counted(most_hops, 'relation')}{of_types}"
-        return [f"no path {limit}{but} joins {source.type}:{source.name} and {target.type}:{target.name}"]
+        return [f"no path {asked} joins {source.type}:{source.name} and {target.type}:{target.name}"]
     return []
+
+
+def _asked_of_path(types: Collection[str], most_hops: int, direction: Direction, but_owner: bool) -> str:
+    words = [f"of at most {counted(most_hops, 'relation')}"]
+    words += [f"of type {', '.join(types)}"] if types else []
+    words += [f"in the direction {direction!r}"] if direction != "both" else []
+    words += ["that does not go through the owner of the collection"] if but_owner else []
+    return " ".join(words)
 
 
 def _edge(one: Relation) -> Edge:

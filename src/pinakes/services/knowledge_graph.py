@@ -281,10 +281,13 @@ class KnowledgeGraph:
         types: Collection[str] = (),
         most_hops: int = 4,
         limit: int = 3,
+        direction: Direction = "both",
         through_owner: bool | None = None,
     ) -> EntityPaths:
         """Return the shortest paths between two entities of one collection; see ``EntityRelations.paths``."""
-        return self._relations.paths(source, target, types, most_hops, limit, through_owner=through_owner)
+        return self._relations.paths(
+            source, target, types, most_hops, limit, direction=direction, through_owner=through_owner
+        )
 
     def top(
         self, collection: str | Sequence[str] | None = None, types: Collection[str] = (), limit: int = 20

@@ -175,6 +175,12 @@ def entity_path(
     collection: Collection = "",
     relation_types: RelationTypes = [],  # noqa: B006
     max_hops: Annotated[int, Field(ge=1, le=6, description="At most so many relations.")] = 4,
+    direction: Annotated[
+        Literal["out", "in", "both"],
+        Field(
+            description="out = all relations lead from source to target (who is called in the end), in = against that."
+        ),
+    ] = "both",
     through_owner: Annotated[
         Literal["auto", "yes", "no"],
         Field(
@@ -189,6 +195,7 @@ def entity_path(
         *(one.entity for one in ends),
         types=relation_types,
         most_hops=max_hops,
+        direction=direction,
         through_owner={"auto": None, "yes": True, "no": False}[through_owner],
     )
     notes = [note for one in ends for note in one.notes] + list(found.notes)
