@@ -68,11 +68,13 @@ def shortest_paths(
     barred: Collection[int] = (),
     direction: Direction = "both",
     symmetric: _Kinds = frozenset(),
+    on_limit: Callable[[], object] = lambda: None,
 ) -> list[Path]:
     """Return up to ``limit`` paths of the smallest number of hops, the surest first; none over ``most_hops``.
 
     No path goes through ``barred`` entities; it may begin or end at one. ``direction``: "out" = all edges lead from
-    ``source`` to ``target``, "in" = all against that; those of ``symmetric`` types lead either way.
+    ``source`` to ``target``, "in" = all against that; those of ``symmetric`` types lead either way. ``on_limit`` is
+    called where the search ends since it has visited ``MOST_VISITED`` entities.
     """
     if source == target:
         return []
@@ -85,7 +87,10 @@ def shortest_paths(
         half.widen(edges_of)
         if met := ahead.front.keys() & back.front.keys():
             break
-        if not half.front or len(ahead.seen) + len(back.seen) > MOST_VISITED:
+        if not half.front:
+            return []
+        if len(ahead.seen) + len(back.seen) > MOST_VISITED:
+            on_limit()
             return []
     else:
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 from pinakes.app import App
@@ -17,7 +18,7 @@ from pinakes.graph.asked_names import known_names
 from pinakes.graph.entity_retriever import owner_ids
 from pinakes.graph.metadata_evidence import with_metadata
 from pinakes.graph.relation_names import RelationNames
-from pinakes.graph.traversal import Path, shortest_paths
+from pinakes.graph.traversal import MOST_VISITED, Path, shortest_paths
 from pinakes.services.entity_lookup import Entity, entity_of
 
 _MOST_TOLD = 12
@@ -155,16 +156,24 @@ class EntityRelations:
             owners = owner_ids(connection, record.id, rules.owner) if rules.owner else frozenset[int]()
             barred = () if through_owner else owners
             most = limit * _SAID_TWICE
-            ends = source.id, target.id
-            way = direction, names.symmetric
-            found: list[Path] = shortest_paths(edges_of, *ends, most_hops, most, barred, *way)
+            limits = list[int]()
+
+            def around(barred: Collection[int]) -> list[Path]:
+                way, both = direction, names.symmetric
+                limit = partial(limits.append, MOST_VISITED)
+                return shortest_paths(edges_of, source.id, target.id, most_hops, most, barred, way, both, limit)
+
+            found = around(barred)
             if not found and owners and through_owner is None:
-                found = shortest_paths(edges_of, *ends, most_hops, most, (), *way)
+                found = around(())
             different = {tuple(names.same(one.type, *one.key[::2]) for one in path): path for path in reversed(found)}
             kept = list(different.values())[::-1][:limit]
             paths = [self._steps(connection, record, path, source.id, names) for path in kept]
         asked = _asked_of_path(types, most_hops, direction, through_owner is False and bool(owners))
-        return EntityPaths(paths, tuple(_notes(paths, source, target, asked, owners)))
+        notes = _notes(paths, source, target, asked, owners)
+        if not paths and limits:
+            notes.append(f"the search ended after {limits[0]:,} entities: there may be one; name types of relations")
+        return EntityPaths(paths, tuple(notes))
 
     def with_evidence(self, relations: Sequence[Relation], limit: int = 1) -> list[Relation]:
         """Return relations with so many places that state each."""
