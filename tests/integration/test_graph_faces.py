@@ -132,6 +132,17 @@ def test_what_metadata_states_has_the_field_and_the_value_as_its_words(library: 
     assert "see-also: PAGE-2" in {one["metadata"]["text"] for one in info}
 
 
+def test_what_a_path_states_has_the_path_as_its_words(docs: Path, open_library: Callable[..., Library]) -> None:
+    (docs / "mm").mkdir()
+    (docs / "mm" / "a.c").write_text("int f(void)\n{\n\treturn 0;\n}\n")
+    library = open_library(profile="kernel")
+    library.add(str(docs))
+    file = library.graph.one("mm/a.c")
+    [one] = library.graph.neighbours(file, types=["part_of"], direction="out", evidence=1)
+    assert (one.target.name, one.evidence[0].text) == ("mm/", "path: mm/a.c")
+    assert "path: mm/a.c" in "".join(library.graph.export("kernel"))
+
+
 def test_a_path_of_a_search_has_the_words_of_metadata(library: Library) -> None:
     found = library.search("all of PAGE-1", top_k=1, expand=1).hits
     texts = {step.text for hit in found for step in hit.relationship_path}

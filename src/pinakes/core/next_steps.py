@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from pinakes.core import caller
 
-Step: TypeAlias = Literal["collections", "entities", "relations"]
+Step: TypeAlias = Literal["collections", "entities"]
 
 _STEPS: Final[dict[Step, dict[str, str]]] = {
     "collections": {
@@ -20,12 +20,6 @@ _STEPS: Final[dict[Step, dict[str, str]]] = {
         "mcp": "graph_overview(entity_type, collection)",
         "http": "GET /api/v1/graph?entity_type=TYPE&collection=NAME",
         "python": "Library.graph.top()",
-    },
-    "relations": {
-        "cli": "pinakes graph neighbours NAME",
-        "mcp": "related_entities(name, collection)",
-        "http": "GET /api/v1/graph/entity?name=NAME&collection=NAME",
-        "python": "Library.graph.neighbours(entity)",
     },
 }
 

@@ -1,4 +1,4 @@
-"""What metadata says: the field and the value that state a relation, as the words of a place outside of the text."""
+"""What a document says outside of its text: the metadata field and value, or the path, that state a relation."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from pinakes.graph.leads import Leads
 from pinakes.settings import GraphRules
 
 _MOST_CHARS: Final = 200
+_BY_PATH: Final = frozenset({"topics", "code:build"})
+"""Extractors that also find relations in the paths of documents: what a file or folder is part of."""
 
 
 def field_of(extractor: str) -> str:
@@ -36,6 +38,15 @@ def metadata_words(rules: GraphRules, extractor: str, metadata: Mapping[str, JSO
     return words if len(words) <= _MOST_CHARS else f"{words[: _MOST_CHARS - 1]}…"
 
 
+def outside_words(
+    rules: GraphRules, extractor: str, path: str, metadata: Mapping[str, JSON], names: Collection[str]
+) -> str:
+    """Return what a document says outside of its text: "FIELD: VALUE" or "path: PATH"; "" where nothing is known."""
+    if field_of(extractor):
+        return metadata_words(rules, extractor, metadata, names)
+    return f"path: {path}" if extractor in _BY_PATH else ""
+
+
 def with_metadata(
     connection: Connection,
     rules: GraphRules,
@@ -54,21 +65,23 @@ def with_metadata(
 
 def with_words(one: Evidence, rules: GraphRules, metadata: Mapping[str, JSON], names: Collection[str]) -> Evidence:
     """Return a place with the words of ``metadata`` where that says it."""
-    if one.field or not (field := field_of(one.extractor)):
+    if one.field or one.end > one.start:
         return one
-    words = metadata_words(rules, one.extractor, metadata, names)
-    return replace(one, text=words, context=words, field=field)
+    words = outside_words(rules, one.extractor, one.path, metadata, names)
+    return replace(one, text=words, context=words, field=field_of(one.extractor)) if words else one
 
 
 def of_leads(connection: Connection, rules: GraphRules, leads: Leads) -> Leads:
     """Return ``leads`` with the words of metadata in the steps that it states."""
     hops = {hop.statement: hop for one in leads.of_chunks.values() for hop in one.way.path}
-    stated = {number: one for number, one in leads.stated.items() if number in hops and field_of(one.extractor)}
+    stated = {number: one for number, one in leads.stated.items() if number in hops and not one.text}
     if not stated:
         return leads
-    held = described_entities.metadata_of(connection, [one.document_id for one in stated.values()])
+    declared = [one.document_id for one in stated.values() if field_of(one.extractor)]
+    held = described_entities.metadata_of(connection, declared) if declared else {}
     told = dict(leads.stated)
     for number, one in stated.items():
         ends = [leads.names[end][0] for end in (hops[number].source_id, hops[number].target_id)]
-        told[number] = replace(one, text=metadata_words(rules, one.extractor, held.get(one.document_id, {}), ends))
+        words = outside_words(rules, one.extractor, one.path, held.get(one.document_id, {}), ends)
+        told[number] = replace(one, text=words)
     return replace(leads, stated=told)

@@ -13,7 +13,7 @@ from pinakes.catalog.stated_edges import Edge
 from pinakes.core.graph_records import MAX_NAME_CHARS, folded
 from pinakes.core.records import JSON
 from pinakes.extraction.declared_names import STAND_FOR_NOTHING
-from pinakes.graph.metadata_evidence import metadata_words
+from pinakes.graph.metadata_evidence import outside_words
 from pinakes.settings import GraphRules
 
 WROTE: Final = ("authors", "author", "editor")
@@ -164,9 +164,8 @@ def affected(connection: Connection, rules: GraphRules, entity_id: int, limit: i
     for said in graph_listing.statements_of(connection, entity_id, MOST_DOCUMENTS):
         one = found.get(said.document_id) or Affected(said.uid, said.path, said.title, "states", 0, said.confidence)
         relations = dict.fromkeys([*one.relations, f"{said.source} {said.type} {said.target}"])
-        text = one.text or said.text
-        if not text and said.metadata:
-            text = metadata_words(rules, said.extractor, said.metadata, (said.source, said.target))
+        ends, metadata = (said.source, said.target), said.metadata or {}
+        text = one.text or said.text or outside_words(rules, said.extractor, said.path, metadata, ends)
         found[said.document_id] = replace(one, relations=tuple(relations), text=text)
     words = {one.document_id: one for one in stated_edges.mentions(connection, entity_id, limit)}
     for each in graph_listing.speaking_of(connection, entity_id, MOST_DOCUMENTS):

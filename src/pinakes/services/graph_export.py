@@ -18,7 +18,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.graph_listing import ListedEntity, ListedRelation
 from pinakes.core.errors import InvalidInput, storing
 from pinakes.core.records import JSON
-from pinakes.graph.metadata_evidence import field_of, metadata_words
+from pinakes.graph.metadata_evidence import field_of, outside_words
 from pinakes.platform.archives import check_free
 from pinakes.settings import GraphRules
 
@@ -142,10 +142,11 @@ def _written(app: App, record: CollectionRecord, write: _Form) -> Iterator[str]:
 
 
 def _relations(connection: Connection, collection_id: int, rules: GraphRules) -> Iterator[ListedRelation]:
-    """Yield the relations, those that metadata states with the field and the value as their words."""
+    """Yield the relations, those that metadata or a path states with these as their words."""
     for one in graph_listing.each_relation(connection, collection_id):
-        words = metadata_words(rules, one.extractor, one.metadata, (one.source, one.target)) if one.metadata else ""
-        yield replace(one, text=words) if words else one
+        ends = one.source, one.target
+        words = one.text or outside_words(rules, one.extractor, one.path, one.metadata or {}, ends)
+        yield replace(one, text=words)
 
 
 def _graphml(connection: Connection, record: CollectionRecord, rules: GraphRules) -> Iterator[str]:
