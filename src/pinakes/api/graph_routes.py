@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from tempfile import TemporaryFile
 from typing import IO, Annotated, Any, Final, Literal
@@ -140,6 +140,14 @@ def routes(service: Service) -> APIRouter:
         }
         return await answered(entity_path, source=source, target=target, collection=collection, **more)
 
+    _add_documents(router, answered)
+    _add_export(router, service)
+    return router
+
+
+def _add_documents(router: APIRouter, answered: Callable[..., Awaitable[Response]]) -> None:
+    get = partial(router.get, response_model_exclude_none=True, responses=_MISSING)
+
     @get("/experts", response_model=ExpertsResponse)
     async def experts(name: Named, collection: InCollection = "", limit: Most = 5, cursor: After = "") -> Response:
         """Tell who wrote most about an entity, with documents that show it."""
@@ -149,9 +157,6 @@ def routes(service: Service) -> APIRouter:
     async def impact(name: Named, collection: InCollection = "", limit: Most = 20, cursor: After = "") -> Response:
         """List the documents to look at when an entity changes, the most direct first."""
         return await answered(impact_of, name=name, collection=collection, limit=limit, cursor=cursor)
-
-    _add_export(router, service)
-    return router
 
 
 def _add_export(router: APIRouter, service: Service) -> None:
