@@ -22,9 +22,12 @@ from pinakes.core.late import changed
 from pinakes.core.ports import lexicon_of
 from pinakes.core.records import Hit, Results, Stage
 from pinakes.core.wording import counted
+from pinakes.graph import metadata_evidence
+from pinakes.graph.asked_names import known_names
 from pinakes.graph.entity_retriever import SPREAD, EntityRetriever, rarity
 from pinakes.graph.leads import MENTIONS, Leads, leads_of, shared_entities
 from pinakes.graph.query_names import Linked
+from pinakes.graph.relation_names import RelationNames
 from pinakes.search import Request, SearchContext, Tracer, graph_hits, scored
 from pinakes.search.as_of import is_moment, moment
 from pinakes.search.retrieval.scoring import with_score
@@ -73,6 +76,8 @@ class GraphSearch:
             with suppress(NotFound):  # the answer says so
                 records.append(self._app.record(name))
         rules = {one.name: self._app.rules(one).graph for one in records}
+        if expansion.relations and any(one.types for one in rules.values()):
+            expansion = _with_known_relations(expansion, [one for one in rules.values() if one.types])
         ways = {one.name: _filled(expansion, rules[one.name]) for one in records if rules[one.name].types}
         if expansion.hops and not ways:
             return replace(answer, notes=(*answer.notes, NO_GRAPH))
@@ -81,7 +86,6 @@ class GraphSearch:
         until = moment(as_of) if as_of and is_moment(as_of) else ""
         if generation != "serving" or (as_of and not (until and expansion.hops)):
             return replace(answer, notes=(*answer.notes, NOT_AS_OF)) if expansion.hops else answer
-        _check_relations(expansion, [rules[name] for name in ways])
         start, found, told = time.perf_counter(), list[Hit](), _Told()
         for record in records:
             if (way := ways.get(record.name)) is not None and way.hops:
@@ -216,7 +220,8 @@ class GraphSearch:
             ]
             documents = self._app.statistics.count(connection, record, ())
             shared = shared_entities(placed, weights, partial(rarity, documents=documents), barred)
-            return leads_of(connection, [one.entity.id for one in named], shared, way, barred, in_time, until)
+            leads = leads_of(connection, [one.entity.id for one in named], shared, way, barred, in_time, until)
+            return metadata_evidence.of_leads(connection, entities_of.rules, leads)
 
     def _follow(self, record: CollectionRecord, entities_of: EntityRetriever) -> None:
         """Have the graph follow its documents, unless nothing has changed since it last did."""
@@ -253,10 +258,11 @@ def _check(expansion: Expansion) -> None:
         raise InvalidInput(f"min_confidence cannot be {expansion.min_confidence}.", hint="Use 0 to 1.")
 
 
-def _check_relations(expansion: Expansion, rules: Sequence[GraphRules]) -> None:
-    known = {kind for one in rules for kind in one.relation_types}
-    if unknown := [one for one in expansion.relations if one not in known]:
-        raise InvalidInput(f"There is no relation {unknown[0]!r}.", hint=f"There are {', '.join(sorted(known))}.")
+def _with_known_relations(expansion: Expansion, rules: Sequence[GraphRules]) -> Expansion:
+    """Return ``expansion`` with the types of relations that its names mean, in any case and from either side."""
+    names = [RelationNames(one) for one in rules]
+    given = known_names(expansion.relations, {one for each in names for one in each.known}, "relation")
+    return replace(expansion, relations=tuple(sorted({kind for each in names for kind in each.types(given)})))
 
 
 def _filled(expansion: Expansion, rules: GraphRules) -> Expansion:
