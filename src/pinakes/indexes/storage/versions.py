@@ -7,7 +7,7 @@ unchanged.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -73,6 +73,9 @@ class IndexVersion:
         return f"format {self.format}, analyser {self.analyser} ({languages})"
 
 
+_ANALYSERS: Mapping[int, Callable[[], Analysis]] = {1: AnalyzerV1, 2: Analyzer, analysis.VERSION: Analyzer}
+"""Those of version 2 lack forms that this one has: hyphenated words and powers as one word."""
+
 FIRST = IndexVersion(1, 1, ("english",))
 """The version of indexes that recorded none."""
 
@@ -118,7 +121,7 @@ def opened(folder: Path, languages: Sequence[str] = ()) -> IndexVersion:
             make_private(folder)
             _write(folder / FILE, checksums.sealed(asdict(found)))
     check(found)
-    if found.analyser not in (FIRST.analyser, analysis.VERSION):
+    if found.analyser not in _ANALYSERS:
         raise IndexCorrupt(
             f"The search index was built by analyser {found.analyser}, which is not there any more.",
             hint="Rebuild it: pinakes reindex",
@@ -152,7 +155,7 @@ def check(version: IndexVersion) -> None:
 
 def analyzer_of(version: IndexVersion) -> Analysis:
     """Return the analyser that produced the terms of an index."""
-    return Analyzer() if version.analyser == analysis.VERSION else AnalyzerV1()
+    return _ANALYSERS[version.analyser]()
 
 
 def _number(value: Any) -> int:
