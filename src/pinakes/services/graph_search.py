@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from pinakes.app import App
-from pinakes.catalog import chunk_mentions
+from pinakes.catalog import chunk_mentions, tied_documents
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.graph_paths import MOST_HOPS, Expansion
@@ -23,10 +23,11 @@ from pinakes.core.ports import lexicon_of
 from pinakes.core.records import Hit, Results, Stage
 from pinakes.core.wording import counted
 from pinakes.graph.entity_retriever import SPREAD, EntityRetriever, rarity
-from pinakes.graph.leads import MENTIONS, Leads, leads_of, shared_entities
+from pinakes.graph.leads import MENTIONS, Leads, Seeds, leads_of, shared_entities
 from pinakes.graph.query_names import Linked
 from pinakes.search import Request, SearchContext, Tracer, graph_hits, scored
 from pinakes.search.as_of import is_moment, moment
+from pinakes.search.ranking.rank import Ranked
 from pinakes.search.retrieval.scoring import with_score
 from pinakes.services.knowledge_graph import KnowledgeGraph
 from pinakes.settings import GraphRules
@@ -120,7 +121,7 @@ class GraphSearch:
         lexicon = lexicon_of(index)
         named = entities_of.links(request.query, lexicon.has if lexicon else lambda _: False)
         told.names += [one.entity.name for one in named]
-        weights = self._weights(record, answer, way, entities_of)
+        weights = _weights(record, answer)
         key = ("leads", tuple(one.entity.id for one in named), tuple(sorted(weights.items())), way, until)
         leads = entities_of.kept(
             key,
@@ -145,56 +146,55 @@ class GraphSearch:
         way: Expansion,
         leads: Leads,
     ) -> list[Hit]:
-        """Return the hits of ``leads`` that ``answer`` lacks, of different documents, the best first.
+        """Return the hits of ``leads``, of different documents that ``answer`` lacks, as ``_chosen``.
 
-        Their score is that of chunk and question, times (1 + weight of the lead) / 2.
+        Where only some relations, or one direction, are asked for, they may be other chunks of its documents.
         """
-        of_chunks = leads.of_chunks
-        chunks = np.array(sorted(of_chunks), np.int64)
-        documents = np.array([of_chunks[one].document_id for one in chunks.tolist()], np.int64)
-        ranked = scored(request, context, chunks, documents)
+        ranked = self._best_of_documents(request, context, leads)
         ids = ranked.candidates.ids[ranked.rows].tolist()
-        value = {
-            one: score * (1 + of_chunks[one].weight) / 2 for one, score in zip(ids, ranked.scores.tolist(), strict=True)
-        }
-        order = sorted(range(len(ids)), key=lambda place: (-value[ids[place]], ids[place]))
+        order = _chosen([leads.of_chunks[one].weight for one in ids], ranked.scores.tolist())
         seen = {hit.chunk_id for hit in answer.hits}
         seen |= {same.chunk_id for hit in answer.hits for same in hit.duplicates}
-        texts, there = {hit.text for hit in answer.hits}, {hit.document_id for hit in answer.hits}
+        texts, there = {hit.text for hit in answer.hits}, set[str]()
+        there |= set() if way.is_narrow else {hit.document_id for hit in answer.hits}
         most, least_asked = way.hits or 0, max(request.min_score, -1.0)
         least = min((hit.score for hit in answer.hits), default=1.0)
         with self._app.catalog.read_each() as connection:
             groups = {one.group_key for one in leads.stated.values()}
             offsets = self._app.statistics.preceding_chunks(connection, record, groups)
-        found: dict[str, Hit] = {}
+        found: list[Hit] = []
         for start in range(0, len(order), _READ_AT_ONCE):
             for chunk, hit in graph_hits.hits_of(request, context, ranked, order[start : start + _READ_AT_ONCE]):
-                score = min(value[chunk], least)
-                if hit.chunk_id in seen or hit.text in texts or hit.document_id in found or score < least_asked:
+                score = min(hit.score, least)
+                if hit.chunk_id in seen or hit.text in texts or hit.document_id in there or score < least_asked:
                     continue
-                if of_chunks[chunk].origin is not None and hit.document_id in there:
-                    continue  # a hit leads to other documents
+                there.add(hit.document_id)
                 added = with_score(hit, score, "graph")
-                found[hit.document_id] = changed(added, relationship_path=leads.path(chunk, offsets), match="graph")
+                found.append(changed(added, relationship_path=leads.path(chunk, offsets), match="graph"))
+                least = score
             if len(found) >= most:
                 break
-        return list(found.values())[:most]
+        return found[:most]
 
-    def _weights(
-        self, record: CollectionRecord, answer: Results, way: Expansion, entities_of: EntityRetriever
-    ) -> dict[tuple[str, int], tuple[float, str]]:
-        """Return (document, index of the chunk) → weight and chunk id, of the best hits.
+    def _best_of_documents(self, request: Request, context: SearchContext, leads: Leads) -> Ranked:
+        """Return the chunk of each document with the largest score times weight of its lead, the best scores first.
 
-        None where only some relations, or one direction, are asked for: a shared entity has neither.
+        They are scored beside the chunks of the hits, which some parts of a score are relative to.
         """
-        if not entities_of.rules.expand_shared or way.relations or way.direction in ("in", "out"):
-            return {}
-        hits = [hit for hit in answer.hits[:_FROM_HITS] if hit.collection == record.name]
-        best = max((hit.score for hit in hits), default=0.0)
-        return {
-            (hit.document_id, hit.chunk_index): (round(math.exp((hit.score - best) / SPREAD), 4), hit.chunk_id)
-            for hit in hits
-        }
+        owners = {chunk: one.document_id for chunk, one in leads.of_chunks.items()}
+        led_to = set(owners.values())
+        owners |= {chunk: document for chunk, document in leads.of_hits.items() if document not in led_to}
+        chunks = np.array(sorted(owners), np.int64)
+        documents = np.array([owners[one] for one in chunks.tolist()], np.int64)
+        ranked = scored(request, context, chunks, documents, boosts=False)
+        found, rows = ranked.candidates, ranked.rows
+        weights = [one.weight if (one := leads.of_chunks.get(chunk)) else 1.0 for chunk in found.ids[rows].tolist()]
+        rows = rows[np.argsort(-ranked.scores * np.array(weights, np.float32), kind="stable")]
+        _, first = np.unique(found.documents[rows], return_index=True)
+        best = np.sort(rows[first])
+        ranked = scored(request, context, found.ids[best], found.documents[best])
+        is_lead = np.isin(ranked.candidates.ids[ranked.rows], np.array(list(leads.of_chunks), np.int64))
+        return Ranked(ranked.candidates, ranked.rows[is_lead], ranked.scores[is_lead])
 
     def _leads(
         self,
@@ -206,17 +206,28 @@ class GraphSearch:
         until: str,
         in_time: Callable[[], bool],
     ) -> Leads:
-        barred = entities_of.owner_ids()
+        barred, narrow = entities_of.owner_ids(), way.is_narrow or not entities_of.rules.expand_shared
+        uids = {uid for uid, _ in weights}
         with self._app.catalog.read_each() as connection:
-            mentions = chunk_mentions.of_documents(connection, record.id, {uid for uid, _ in weights}, until)
+            rare = partial(rarity, documents=self._app.statistics.count(connection, record, ()))
+            own = tied_documents.own_entities(connection, record.id, uids)
+            mentions = [] if narrow else chunk_mentions.of_documents(connection, record.id, uids, until)
             offsets = self._app.statistics.preceding_chunks(connection, record, {one.group_key for one in mentions})
             placed = [
                 replace(one, ordinal=one.ordinal + offsets[one.group_key].get(one.mention.document_id, 0))
                 for one in mentions
             ]
-            documents = self._app.statistics.count(connection, record, ())
-            shared = shared_entities(placed, weights, partial(rarity, documents=documents), barred)
-            return leads_of(connection, [one.entity.id for one in named], shared, way, barred, in_time, until)
+            best = {uid: weight for (uid, _), (weight, _) in sorted(weights.items(), key=lambda one: one[1][0])}
+            own_weights = sorted((best[one.uid], one.entity_id) for one in own if one.entity_id is not None)
+            seeds = Seeds(
+                named={one.entity.id: rare(one.entity.documents) for one in named},
+                shared=shared_entities(placed, weights, rare, barred),
+                own={} if narrow else {entity_id: weight for weight, entity_id in own_weights},
+                documents={one.document_id for one in own},
+                rarity=rare,
+                barred=barred,
+            )
+            return leads_of(connection, seeds, way, in_time, until)
 
     def _follow(self, record: CollectionRecord, entities_of: EntityRetriever) -> None:
         """Have the graph follow its documents, unless nothing has changed since it last did."""
@@ -234,10 +245,33 @@ class _Told:
 
 
 def _added(hits: Sequence[Hit], names: Sequence[str]) -> str:
-    by_hits = any(one.relationship_path and one.relationship_path[0].relation == MENTIONS for one in hits)
-    ways = [f"relations of {_listed(names)}"] if names else []
-    ways += ["entities of these hits"] if by_hits else []
+    firsts = [one.relationship_path[0] for one in hits if one.relationship_path]
+    named = [one for one in firsts if one.source in names or one.target in names]
+    mentions = [one for one in firsts if one.relation == MENTIONS]
+    ways = [f"relations of {_listed(names)}"] if named else []
+    ways += ["entities of these hits"] if mentions else []
+    ways += ["relations of these hits"] if len(firsts) > len(named) + len(mentions) else []
     return f"{counted(len(hits), 'hit')} more by {' and '.join(ways)}"
+
+
+def _weights(record: CollectionRecord, answer: Results) -> dict[tuple[str, int], tuple[float, str]]:
+    """Return (document, index of the chunk) → weight and chunk id, of the best hits."""
+    hits = [hit for hit in answer.hits[:_FROM_HITS] if hit.collection == record.name]
+    best = max((hit.score for hit in hits), default=0.0)
+    return {
+        (hit.document_id, hit.chunk_index): (round(math.exp((hit.score - best) / SPREAD), 4), hit.chunk_id)
+        for hit in hits
+    }
+
+
+def _chosen(weights: Sequence[float], scores: Sequence[float]) -> list[int]:
+    """Return the order in which n chunks are added: the best by score, and by score times weight, in turns.
+
+    The first kind answers the question, the second is what only the graph finds: its words are unlike the question's.
+    """
+    by_score = sorted(range(len(scores)), key=lambda one: -scores[one])
+    by_weight = sorted(by_score, key=lambda one: -scores[one] * weights[one])
+    return list(dict.fromkeys(one for pair in zip(by_score, by_weight, strict=True) for one in pair))
 
 
 def _cut(names: Sequence[str]) -> str:
