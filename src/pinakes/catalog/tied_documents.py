@@ -23,6 +23,7 @@ class OwnEntity:
     """
 
     uid: str
+    group_key: str
     document_id: int
     entity_id: int | None
 
@@ -64,11 +65,19 @@ def chunks_of(connection: Connection, document_ids: Collection[int], most: int) 
     return [(row[0], row[1]) for row in connection.execute(_CHUNKS, asked)] if document_ids else []
 
 
+def chunks_at(connection: Connection, places: Collection[tuple[int, int]]) -> dict[int, int]:
+    """Return chunk → document of the chunks at these places, each a document and the place of the chunk in it."""
+    asked = {"ids": sorted({one[0] for one in places}), "ordinals": sorted({one[1] for one in places})}
+    rows = connection.execute(_CHUNKS_AT, asked) if places else ()
+    wanted = set(places)
+    return {row[0]: row[1] for row in rows if (row[1], row[2]) in wanted}
+
+
 _CANONICAL: Final = func.coalesce(entities.c.canonical_id, entities.c.id)
 _NAMED: Final = or_(*(one.in_(bindparam("ids", expanding=True)) for one in (entities.c.id, entities.c.canonical_id)))
 _IS_OWN: Final = entity_mentions.c.extractor.startswith(OWN)
 _OWN: Final = (
-    select(documents.c.uid, documents.c.id, _CANONICAL)
+    select(documents.c.uid, documents.c.group_key, documents.c.id, _CANONICAL)
     .select_from(
         documents.outerjoin(entity_mentions, and_(entity_mentions.c.document_id == documents.c.id, _IS_OWN)).outerjoin(
             entities, entities.c.id == entity_mentions.c.entity_id
@@ -104,5 +113,11 @@ _COUNTS: Final = (
 _CHUNKS: Final = (
     select(chunks.c.id, chunks.c.document_id)
     .where(chunks.c.document_id.in_(bindparam("ids", expanding=True)), chunks.c.ordinal < bindparam("most"))
+    .order_by(chunks.c.id)
+)
+_CHUNKS_AT: Final = (
+    select(chunks.c.id, chunks.c.document_id, chunks.c.ordinal)
+    .where(chunks.c.document_id.in_(bindparam("ids", expanding=True)))
+    .where(chunks.c.ordinal.in_(bindparam("ordinals", expanding=True)))
     .order_by(chunks.c.id)
 )

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
 from typing import Final
 
 from pinakes.catalog import Connection, graph_lookups, tied_documents
@@ -44,12 +43,11 @@ class SharedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A chunk that the graph leads to from an entity of the question, or, where ``of_hit``, from a hit.
+    """How the graph leads to a chunk from an entity of the question, or, where ``of_hit``, from a hit.
 
     ``weight``: 0 to 1; ``origin``: the mention of an entity in a hit that the path begins with, None = it has none.
     """
 
-    chunk_id: int
     document_id: int
     way: Reached
     weight: float
@@ -61,7 +59,7 @@ class Lead:
 class Leads:
     """Chunk id → how the graph leads there; what paths are told by; whether time ran out before the second hop.
 
-    ``of_hits``: chunk id → document, of the documents of the hits.
+    ``of_hits``: chunk id → document, of the hits.
     """
 
     of_chunks: Mapping[int, Lead] = field(default_factory=dict)
@@ -132,14 +130,14 @@ class Seeds:
     """What a search goes on from: entities of its question, and of its hits.
 
     ``named``: entities of the question → rarity; ``shared``: those that hits name; ``own``: what the documents of hits
-    are about → weight of the hit, 0 to 1; ``documents``: these documents. ``rarity``: number of documents that name an
-    entity → 0 to 1.
+    are about → weight of the hit, 0 to 1; ``places``: document and place of the chunk of each hit. ``rarity``: number
+    of documents that name an entity → 0 to 1.
     """
 
     named: Mapping[int, float]
     shared: Sequence[SharedEntity]
     own: Mapping[int, float]
-    documents: Collection[int]
+    places: Collection[tuple[int, int]]
     rarity: Callable[[int], float]
     barred: Collection[int] = ()
 
@@ -179,25 +177,24 @@ def leads_of(
     paths = [one.path for one in found] + [one.way.path for one in tied]
     names = graph_lookups.names_of(connection, {end for path in paths for hop in path for end in _ends(hop)})
     found = [one for one in found if _is_told(one, names)]
-    tied = [one for one in tied if one.document_id not in seeds.documents and _is_told(one.way, names)]
+    of_hits = {document for document, _ in seeds.places}
+    tied = [one for one in tied if one.document_id not in of_hits and _is_told(one.way, names)]
     stated = graph_lookups.statements(connection, [hop.statement for one in found for hop in one.path])
     of_question = _of_question(connection, found, stated, until)
     if not way.is_narrow:
-        of_question = [one for one in of_question if one.document_id not in seeds.documents]
-    likely = _likeliest(of_question, tied)
+        of_question = [(chunk, lead) for chunk, lead in of_question if lead.document_id not in of_hits]
+    likely = _likeliest([lead for _, lead in of_question], tied)
     leads: dict[int, Lead] = {}
-    for lead in of_question:
+    for chunk, lead in of_question:
         if lead.document_id in likely:
-            _keep(leads, lead)
-    strongest = {one.document_id: one for one in sorted(tied, key=lambda one: one.weight) if one.document_id in likely}
-    chunks = tied_documents.chunks_of(connection, {*strongest, *seeds.documents}, ties.MOST_CHUNKS_EACH)
-    for chunk, document in chunks:
-        if (tie := strongest.get(document)) is not None:
-            _keep(leads, Lead(chunk, document, tie.way, tie.weight, tie.origin, of_hit=True))
-    paths = [one.way.path for one in strongest.values()]
+            _keep(leads, chunk, lead)
+    tied = [one for one in sorted(tied, key=lambda one: one.weight) if one.document_id in likely]
+    whole = {one.document_id: Lead(one.document_id, one.way, one.weight, one.origin, of_hit=True) for one in tied}
+    for chunk, document in tied_documents.chunks_of(connection, whole, ties.MOST_CHUNKS_EACH):
+        _keep(leads, chunk, whole[document])
+    paths = [one.way.path for one in whole.values()]
     stated |= graph_lookups.statements(connection, [hop.statement for path in paths for hop in path])
-    of_hits = {chunk: document for chunk, document in chunks if document in seeds.documents}
-    return Leads(leads, of_hits, names, stated, time_left.refused)
+    return Leads(leads, tied_documents.chunks_at(connection, seeds.places), names, stated, time_left.refused)
 
 
 def _ends(hop: Hop) -> set[int]:
@@ -211,36 +208,34 @@ def _is_told(way: Reached, names: Mapping[int, object]) -> bool:
 def _likeliest(leads: Iterable[Lead], tied: Iterable[ties.Tie]) -> set[int]:
     """Return the documents with the largest weights."""
     best: dict[int, float] = {}
-    for document, weight in chain(
-        ((one.document_id, one.weight) for one in leads), ((one.document_id, one.weight) for one in tied)
-    ):
+    weights = [(one.document_id, one.weight) for one in leads] + [(one.document_id, one.weight) for one in tied]
+    for document, weight in weights:
         best[document] = max(weight, best.get(document, 0.0))
     return set(sorted(best, key=lambda one: (-best[one], one))[: ties.MOST_TIED])
 
 
 def _of_question(
     connection: Connection, found: Sequence[Reached], stated: Mapping[int, Statement], until: str
-) -> list[Lead]:
-    leads = list[Lead]()
+) -> list[tuple[int, Lead]]:
+    """Return (chunk id, lead) of the chunks that state the last relation of these ways, or mention where it leads."""
+    leads = list[tuple[int, Lead]]()
     by_entity = {one.entity_id: one for one in found}
     for way in found:
         place = stated.get(way.path[-1].statement)
         if place is not None and place.chunk_id is not None:
-            leads.append(Lead(place.chunk_id, place.document_id, way, way.confidence))
+            leads.append((place.chunk_id, Lead(place.document_id, way, way.confidence)))
     for each in graph_lookups.mentioning(connection, by_entity, _CHUNKS_OF_ENTITY, until) if found else ():
         way = by_entity[each.entity_id]
-        leads.append(Lead(each.chunk_id, each.document_id, way, _MENTIONS * way.confidence * each.confidence))
+        leads.append((each.chunk_id, Lead(each.document_id, way, _MENTIONS * way.confidence * each.confidence)))
     return leads
 
 
-def _keep(leads: dict[int, Lead], one: Lead) -> None:
+def _keep(leads: dict[int, Lead], chunk: int, one: Lead) -> None:
     """Keep the better way to a chunk, one from the question before one from a hit, with the weight of the stronger."""
-    known = leads.get(one.chunk_id)
-    if known is None:
-        leads[one.chunk_id] = one
-        return
-    better = max(known, one, key=lambda each: (not each.of_hit, each.weight, -len(each.way.path)))
-    leads[one.chunk_id] = replace(better, weight=max(known.weight, one.weight))
+    known = leads.setdefault(chunk, one)
+    if known is not one:
+        better = max(known, one, key=lambda each: (not each.of_hit, each.weight, -len(each.way.path)))
+        leads[chunk] = replace(better, weight=max(known.weight, one.weight))
 
 
 class _Asked:

@@ -14,7 +14,7 @@ from pinakes.graph.hops import MOST_FOLLOWED, MOST_REACHED, Reached
 MOST_TIED: Final = 60
 """So many documents are looked at, those with the strongest ties first."""
 
-MOST_CHUNKS_EACH: Final = 200
+MOST_CHUNKS_EACH: Final = 100
 """So many chunks of each are looked at, the first ones."""
 
 

@@ -34,6 +34,9 @@ from pinakes.settings import GraphRules
 
 _MOST_HITS = 50
 _READ_AT_ONCE = 12
+_BOOSTED = 24
+"""So many chunks that the graph leads to are scored with boosts."""
+
 _FROM_HITS = 10
 """The entities of so many hits are gone on from."""
 
@@ -150,14 +153,14 @@ class GraphSearch:
 
         Where only some relations, or one direction, are asked for, they may be other chunks of its documents.
         """
-        ranked = self._best_of_documents(request, context, leads)
+        most, least_asked = way.hits or 0, max(request.min_score, -1.0)
+        ranked = self._best_of_documents(request, context, leads, most)
         ids = ranked.candidates.ids[ranked.rows].tolist()
         order = _chosen([leads.of_chunks[one].weight for one in ids], ranked.scores.tolist())
         seen = {hit.chunk_id for hit in answer.hits}
         seen |= {same.chunk_id for hit in answer.hits for same in hit.duplicates}
         texts, there = {hit.text for hit in answer.hits}, set[str]()
         there |= set() if way.is_narrow else {hit.document_id for hit in answer.hits}
-        most, least_asked = way.hits or 0, max(request.min_score, -1.0)
         least = min((hit.score for hit in answer.hits), default=1.0)
         with self._app.catalog.read_each() as connection:
             groups = {one.group_key for one in leads.stated.values()}
@@ -176,10 +179,11 @@ class GraphSearch:
                 break
         return found[:most]
 
-    def _best_of_documents(self, request: Request, context: SearchContext, leads: Leads) -> Ranked:
-        """Return the chunk of each document with the largest score times weight of its lead, the best scores first.
+    def _best_of_documents(self, request: Request, context: SearchContext, leads: Leads, most: int) -> Ranked:
+        """Return the chunk of each document with the largest score times weight, of those that ``_chosen`` puts first.
 
-        They are scored beside the chunks of the hits, which some parts of a score are relative to.
+        At least ``most`` of them, where there are so many. They are scored beside the hits, which some parts of a score
+        are relative to; only these few with boosts, which take longest.
         """
         owners = {chunk: one.document_id for chunk, one in leads.of_chunks.items()}
         led_to = set(owners.values())
@@ -187,14 +191,18 @@ class GraphSearch:
         chunks = np.array(sorted(owners), np.int64)
         documents = np.array([owners[one] for one in chunks.tolist()], np.int64)
         ranked = scored(request, context, chunks, documents, boosts=False)
-        found, rows = ranked.candidates, ranked.rows
-        weights = [one.weight if (one := leads.of_chunks.get(chunk)) else 1.0 for chunk in found.ids[rows].tolist()]
-        rows = rows[np.argsort(-ranked.scores * np.array(weights, np.float32), kind="stable")]
-        _, first = np.unique(found.documents[rows], return_index=True)
-        best = np.sort(rows[first])
-        ranked = scored(request, context, found.ids[best], found.documents[best])
-        is_lead = np.isin(ranked.candidates.ids[ranked.rows], np.array(list(leads.of_chunks), np.int64))
-        return Ranked(ranked.candidates, ranked.rows[is_lead], ranked.scores[is_lead])
+        best: dict[int, tuple[int, float, float]] = {}
+        for chunk, score in zip(ranked.candidates.ids[ranked.rows].tolist(), ranked.scores.tolist(), strict=True):
+            lead = leads.of_chunks.get(chunk)
+            known = None if lead is None else best.get(lead.document_id)
+            if lead is not None and (known is None or score * lead.weight > known[1] * known[2]):
+                best[lead.document_id] = chunk, score, lead.weight
+        order = _chosen([one[2] for one in best.values()], [one[1] for one in best.values()])
+        kept = [list(best.values())[place][0] for place in order[: max(_BOOSTED, 2 * most)]]
+        few = np.array(sorted({*kept, *leads.of_hits}), np.int64)
+        ranked = scored(request, context, few, documents[np.searchsorted(chunks, few)])
+        is_kept = np.isin(ranked.candidates.ids[ranked.rows], kept)
+        return Ranked(ranked.candidates, ranked.rows[is_kept], ranked.scores[is_kept])
 
     def _leads(
         self,
@@ -212,7 +220,8 @@ class GraphSearch:
             rare = partial(rarity, documents=self._app.statistics.count(connection, record, ()))
             own = tied_documents.own_entities(connection, record.id, uids)
             mentions = [] if narrow else chunk_mentions.of_documents(connection, record.id, uids, until)
-            offsets = self._app.statistics.preceding_chunks(connection, record, {one.group_key for one in mentions})
+            groups = {one.group_key for one in own} | {one.group_key for one in mentions}
+            offsets = self._app.statistics.preceding_chunks(connection, record, groups)
             placed = [
                 replace(one, ordinal=one.ordinal + offsets[one.group_key].get(one.mention.document_id, 0))
                 for one in mentions
@@ -223,7 +232,12 @@ class GraphSearch:
                 named={one.entity.id: rare(one.entity.documents) for one in named},
                 shared=shared_entities(placed, weights, rare, barred),
                 own={} if narrow else {entity_id: weight for weight, entity_id in own_weights},
-                documents={one.document_id for one in own},
+                places=[
+                    (one.document_id, place - offsets[one.group_key].get(one.document_id, 0))
+                    for one in own
+                    for uid, place in weights
+                    if uid == one.uid
+                ],
                 rarity=rare,
                 barred=barred,
             )
