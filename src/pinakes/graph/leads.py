@@ -169,7 +169,7 @@ def leads_of(
     shared = {one.entity_id: one for one in seeds.shared if one.entity_id not in seeds.named}
     ways = [(Reached(one.entity_id, (), one.weight), one.step) for one in shared.values()]
     if hops > 1 and shared and time_left():
-        weights = {one.entity_id: one.weight for one in shared.values()}
+        weights = {one.entity_id: one.weight * ties.FURTHER for one in shared.values()}
         for far in reached(hops_of, weights, 1, {*barred, *seeds.named}):
             first = far.path[0]
             ways.append((far, shared[first.source_id if first.source_id in shared else first.target_id].step))

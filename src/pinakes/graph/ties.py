@@ -14,6 +14,9 @@ from pinakes.graph.hops import MOST_FOLLOWED, MOST_REACHED, Reached
 MOST_TIED: Final = 60
 """So many documents are looked at, those with the strongest ties first."""
 
+FURTHER: Final = 0.5
+"""Weight of a second relation, beside 1 of the first."""
+
 MOST_CHUNKS_EACH: Final = 100
 """So many chunks of each are looked at, the first ones."""
 
@@ -55,7 +58,7 @@ def by_relations(
         for hop in hops_of(front):
             for here, there in ((hop.source_id, hop.target_id), (hop.target_id, hop.source_id)):
                 if here in front and there not in known and there not in barred:
-                    weight = front[here].confidence * hop.confidence
+                    weight = front[here].confidence * hop.confidence * (FURTHER if hop_number else 1)
                     if there not in best or weight > best[there].confidence:
                         best[there] = Reached(there, (*front[here].path, hop), weight)
         naming = tied_documents.naming(connection, best)
