@@ -283,8 +283,9 @@ def _chosen(weights: Sequence[float], scores: Sequence[float]) -> list[int]:
 
     The first kind answers the question, the second is what only the graph finds: its words are unlike the question's.
     """
-    by_score = sorted(range(len(scores)), key=lambda one: -scores[one])
-    by_weight = sorted(by_score, key=lambda one: -scores[one] * weights[one])
+    places = range(len(scores))
+    by_score = sorted(places, key=lambda one: (-scores[one], -weights[one]))
+    by_weight = sorted(places, key=lambda one: (-scores[one] * weights[one], -weights[one]))
     return list(dict.fromkeys(one for pair in zip(by_score, by_weight, strict=True) for one in pair))
 
 
