@@ -74,6 +74,11 @@ class Leads:
         steps = tuple(self._step(hop, offsets) for hop in lead.way.path)
         return steps if lead.origin is None else (lead.origin, *steps)
 
+    def weight_of(self, chunk_id: int) -> float:
+        """Return the weight of the lead to a chunk, 0 where there is none."""
+        lead = self.of_chunks.get(chunk_id)
+        return 0.0 if lead is None else lead.weight
+
     def _step(self, hop: Hop, offsets: Mapping[str, Mapping[int, int]]) -> PathStep:
         source, target, place = self.names[hop.source_id], self.names[hop.target_id], self.stated.get(hop.statement)
         chunk_id = ""

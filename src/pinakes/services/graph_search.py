@@ -25,7 +25,7 @@ from pinakes.core.wording import counted
 from pinakes.graph.entity_retriever import SPREAD, EntityRetriever, rarity
 from pinakes.graph.leads import MENTIONS, Leads, Seeds, leads_of, shared_entities
 from pinakes.graph.query_names import Linked
-from pinakes.search import Request, SearchContext, Tracer, graph_hits, scored
+from pinakes.search import Request, SearchContext, Tracer, graph_hits, rank, retrieve, scored
 from pinakes.search.as_of import is_moment, moment
 from pinakes.search.ranking.rank import Ranked
 from pinakes.search.retrieval.scoring import with_score
@@ -137,7 +137,7 @@ class GraphSearch:
         context = self._app.parts(record, index, Tracer())
         today = datetime.now(UTC).date()  # boosts by date change with it
         position = today, record.head, index.position(), tuple(hit.chunk_id for hit in answer.hits)
-        make = partial(self._hits, record, request, context, answer, way, leads)
+        make = partial(self._hits, record, request, context, answer, way, leads, until)
         return list(make()) if leads.cut else list(entities_of.kept(("hits", key, request, position), make))
 
     def _hits(
@@ -148,15 +148,18 @@ class GraphSearch:
         answer: Results,
         way: Expansion,
         leads: Leads,
+        until: str,
     ) -> list[Hit]:
-        """Return the hits of ``leads``, of different documents that ``answer`` lacks, as ``_chosen``.
+        """Return hits of different documents that ``answer`` lacks, as ``_chosen``: of ``leads``, and of the search.
 
-        Where only some relations, or one direction, are asked for, they may be other chunks of its documents.
+        Where only some relations, or one direction, are asked for, or documents of another time, they are of ``leads``
+        alone; the former may be other chunks of its documents.
         """
         most, least_asked = way.hits or 0, max(request.min_score, -1.0)
-        ranked = self._best_of_documents(request, context, leads, most)
+        others = {} if way.is_narrow or until else _of_other_documents(request, context, 2 * most + len(answer.hits))
+        ranked = _best_of_documents(request, context, leads, others, most)
         ids = ranked.candidates.ids[ranked.rows].tolist()
-        order = _chosen([leads.of_chunks[one].weight for one in ids], ranked.scores.tolist())
+        order = _chosen([leads.weight_of(one) for one in ids], ranked.scores.tolist())
         seen = {hit.chunk_id for hit in answer.hits}
         seen |= {same.chunk_id for hit in answer.hits for same in hit.duplicates}
         texts, there = {hit.text for hit in answer.hits}, set[str]()
@@ -173,36 +176,13 @@ class GraphSearch:
                     continue
                 there.add(hit.document_id)
                 added = with_score(hit, score, "graph")
-                found.append(changed(added, relationship_path=leads.path(chunk, offsets), match="graph"))
+                if chunk in leads.of_chunks:
+                    added = changed(added, relationship_path=leads.path(chunk, offsets), match="graph")
+                found.append(added)
                 least = score
             if len(found) >= most:
                 break
         return found[:most]
-
-    def _best_of_documents(self, request: Request, context: SearchContext, leads: Leads, most: int) -> Ranked:
-        """Return the chunk of each document with the largest score times weight, of those that ``_chosen`` puts first.
-
-        At least ``most`` of them, where there are so many. They are scored beside the hits, which some parts of a score
-        are relative to; only these few with boosts, which take longest.
-        """
-        owners = {chunk: one.document_id for chunk, one in leads.of_chunks.items()}
-        led_to = set(owners.values())
-        owners |= {chunk: document for chunk, document in leads.of_hits.items() if document not in led_to}
-        chunks = np.array(sorted(owners), np.int64)
-        documents = np.array([owners[one] for one in chunks.tolist()], np.int64)
-        ranked = scored(request, context, chunks, documents, boosts=False)
-        best: dict[int, tuple[int, float, float]] = {}
-        for chunk, score in zip(ranked.candidates.ids[ranked.rows].tolist(), ranked.scores.tolist(), strict=True):
-            lead = leads.of_chunks.get(chunk)
-            known = None if lead is None else best.get(lead.document_id)
-            if lead is not None and (known is None or score * lead.weight > known[1] * known[2]):
-                best[lead.document_id] = chunk, score, lead.weight
-        order = _chosen([one[2] for one in best.values()], [one[1] for one in best.values()])
-        kept = [list(best.values())[place][0] for place in order[: max(_BOOSTED, 2 * most)]]
-        few = np.array(sorted({*kept, *leads.of_hits}), np.int64)
-        ranked = scored(request, context, few, documents[np.searchsorted(chunks, few)])
-        is_kept = np.isin(ranked.candidates.ids[ranked.rows], kept)
-        return Ranked(ranked.candidates, ranked.rows[is_kept], ranked.scores[is_kept])
 
     def _leads(
         self,
@@ -265,7 +245,48 @@ def _added(hits: Sequence[Hit], names: Sequence[str]) -> str:
     ways = [f"relations of {_listed(names)}"] if named else []
     ways += ["entities of these hits"] if mentions else []
     ways += ["relations of these hits"] if len(firsts) > len(named) + len(mentions) else []
+    ways += ["what answers best in other documents"] if len(hits) > len(firsts) else []
     return f"{counted(len(hits), 'hit')} more by {' and '.join(ways)}"
+
+
+def _of_other_documents(request: Request, context: SearchContext, most: int) -> dict[int, int]:
+    """Return chunk id → document of the best chunks of ``most`` documents, by the search without its diversity."""
+    known = retrieve(request, replace(context, tracer=Tracer()))
+    ranked = rank(known.asked.request, known.found, context.settings.search)
+    owners = known.found.documents[ranked.rows]
+    _, first = np.unique(owners, return_index=True)
+    rows = ranked.rows[np.sort(first)[:most]]
+    return dict(zip(known.found.ids[rows].tolist(), known.found.documents[rows].tolist(), strict=True))
+
+
+def _best_of_documents(
+    request: Request, context: SearchContext, leads: Leads, others: Mapping[int, int], most: int
+) -> Ranked:
+    """Return the chunk of each document with the largest score times weight, of those that ``_chosen`` puts first.
+
+    At least ``most`` of them, where there are so many; and ``others``: chunk id → document. They are scored beside the
+    hits, which some parts of a score are relative to; only these few with boosts, which take longest.
+    """
+    owners = {chunk: one.document_id for chunk, one in leads.of_chunks.items()}
+    led_to = set(owners.values())
+    owners |= {chunk: document for chunk, document in leads.of_hits.items() if document not in led_to}
+    chunks = np.array(sorted(owners), np.int64)
+    documents = np.array([owners[one] for one in chunks.tolist()], np.int64)
+    ranked = scored(request, context, chunks, documents, boosts=False)
+    best: dict[int, tuple[int, float, float]] = {}
+    for chunk, score in zip(ranked.candidates.ids[ranked.rows].tolist(), ranked.scores.tolist(), strict=True):
+        lead = leads.of_chunks.get(chunk)
+        known = None if lead is None else best.get(lead.document_id)
+        if lead is not None and (known is None or score * lead.weight > known[1] * known[2]):
+            best[lead.document_id] = chunk, score, lead.weight
+    order = _chosen([one[2] for one in best.values()], [one[1] for one in best.values()])
+    kept = [list(best.values())[place][0] for place in order[: max(_BOOSTED, 2 * most)]]
+    owners |= others
+    few = sorted({*kept, *others, *leads.of_hits})
+    owners_of_few = np.array([owners.get(one, leads.of_hits.get(one, 0)) for one in few], np.int64)
+    ranked = scored(request, context, np.array(few, np.int64), owners_of_few)
+    is_kept = np.isin(ranked.candidates.ids[ranked.rows], [*kept, *others])
+    return Ranked(ranked.candidates, ranked.rows[is_kept], ranked.scores[is_kept])
 
 
 def _weights(record: CollectionRecord, answer: Results) -> dict[tuple[str, int], tuple[float, str]]:
