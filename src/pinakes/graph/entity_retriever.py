@@ -163,10 +163,8 @@ class EntityRetriever:
                 keep(one.entity_id, best[one.chunk_id] * one.confidence * rarity(one.documents, documents) ** 2)
             named = {one.entity.id: rarity(one.entity.documents, documents) ** 2 for one in links}
             hops_of = partial(graph_lookups.hops, connection, min_confidence=self.rules.expand_confidence)
-            for way in reached(hops_of, named.keys(), 1, barred) if named else ():
-                first = way.path[0]
-                start = first.source_id if first.source_id in named else first.target_id
-                keep(way.entity_id, named[start] * way.confidence)
+            for way in reached(hops_of, named, 1, barred) if named else ():
+                keep(way.entity_id, way.confidence)
             for entity_id, weight in named.items():
                 keep(entity_id, weight)
             strongest = sorted(seeds, key=lambda one: (-seeds[one], one))[:_MOST_SEEDS]

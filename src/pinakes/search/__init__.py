@@ -107,10 +107,11 @@ def retrieve(request: Request, context: SearchContext, also: Ranking | None = No
     return Retrieved(asked, vector, degraded, found)
 
 
-def scored(request: Request, context: SearchContext, ids: Int64, documents: Int64) -> Ranked:
+def scored(request: Request, context: SearchContext, ids: Int64, documents: Int64, *, boosts: bool = True) -> Ranked:
     """Return these chunks (``ids`` sorted, and their documents) that pass the filters of ``request``, the best first.
 
-    They have the scores of a weighted search among them, without relevance feedback of others and without the reranker.
+    They have the scores of a weighted search among them, without relevance feedback of others and without the reranker;
+    with boosts, or, sooner, without.
 
     Raises:
         the same errors as ``search``.
@@ -125,7 +126,7 @@ def scored(request: Request, context: SearchContext, ids: Int64, documents: Int6
         except IndexUnavailable:
             found = among(asked, None, ids, documents, context.index)
     weighted = replace(asked.request, fusion="weighted")
-    return rank(weighted, boosted(asked, found, context), context.settings.search)
+    return rank(weighted, boosted(asked, found, context) if boosts else found, context.settings.search)
 
 
 def _passing(

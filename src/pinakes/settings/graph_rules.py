@@ -239,7 +239,7 @@ class GraphRules(Section):
         200, ge=1, le=500, description="After so many milliseconds a search follows no further relations; it says so."
     )
     expand_shared: bool = Field(
-        True, description="Searches also add what names the same rare entities as their best hits."
+        True, description="Searches also go on from their best hits: by links, by relations, by rare entities in them."
     )
     weight: float = Field(
         0,
