@@ -60,8 +60,13 @@ def note(connection: Connection, collection_id: int, entity_ids: Collection[int]
     insert_values(connection, entity_changes, ("collection_id", "entity_id"), rows)
 
 
-def since(connection: Connection, collection_id: int, position: int) -> Touched:
-    """Return what changed since the change ``position``; all where that is 0, or too much changed."""
+def newest(connection: Connection, collection_id: int) -> int:
+    """Return the highest id of the entities of a collection, 0 where there is none."""
+    return int(connection.scalar(select(func.max(entities.c.id)).where(entities.c.collection_id == collection_id)) or 0)
+
+
+def since(connection: Connection, collection_id: int, position: int, entity_id: int) -> Touched:
+    """Return what changed since the change ``position`` and the entity ``entity_id``; all if that is 0, or too much."""
     noted = select(entity_changes.c.id, entity_changes.c.entity_id).where(
         entity_changes.c.collection_id == collection_id
     )
@@ -73,7 +78,10 @@ def since(connection: Connection, collection_id: int, position: int) -> Touched:
     ids = connection.scalars(written.order_by(changes.c.seq).limit(MOST_DOCUMENTS + 1)).all()
     if not position or len(ids) > MOST_DOCUMENTS:
         return Touched(None, notes)
-    found = frozenset(row.entity_id for row in rows).union(connection.scalars(_NAMED, {"ids": json.dumps(list(ids))}))
+    made = select(entities.c.id).where(entities.c.collection_id == collection_id, entities.c.id > entity_id)
+    found = frozenset(row.entity_id for row in rows).union(
+        connection.scalars(_NAMED, {"ids": json.dumps(list(ids))}), connection.scalars(made.order_by(entities.c.id))
+    )
     return Touched(None if len(found) > MOST_ENTITIES else found, notes)
 
 

@@ -24,7 +24,7 @@ from pinakes.catalog.derived_rows import DerivedMention, DerivedRelation
 from pinakes.catalog.entities import EntityRecord, GraphState, Resolution
 from pinakes.catalog.entity_changes import EntityFact, Touched
 from pinakes.core.graph_records import PART_OF, STRUCTURE, TOPIC, UNTYPED, EntityName, folded
-from pinakes.core.records import Document
+from pinakes.core.records import JSON, Document
 from pinakes.extraction import Extraction
 from pinakes.graph import code_resolution
 from pinakes.graph.canonical import Canonical, canonical
@@ -36,6 +36,7 @@ _log = logging.getLogger(__name__)
 
 _BATCH = 50
 _MOST_ROUNDS = 4
+_NEWEST = "newest entity"
 _TOPICS, _TOGETHER = "topics", "co-occurrence"
 
 
@@ -183,7 +184,8 @@ def _compute(
     position, decided = _present(connection, record)
     known = entities.state(connection, record.id)
     as_before = known.recipe == extraction.recipe
-    touched = entity_changes.since(connection, record.id, known.position if as_before else 0)
+    newest = int(str(known.figures.get(_NEWEST, 0)))
+    touched = entity_changes.since(connection, record.id, known.position if as_before else 0, newest)
     every = entities.every(connection, record.id)
     new, old = entity_changes.facts(connection, record.id, touched)
     decisions = entities.decisions(connection, record.id)
@@ -199,7 +201,8 @@ def _compute(
     kinds = {one.id: one.type for one in every}
     types = [kinds[one.id] for one in found.resolutions if one.canonical_id is None]
     changed = [one for was, one in zip(every, found.resolutions, strict=True) if _differs(was, one)]
-    figures = {"entities": sum(kind != UNTYPED for kind in types), "candidates": types.count(UNTYPED)}
+    figures: dict[str, JSON] = {"entities": sum(kind != UNTYPED for kind in types), "candidates": types.count(UNTYPED)}
+    figures[_NEWEST] = entity_changes.newest(connection, record.id)
     return _Computed(
         known,
         GraphState(position, extraction.recipe, decided, figures=figures),
