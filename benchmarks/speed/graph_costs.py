@@ -82,9 +82,13 @@ def read(name: str, folder: Path, home: Path, graph: bool) -> None:
     if graph:
         with Library.open(home, **given) as library:
             checksums(library)
-            path = next(one for one in sorted(folder.rglob("*.md")) if 2_000 < one.stat().st_size < 20_000)
+            path = next(
+                one
+                for one in sorted(folder.rglob("*.*"))
+                if one.suffix in (".md", ".c") and 2_000 < one.stat().st_size < 20_000
+            )
             before = path.read_text("utf-8")
-            for text in (f"{before}\n\nOne more line.\n", before):
+            for text in (f"{before}\n\n/* One more line. */\n", before):
                 path.write_text(text, "utf-8")
                 spent = used()
                 library.add(str(path))
@@ -96,7 +100,8 @@ class NoGraphs(GraphFeeds):
     """Gives no collection a graph."""
 
     def of(self, record: CollectionRecord) -> GraphFeed:
-        """Return a feed that does nothing."""
+        """Return a feed that does nothing for ``record``."""
+        del record
         return GraphFeed()
 
 

@@ -13,4 +13,4 @@ from pinakes.settings import CatalogSettings, Settings
 
 def test_a_graph_that_followed_random_changes_is_that_of_a_rebuild(new_database: Callable[[], str]) -> None:
     with closing(Catalog.of(Settings(catalog=CatalogSettings(url=new_database())))) as catalog:
-        play(catalog, seed=11, steps=30, compared_each=10)
+        play(catalog, seed=11, steps=16, compared_each=8)
