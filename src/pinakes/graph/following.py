@@ -239,9 +239,8 @@ def _write(connection: Connection, record: CollectionRecord, extraction: Extract
         derived_rows.put_relations(connection, record.id, _TOGETHER, computed.together)
     entities.count(connection, record.id, computed.near)
     stated_edges.check_types(connection, record.id, ends_of(extraction.rules), computed.near)
-    if touched.entities is None:
-        aliases = [(one.entity, alias, folded(alias)) for one in extraction.listings for alias in one.aliases]
-        entities.put_aliases(connection, record.id, aliases)
+    aliases = [(one.entity, alias, folded(alias)) for one in extraction.listings for alias in one.aliases]
+    entities.put_aliases(connection, record.id, aliases)
     entity_changes.forget(connection, touched)
     entities.put_state(connection, record.id, computed.reached)
 
