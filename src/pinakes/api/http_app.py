@@ -68,7 +68,8 @@ def create_app(
     service = Service(library, workers, startup, instance_id, local_key, connections)
     keeps_knowledge = "knowledge" in settings.toolsets
     compat = ["kep.routes", "kep.socket", *(["platform.routes"] if keeps_knowledge else [])]
-    described = {"knowledge": keeps_knowledge, graph_routes.TAG: library.graph.is_anywhere()}
+    of_graph = graph_routes.routes(service)
+    described = {"knowledge": keeps_knowledge, graph_routes.TAG: of_graph.include_in_schema}
     mcp_app = mcp.create_mcp_app(mcp.create_mcp(service))
 
     @asynccontextmanager
@@ -89,8 +90,9 @@ def create_app(
     api.state.workers, api.state.ending = service.workers, service.ending
     api.include_router(html_pages.routes(service, api))
     parts = [import_module(f"pinakes.compat.{name}") for name in compat]
-    for part in (*parts, monitoring, asking, cli_search, events, sources, graph_routes):
+    for part in (*parts, monitoring, asking, cli_search, events, sources):
         api.include_router(part.routes(service))
+    api.include_router(of_graph)
     api.include_router(rest.routes(service, api))
     openapi.follow_settings(api, settings)
     if access.needs_keys(settings.server):

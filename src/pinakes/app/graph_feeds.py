@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from pinakes.catalog import Catalog, Connection, collections
 from pinakes.catalog.collections import CollectionRecord
@@ -20,14 +22,26 @@ _log = logging.getLogger(__name__)
 _REMEMBERED = 50
 
 
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class _Known(Generic[Made]):
+    """What was made for a collection of such a name and such settings."""
+
+    name: str
+    kept: Mapping[str, JSON] | None
+    made: Made
+
+
 class GraphFeeds:
     """The feed of each collection, made once for the settings that it has. Thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._known: dict[tuple[str, str], GraphFeed] = {}
+        self._known: dict[int, _Known[GraphFeed]] = {}
         self._given: dict[str, dict[str, JSON] | None] = {}
-        self._retrievers: dict[tuple[int, str], EntityRetriever] = {}
+        self._retrievers: dict[int, _Known[EntityRetriever | None]] = {}
         self._lock = threading.Lock()
 
     def of(self, record: CollectionRecord) -> GraphFeed:
@@ -36,15 +50,14 @@ class GraphFeeds:
         Raises:
             InvalidSetting, PluginBroken: see ``extraction.extraction_of``.
         """
-        kept = record.kept or {}
-        key = record.name, json.dumps(kept, sort_keys=True)
-        with self._lock:
-            if key not in self._known:
-                if len(self._known) >= _REMEMBERED:
-                    self._known.clear()
-                rules = self._settings.of_collection(record.name, kept).graph
-                self._known[key] = GraphFeed(extraction_of(self._settings, record.name, rules))
-            return self._known[key]
+        known = self._known.get(record.id)
+        if known is None or known.name != record.name or known.kept != record.kept:
+            # Outside of the lock: reading lists and compiling patterns takes long, and harms nobody if done twice.
+            rules = self._settings.of_collection(record.name, record.kept or {}).graph
+            feed = GraphFeed(extraction_of(self._settings, record.name, rules))
+            known = _Known(record.name, record.kept, feed)
+            known = self._remember(self._known, record.id, known)
+        return known.made
 
     def keep(self, connection: Connection, record: CollectionRecord) -> CollectionRecord:
         """Have a collection keep the rules of its graph that a profile gives, so that it has them without the profile.
@@ -89,14 +102,20 @@ class GraphFeeds:
 
     def retriever_of(self, catalog: Catalog, record: CollectionRecord) -> EntityRetriever | None:
         """Return what searches ask of the entities of a collection; None where its settings name no types."""
-        kept = record.kept or {}
-        rules = self._settings.of_collection(record.name, kept).graph
-        if not rules.types:
-            return None
-        key = record.id, json.dumps(kept, sort_keys=True)
+        known = self._retrievers.get(record.id)
+        if known is None or known.name != record.name or known.kept != record.kept:
+            rules = self._settings.of_collection(record.name, record.kept or {}).graph
+            known = _Known(record.name, record.kept, EntityRetriever(catalog, record, rules) if rules.types else None)
+            known = self._remember(self._retrievers, record.id, known)
+        return known.made
+
+    def _remember(self, known: dict[int, _Known[Made]], key: int, made: _Known[Made]) -> _Known[Made]:
+        """Keep what was made, and return it; what another thread made for the same settings meanwhile stays."""
         with self._lock:
-            if key not in self._retrievers:
-                if len(self._retrievers) >= _REMEMBERED:
-                    self._retrievers.clear()
-                self._retrievers[key] = EntityRetriever(catalog, record, rules)
-            return self._retrievers[key]
+            there = known.get(key)
+            if there is not None and (there.name, there.kept) == (made.name, made.kept):
+                return there
+            if len(known) >= _REMEMBERED:
+                known.clear()
+            known[key] = made
+            return made

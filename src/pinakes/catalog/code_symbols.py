@@ -22,12 +22,16 @@ from sqlalchemy import (
     update,
 )
 
+from pinakes.catalog.dialects.expressions import id_list, text_list
+from pinakes.catalog.entities import with_other_names
+from pinakes.catalog.relation_ends import AS_WRITTEN, TARGET_ID, WRITTEN_SOURCE
 from pinakes.catalog.schema import entities, entity_mentions, entity_relations
-from pinakes.core.graph_records import CODE_TYPES, FILE
+from pinakes.core.graph_records import CODE_TYPES, FILE, FUNCTION
 
 AT: Final = "@"
 """Stands between a name and the file that alone sees it."""
 
+INHERITS: Final = "INHERITS"
 _BATCH: Final = 500
 _CODE: Final = tuple(sorted(CODE_TYPES))
 _EXTRACTORS: Final = ("code", "code:build")
@@ -53,15 +57,48 @@ class Reference:
     why: str
 
 
-def references(connection: Connection, collection_id: int) -> list[Reference]:
-    """Return the names in code that no document defines and some document refers to, oldest first."""
+def references(connection: Connection, collection_id: int, some: Collection[int] | None = None) -> list[Reference]:
+    """Return the names in code that no document defines, oldest first; of ``some`` entities only, None = of all."""
     row = entities.c
-    query = (
-        select(row.id, row.type, row.name, row.canonical_id, row.why)
-        .where(row.collection_id == collection_id, row.type.in_(_CODE), not_(_IS_DEFINED))
-        .order_by(row.id)
+    query = select(row.id, row.type, row.name, row.canonical_id, row.why).where(
+        row.collection_id == collection_id, row.type.in_(_CODE), not_(_IS_DEFINED), *_among(some)
     )
-    return [Reference(*found) for found in connection.execute(query)]
+    return [Reference(*found) for found in connection.execute(query.order_by(row.id))]
+
+
+def symbols(connection: Connection, collection_id: int, some: Collection[int]) -> list[Symbol]:
+    """Return these entities, as far as they are names in code."""
+    row = entities.c
+    query = select(row.id, row.type, row.name).where(
+        row.collection_id == collection_id, row.type.in_(_CODE), *_among(some)
+    )
+    return [Symbol(*found) for found in connection.execute(query.order_by(row.id))]
+
+
+def namesakes(connection: Connection, collection_id: int, names: Collection[str]) -> list[Symbol]:
+    """Return what has one of these names, for all files or for some: ``load``, ``load@a/b.c``, ``load@*``."""
+    row, listed = entities.c, text_list(sorted(names)).subquery()
+    behind = and_(row.folded > listed.c[0].concat(AT), row.folded < listed.c[0].concat(chr(ord(AT) + 1)))
+    own = and_(row.collection_id == collection_id, row.type.in_(_CODE))
+    within = select(row.id, row.type, row.name).join_from(listed, entities, and_(own, behind))
+    alone = select(row.id, row.type, row.name).where(own, row.folded.in_(text_list(sorted(names))))
+    return [Symbol(*found) for query in (alone, within) for found in connection.execute(query.order_by(row.id))]
+
+
+def meaning(connection: Connection, entity_ids: Collection[int]) -> list[int]:
+    """Return the ids of the entities that are other names of these."""
+    query = select(entities.c.id).where(entities.c.canonical_id.in_(id_list(entity_ids)), entities.c.type.in_(_CODE))
+    return list(connection.scalars(query.order_by(entities.c.id)))
+
+
+def inherited_names(connection: Connection, collection_id: int) -> list[int]:
+    """Return the ids of methods that may mean those of base classes, or did."""
+    row = entities.c
+    of_file = and_(row.name.contains(AT, autoescape=True), not_(row.name.contains(f"{AT}*", autoescape=True)))
+    query = select(row.id).where(row.collection_id == collection_id, row.type == FUNCTION, of_file)
+    if not bases(connection, collection_id):
+        query = query.where(row.canonical_id.is_not(None))
+    return list(connection.scalars(query.order_by(row.id)))
 
 
 def defined(connection: Connection, collection_id: int, names: Collection[str]) -> dict[str, list[Symbol]]:
@@ -83,11 +120,20 @@ def defined_within(connection: Connection, collection_id: int, names: Collection
     if not found:
         return found
     query = _DEFINED.where(entities.c.collection_id == collection_id, entities.c.name.contains(AT, autoescape=True))
+    if len(found) <= _BATCH:
+        query = query.where(entities.c.id.in_(id_list([one.id for one in namesakes(connection, collection_id, found)])))
     for row in connection.execute(query.order_by(entities.c.id)):
         name = row.name.partition(AT)[0]
         if name in found:
             found[name].append(Symbol(*row))
     return found
+
+
+def of_type(connection: Connection, collection_id: int, kind: str) -> list[Symbol]:
+    """Return the names of one type, whether documents define them or not."""
+    row = entities.c
+    query = select(row.id, row.type, row.name).where(row.collection_id == collection_id, row.type == kind)
+    return [Symbol(*found) for found in connection.execute(query.order_by(row.id))]
 
 
 def files(connection: Connection, collection_id: int) -> list[Symbol]:
@@ -96,16 +142,16 @@ def files(connection: Connection, collection_id: int) -> list[Symbol]:
     return [Symbol(*row) for row in connection.execute(query.order_by(entities.c.id))]
 
 
-def bases(connection: Connection, collection_id: int, relation: str) -> list[tuple[int, int]]:
-    """Return (id, id of what it has such a relation to), as documents state them."""
+def bases(connection: Connection, collection_id: int) -> list[tuple[int, int, int]]:
+    """Return (id of a class, id of a base class, id of what that was found to mean by now), as documents state them."""
     table = entity_relations
     query = (
-        select(table.c.source_id, table.c.target_id)
-        .join_from(table, entities, entities.c.id == table.c.source_id)
-        .where(entities.c.collection_id == collection_id, table.c.type == relation)
+        select(table.c.source_id, table.c.target_id, TARGET_ID)
+        .select_from(AS_WRITTEN)
+        .where(WRITTEN_SOURCE.c.collection_id == collection_id, table.c.type == INHERITS)
         .order_by(table.c.id)
     )
-    return [(row[0], row[1]) for row in connection.execute(query)]
+    return [(row[0], row[1], row[2]) for row in connection.execute(query)]
 
 
 def names(connection: Connection, ids: Collection[int]) -> dict[int, str]:
@@ -117,45 +163,61 @@ def names(connection: Connection, ids: Collection[int]) -> dict[int, str]:
     return found
 
 
-def write(connection: Connection, collection_id: int, changed: Sequence[Mapping[str, Any]]) -> None:
-    """Write what references mean: rows of ``entity``, ``canonical`` and ``because``; then count all names in code.
+def write(
+    connection: Connection, collection_id: int, changed: Sequence[Mapping[str, Any]], some: Collection[int] | None
+) -> None:
+    """Write what references mean: rows of ``entity``, ``canonical`` and ``because``; then count names in code.
 
-    A name that was a reference and is defined by now means itself again.
+    A name that was a reference and is defined by now means itself again. ``some``: only these entities, and what they
+    mean and meant, None = all.
     """
-    if changed:
-        connection.execute(_RESOLVE, list(changed))
     row = entities.c
     own = and_(row.collection_id == collection_id, row.type.in_(_CODE))
+    before = None if some is None else _with_meanings(connection, some)
+    if changed:
+        connection.execute(_RESOLVE, list(changed))
     stale = or_(row.canonical_id.is_not(None), row.why != "")
-    connection.execute(update(entities).where(own, stale, _IS_DEFINED).values(canonical_id=None, why=""))
+    connection.execute(update(entities).where(own, stale, _IS_DEFINED, *_among(some)).values(canonical_id=None, why=""))
     sure = case((_IS_DEFINED, 1.0), else_=0.5)
-    connection.execute(update(entities).where(own, row.confidence != sure).values(confidence=sure))
-    _count(connection, own)
+    connection.execute(update(entities).where(own, row.confidence != sure, *_among(some)).values(confidence=sure))
+    _count(connection, own, None if before is None else before | _with_meanings(connection, before))
 
 
-def _count(connection: Connection, own: ColumnElement[bool]) -> None:
-    """Write how many documents name each entity of code, and in how many places."""
+def _with_meanings(connection: Connection, some: Collection[int]) -> set[int]:
+    """Return these entities, and those that they mean."""
+    query = select(entities.c.canonical_id).where(entities.c.canonical_id.is_not(None), *_among(some)).distinct()
+    return {*some, *connection.scalars(query.order_by(entities.c.canonical_id))}
+
+
+def _count(connection: Connection, own: ColumnElement[bool], some: Collection[int] | None) -> None:
+    """Write how many documents name each entity of code, and in how many places; of ``some`` only, None = of all."""
+    main = func.coalesce(entities.c.canonical_id, entities.c.id)
+    only = [] if some is None else [with_other_names(some)]
+    targets = entity_relations.c.extractor.in_((*_EXTRACTORS, "code:documents"))
     named = union_all(
-        select(entity_mentions.c.entity_id, entity_mentions.c.document_id),
+        select(entity_mentions.c.entity_id, entity_mentions.c.document_id).where(
+            *(entity_mentions.c.entity_id.in_(ids) for ids in only)
+        ),
         select(entity_relations.c.target_id, entity_relations.c.document_id).where(
-            entity_relations.c.extractor.in_((*_EXTRACTORS, "code:documents"))
+            targets, *(entity_relations.c.target_id.in_(ids) for ids in only)
         ),
     ).subquery()
-    main = func.coalesce(entities.c.canonical_id, entities.c.id)
     counted = (
-        select(
-            main.label("main"), func.count(named.c.document_id.distinct()).label("documents"), func.count().label("at")
-        )
+        select(main, func.count(named.c.document_id.distinct()), func.count())
         .join_from(entities, named, named.c.entity_id == entities.c.id)
         .where(own)
         .group_by(main)
-        .subquery()
+        .order_by(main)
     )
-    other = or_(entities.c.documents != counted.c.documents, entities.c.mentions != counted.c.at)
-    values = {"documents": counted.c.documents, "mentions": counted.c.at}
-    connection.execute(update(entities).where(entities.c.id == counted.c.main, other).values(values))
-    gone = and_(own, entities.c.documents > 0, entities.c.id.not_in(select(counted.c.main)))
-    connection.execute(update(entities).where(gone).values(documents=0, mentions=0))
+    found = {row[0]: (row[1], row[2]) for row in connection.execute(counted)}
+    rows = select(entities.c.id, entities.c.documents, entities.c.mentions).where(own, *_among(some))
+    changed = [
+        {"entity": row.id, "in_documents": counts[0], "in_places": counts[1]}
+        for row in connection.execute(rows.order_by(entities.c.id)).all()
+        if (counts := found.get(row.id, (0, 0))) != (row.documents, row.mentions)
+    ]
+    if changed:
+        connection.execute(_COUNT, changed)
 
 
 def figures(connection: Connection, collection_id: int) -> tuple[int, int, int]:
@@ -172,6 +234,10 @@ def figures(connection: Connection, collection_id: int) -> tuple[int, int, int]:
     return counts[0], counts[1], counts[2]
 
 
+def _among(some: Collection[int] | None) -> list[ColumnElement[bool]]:
+    return [] if some is None else [entities.c.id.in_(id_list(some))]
+
+
 _IS_DEFINED: Final = exists(
     select(1).where(entity_mentions.c.entity_id == entities.c.id, entity_mentions.c.extractor.in_(_EXTRACTORS))
 )
@@ -182,4 +248,9 @@ _RESOLVE: Final = (
     update(entities)
     .where(entities.c.id == bindparam("entity"))
     .values(canonical_id=bindparam("canonical"), why=bindparam("because"))
+)
+_COUNT: Final = (
+    update(entities)
+    .where(entities.c.id == bindparam("entity"))
+    .values(documents=bindparam("in_documents"), mentions=bindparam("in_places"))
 )

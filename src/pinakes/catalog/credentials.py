@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection, Table, and_, delete, exists, or_, select, update
 
-from pinakes.catalog import changes, document_fields
+from pinakes.catalog import changes, document_fields, entity_changes
 from pinakes.catalog.documents import KEY_BYTES, OWN_SUMMARIES, summary_key
 from pinakes.catalog.schema import (
     audit,
@@ -105,6 +105,7 @@ def mask_document(
         connection.execute(update(chunks).where(chunks.c.id == chunk_id).values(columns))
     drop_vectors(connection, [key for key in keys if key])
     kept = shortened({name: changed.get(name, getattr(old, name)) for name in ("text", "title", "metadata")})
+    entity_changes.note_document(connection, old.collection_id, document_id)
     _forget_graph(connection, document_id, kept)
     document_fields.refresh(connection, document_id)
     changes.record(connection, old.collection_id, document_id, "put")

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, or_, select, union_all, update
 
-from pinakes.catalog import changes, document_fields, entities, events, history
+from pinakes.catalog import changes, document_fields, entities, entity_changes, events, history
 from pinakes.catalog.dialects.expressions import among, inserted_id, json_texts
 from pinakes.catalog.dialects.many_rows import insert_rows
 from pinakes.catalog.document_fields import DocumentFields, place_of
@@ -275,6 +275,7 @@ def remove(connection: Connection, document_id: int, keeping: Retention = _USUAL
         return ""
     events.deleted(connection, document_id, keeping.by)
     history.followed(connection, old, old.text, now(), keeping, "deleted", (), old.content_hash)
+    entity_changes.note_document(connection, old.collection_id, document_id)
     connection.execute(delete(documents).where(documents.c.id == document_id))
     changes.record(connection, old.collection_id, document_id, "remove")
     return str(old.group_key)

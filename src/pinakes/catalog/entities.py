@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
+    CompoundSelect,
     Connection,
     Select,
     and_,
@@ -23,6 +24,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
+from pinakes.catalog import entity_changes
+from pinakes.catalog.dialects.expressions import id_list
 from pinakes.catalog.dialects.many_rows import insert_values
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import (
@@ -42,8 +45,7 @@ _BATCH = 500
 _PLACE = ("start", "end", "confidence", "extractor")
 
 
-@dataclass(frozen=True, slots=True)
-class EntityRecord:
+class EntityRecord(NamedTuple):
     """An entity of a collection as the catalogue has it; see ``catalog.schema.graph_tables.entities``."""
 
     id: int
@@ -55,17 +57,6 @@ class EntityRecord:
     confidence: float = 0.0
     documents: int = 0
     mentions: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class EntityFact:
-    """How often one clue (``extractor``) was found for an entity: in so many documents and places."""
-
-    entity_id: int
-    extractor: str
-    documents: int
-    mentions: int
-    confidence: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +126,7 @@ def ids(connection: Connection, collection_id: int, keys: Collection[tuple[str, 
 
 def put(connection: Connection, collection_id: int, document_id: int, findings: Findings | None) -> None:
     """Write what a document says, in place of what it said before; None: that is not known yet."""
+    entity_changes.note_document(connection, collection_id, document_id)
     for table in (entity_mentions, entity_relations, extractions):
         connection.execute(delete(table).where(table.c.document_id == document_id))
     add(connection, collection_id, [(document_id, findings)])
@@ -218,26 +210,7 @@ def every(connection: Connection, collection_id: int) -> list[EntityRecord]:
     """Return all entities of a collection, candidates included, oldest first; without those of code."""
     query = _RECORD.where(entities.c.collection_id == collection_id, _IS_PROSE)
     rows = connection.execute(query.order_by(entities.c.id))
-    return [EntityRecord(*row) for row in rows]
-
-
-def facts(connection: Connection, collection_id: int) -> list[EntityFact]:
-    """Return what was found for each entity of a collection, by clue; without those of code."""
-    of = entity_mentions.join(entities, entities.c.id == entity_mentions.c.entity_id)
-    rows = connection.execute(
-        select(
-            entity_mentions.c.entity_id,
-            entity_mentions.c.extractor,
-            func.count(entity_mentions.c.document_id.distinct()),
-            func.count(),
-            func.max(entity_mentions.c.confidence),
-        )
-        .select_from(of)
-        .where(entities.c.collection_id == collection_id, _IS_PROSE)
-        .group_by(entity_mentions.c.entity_id, entity_mentions.c.extractor)
-        .order_by(entity_mentions.c.entity_id, entity_mentions.c.extractor)
-    )
-    return [EntityFact(*row) for row in rows]
+    return [EntityRecord._make(row) for row in rows]
 
 
 def own_names(connection: Connection, collection_id: int) -> list[tuple[int, int]]:
@@ -280,28 +253,18 @@ def decide(connection: Connection, collection_id: int, one: Decision) -> None:
     connection.execute(entity_decisions.insert(), values | {"collection_id": collection_id, "at": now()})
 
 
-def resolve(
-    connection: Connection,
-    collection_id: int,
-    resolutions: Sequence[Resolution],
-    aliases: Iterable[tuple[EntityName, str, str]],
-    reached: GraphState,
-) -> None:
-    """Write the derived part of a graph. ``aliases``: of lists, as (entity, alias, folded alias)."""
-    if resolutions:
-        connection.execute(
-            _RESOLVE,
-            [
-                {
-                    "entity": one.id,
-                    "canonical": one.canonical_id,
-                    "because": one.why,
-                    "sure": one.confidence,
-                }
-                for one in resolutions
-            ],
-        )
-    _count(connection, collection_id)
+def resolve(connection: Connection, resolutions: Sequence[Resolution]) -> None:
+    """Write what became of entities."""
+    rows = [
+        {"entity": one.id, "canonical": one.canonical_id, "because": one.why, "sure": one.confidence}
+        for one in resolutions
+    ]
+    if rows:
+        connection.execute(_RESOLVE, rows)
+
+
+def put_aliases(connection: Connection, collection_id: int, aliases: Iterable[tuple[EntityName, str, str]]) -> None:
+    """Have exactly these other names of lists, as (entity, alias, folded alias)."""
     connection.execute(delete(entity_aliases).where(entity_aliases.c.collection_id == collection_id))
     rows = {
         (entity.type, entity.key[1], folded): {
@@ -315,6 +278,19 @@ def resolve(
     }
     if rows:
         connection.execute(entity_aliases.insert(), [rows[key] for key in sorted(rows)])
+
+
+def take_turn(connection: Connection, collection_id: int, known: GraphState) -> bool:
+    """Wait for others that write the derived part of a graph; say whether it is still as it was ``known``."""
+    first = {"collection_id": collection_id, "position": 0, "recipe": "", "computed_at": "", "figures": {}}
+    connection.execute(insert(graphs).values(first).on_conflict_do_nothing())
+    connection.execute(select(graphs.c.position).where(graphs.c.collection_id == collection_id).with_for_update())
+    present = state(connection, collection_id)
+    return (present.position, present.recipe, present.decided) == (known.position, known.recipe, known.decided)
+
+
+def put_state(connection: Connection, collection_id: int, reached: GraphState) -> None:
+    """Write what the derived part of a graph was computed from by now."""
     values = {
         "position": reached.position,
         "recipe": reached.recipe,
@@ -326,25 +302,39 @@ def resolve(
     connection.execute(written.on_conflict_do_update(index_elements=["collection_id"], set_=values))
 
 
-def _count(connection: Connection, collection_id: int) -> None:
-    """Write how many documents mention each canonical entity, and how often; see ``code_symbols`` for those of code."""
+def count(connection: Connection, collection_id: int, some: Collection[int] | None) -> None:
+    """Write how many documents mention each canonical entity, and how often, of ``some`` entities only; None = of all.
+
+    Those of code are counted by ``code_symbols``.
+    """
     canonical = func.coalesce(entities.c.canonical_id, entities.c.id)
+    own = and_(entities.c.collection_id == collection_id, _IS_PROSE)
     counted = (
         select(canonical, func.count(entity_mentions.c.document_id.distinct()), func.count())
         .join_from(entities, entity_mentions, entity_mentions.c.entity_id == entities.c.id)
-        .where(entities.c.collection_id == collection_id, _IS_PROSE)
+        .where(own)
         .group_by(canonical)
+        .order_by(canonical)
     )
+    rows = select(entities.c.id, entities.c.documents, entities.c.mentions).where(own).order_by(entities.c.id)
+    if some is not None:
+        counted = counted.where(entities.c.id.in_(with_other_names(some)))
+        rows = rows.where(entities.c.id.in_(id_list(some)))
     found = {row[0]: (row[1], row[2]) for row in connection.execute(counted)}
-    columns = (entities.c.id, entities.c.documents, entities.c.mentions)
-    rows = connection.execute(select(*columns).where(entities.c.collection_id == collection_id, _IS_PROSE)).all()
     changed = [
         {"entity": row.id, "in_documents": counts[0], "in_places": counts[1]}
-        for row in rows
+        for row in connection.execute(rows).all()
         if (counts := found.get(row.id, (0, 0))) != (row.documents, row.mentions)
     ]
     if changed:
         connection.execute(_COUNT, changed)
+
+
+def with_other_names(some: Collection[int]) -> CompoundSelect[tuple[int]]:
+    """Return the query for the ids of any number of entities and of those that are other names of them."""
+    listed = id_list(some)
+    others = select(entities.c.id).where(entities.c.canonical_id.in_(listed))
+    return union(select(entities.c.id).where(entities.c.id.in_(listed)), others)
 
 
 def named(

@@ -10,6 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Select, and_, case, func, or_, select, union
 
 from pinakes.catalog.graph_statistics import FIELD, OWN
+from pinakes.catalog.relation_ends import CANONICAL, IS_EDGE, SOURCE, TARGET
 from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
 from pinakes.catalog.stated_edges import name_ids
 from pinakes.core.graph_records import WEAK
@@ -139,36 +140,22 @@ def _aliases(connection: Connection, entity_ids: Collection[int]) -> Mapping[int
 def each_relation(connection: Connection, collection_id: int) -> Iterator[ListedRelation]:
     """Yield the relations between canonical entities, each once; some hundred are in memory at a time."""
     table = entity_relations
-    source, target = entities.alias("source"), entities.alias("target")
-    source_of, target_of = entities.alias("source_of"), entities.alias("target_of")
-    ends = source_of.c.id, table.c.type, target_of.c.id
+    ends = SOURCE.c.id, table.c.type, TARGET.c.id
     place = func.row_number().over(partition_by=ends, order_by=(table.c.confidence.desc(), table.c.id))
     ranked = (
         select(
             table.c.id,
-            source_of.c.id.label("source_id"),
-            source_of.c.type.label("source_type"),
-            source_of.c.name.label("source"),
-            target_of.c.id.label("target_id"),
-            target_of.c.type.label("target_type"),
-            target_of.c.name.label("target"),
+            SOURCE.c.id.label("source_id"),
+            SOURCE.c.type.label("source_type"),
+            SOURCE.c.name.label("source"),
+            TARGET.c.id.label("target_id"),
+            TARGET.c.type.label("target_type"),
+            TARGET.c.name.label("target"),
             place.label("place"),
             func.count().over(partition_by=ends).label("statements"),
         )
-        .select_from(
-            table.join(documents, documents.c.id == table.c.document_id)
-            .join(source, source.c.id == table.c.source_id)
-            .join(target, target.c.id == table.c.target_id)
-            .join(source_of, source_of.c.id == func.coalesce(source.c.canonical_id, source.c.id))
-            .join(target_of, target_of.c.id == func.coalesce(target.c.canonical_id, target.c.id))
-        )
-        .where(
-            documents.c.collection_id == collection_id,
-            table.c.fits == 1,
-            source_of.c.type != "",
-            target_of.c.type != "",
-            source_of.c.id != target_of.c.id,
-        )
+        .select_from(CANONICAL.join(documents, documents.c.id == table.c.document_id))
+        .where(documents.c.collection_id == collection_id, *IS_EDGE)
         .subquery()
     )
     one = ranked.c
@@ -219,28 +206,17 @@ def speaking_of(connection: Connection, entity_id: int, limit: int) -> list[Spea
 def statements_of(connection: Connection, entity_id: int, limit: int) -> list[DocumentStatement]:
     """Return the statements of relations from and to a canonical entity, the surest first, without weak ones."""
     table, members = entity_relations, name_ids([entity_id])
-    source, target = entities.alias("source"), entities.alias("target")
-    source_of, target_of = entities.alias("source_of"), entities.alias("target_of")
     query: Select[Any] = (
         select(
             *(documents.c[name] for name in ("id", "uid", "path", "title")),
-            *(source_of.c.name, table.c.type, target_of.c.name, table.c.confidence, _words(table)),
+            *(SOURCE.c.name, table.c.type, TARGET.c.name, table.c.confidence, _words(table)),
             *(table.c.extractor, _metadata(table)),
         )
-        .select_from(
-            table.join(documents, documents.c.id == table.c.document_id)
-            .join(source, source.c.id == table.c.source_id)
-            .join(target, target.c.id == table.c.target_id)
-            .join(source_of, source_of.c.id == func.coalesce(source.c.canonical_id, source.c.id))
-            .join(target_of, target_of.c.id == func.coalesce(target.c.canonical_id, target.c.id))
-        )
+        .select_from(CANONICAL.join(documents, documents.c.id == table.c.document_id))
         .where(
             or_(table.c.source_id.in_(members), table.c.target_id.in_(members)),
-            table.c.fits == 1,
             table.c.type.not_in(sorted(WEAK)),
-            source_of.c.type != "",
-            target_of.c.type != "",
-            source_of.c.id != target_of.c.id,
+            *IS_EDGE,
         )
         .order_by(table.c.confidence.desc(), table.c.id)
         .limit(limit)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from sqlalchemy import BindParameter, Connection, Select, and_, bindparam, case, func, or_, select, union_all
 
 from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
-from pinakes.core.graph_records import STRUCTURE, TOPIC, WEAK
+from pinakes.core.graph_records import DOCUMENT, WEAK
 
 MOST_ROWS: Final = 2_000
 """So many relations of a statement are looked at, the surest first."""
@@ -71,25 +71,10 @@ class Statement:
     extractor: str = ""
 
 
-def called(
-    connection: Connection, collection_id: int, names: Collection[str], *, topics: bool = False
-) -> list[NamedEntity]:
-    """Return the entities that are called by any of these folded names, or have such an alias; or the ``topics``."""
-    asked = {"collection": collection_id, "names": sorted(names)}
-    rows = connection.execute(_called_query(topics=topics), asked) if names else ()
+def called(connection: Connection, collection_id: int, names: Collection[str]) -> list[NamedEntity]:
+    """Return the entities and topics that are called by any of these folded names, or have such an alias."""
+    rows = connection.execute(_CALLED, {"collection": collection_id, "names": sorted(names)}) if names else ()
     return list(dict.fromkeys(NamedEntity(*row) for row in rows))
-
-
-@cache
-def _called_query(*, topics: bool) -> Select[Any]:
-    names: BindParameter[Any] = bindparam("names", expanding=True)
-    of_type = _MAIN.c.type == TOPIC if topics else _MAIN.c.type.not_in(sorted(STRUCTURE))
-    by_name = _NAMES.where(of_type, _OF.c.folded.in_(names), _OF.c.collection_id == bindparam("collection"))
-    by_alias = _ALIASES.where(
-        of_type, entity_aliases.c.collection_id == bindparam("collection"), entity_aliases.c.folded.in_(names)
-    )
-    every = union_all(by_name, by_alias).subquery()
-    return select(every).order_by(every.c.documents.desc(), every.c.id, every.c.folded)
 
 
 def all_names(connection: Connection, collection_id: int, types: Collection[str]) -> list[NamedEntity]:
@@ -254,5 +239,19 @@ _ALIASES = select(entity_aliases.c.folded, *_COLUMNS).select_from(
         ),
     ).join(_MAIN, _CANONICAL)
 )
+
+
+def _called_query() -> Select[Any]:
+    names: BindParameter[Any] = bindparam("names", expanding=True)
+    of_collection: BindParameter[Any] = bindparam("collection")
+    by_name = _NAMES.where(_MAIN.c.type != DOCUMENT, _OF.c.folded.in_(names), _OF.c.collection_id == of_collection)
+    by_alias = _ALIASES.where(
+        _MAIN.c.type != DOCUMENT, entity_aliases.c.collection_id == of_collection, entity_aliases.c.folded.in_(names)
+    )
+    every = union_all(by_name, by_alias).subquery()
+    return select(every).order_by(every.c.documents.desc(), every.c.id, every.c.folded)
+
+
+_CALLED = _called_query()
 _ENDS = {"out": entity_relations.c.source_id, "in": entity_relations.c.target_id}
 _RELATION = tuple(entity_relations.c[name] for name in ("id", "source_id", "type", "target_id", "confidence"))

@@ -8,6 +8,7 @@ from pinakes.catalog.schema import (
     documents,
     entities,
     entity_aliases,
+    entity_changes,
     entity_mentions,
     entity_relations,
     extractions,
@@ -23,6 +24,6 @@ def remove(connection: Connection, collection_id: int) -> int:
     own = select(documents.c.id).where(documents.c.collection_id == collection_id)
     for table in (entity_mentions, entity_relations, extractions):
         connection.execute(delete(table).where(table.c.document_id.in_(own)))
-    for held in (entity_aliases, graphs):
+    for held in (entity_aliases, entity_changes, graphs):
         connection.execute(delete(held).where(held.c.collection_id == collection_id))
     return connection.execute(delete(entities).where(entities.c.collection_id == collection_id)).rowcount

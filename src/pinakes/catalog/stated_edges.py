@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, Select, case, func, or_, select, update
 
+from pinakes.catalog.dialects.expressions import id_list
+from pinakes.catalog.relation_ends import AS_WRITTEN, CANONICAL, IS_EDGE, SOURCE, SOURCE_ID, TARGET, TARGET_ID
 from pinakes.catalog.schema import chunks, documents, entities, entity_mentions, entity_relations
 from pinakes.core.graph_records import WEAK
 
@@ -111,7 +113,7 @@ def statements(
     numbers = sorted(ids)
     for start in range(0, len(numbers), _BATCH):
         table = entity_relations
-        query = _evidence(table).add_columns(table.c.id).where(table.c.id.in_(numbers[start : start + _BATCH]))
+        query = _places(table).add_columns(table.c.id).where(table.c.id.in_(numbers[start : start + _BATCH]))
         for row in connection.execute(query.order_by(table.c.confidence.desc(), table.c.id)):
             places[ids[row[-1]]].append(Evidence(*row[:-1]))
     return places
@@ -130,18 +132,14 @@ def statements_until(
     members = name_ids([entity_id])
     table = entity_relations
     query = (
-        _evidence(table)
-        .add_columns(_SOURCE_OF.c.id, table.c.type, _TARGET_OF.c.id)
-        .join(_SOURCE, _SOURCE.c.id == table.c.source_id)
-        .join(_TARGET, _TARGET.c.id == table.c.target_id)
-        .join(_SOURCE_OF, _SOURCE_OF.c.id == _SOURCE_ID)
-        .join(_TARGET_OF, _TARGET_OF.c.id == _TARGET_ID)
+        select(SOURCE.c.id, table.c.type, TARGET.c.id, *_evidence(table))
+        .select_from(CANONICAL.join(documents, documents.c.id == table.c.document_id))
         .where(or_(table.c.source_id.in_(members), table.c.target_id.in_(members)), documents.c.updated_at <= until)
-        .where(table.c.fits == 1, _SOURCE_OF.c.type != "", _TARGET_OF.c.type != "", _SOURCE_OF.c.id != _TARGET_OF.c.id)
+        .where(*IS_EDGE)
         .order_by(table.c.confidence.desc(), table.c.id)
         .limit(limit)
     )
-    return [(row[-3], row[-2], row[-1], Evidence(*row[:-3])) for row in connection.execute(query)]
+    return [(row[0], row[1], row[2], Evidence(*row[3:])) for row in connection.execute(query)]
 
 
 def mentions(connection: Connection, entity_id: int, limit: int = 5) -> list[Evidence]:
@@ -155,41 +153,44 @@ def mentions(connection: Connection, entity_id: int, limit: int = 5) -> list[Evi
         .limit(limit)
         .subquery()
     )
-    query = _evidence(table).join(best, best.c.id == table.c.id)
+    query = _places(table).join(best, best.c.id == table.c.id)
     rows = connection.execute(query.order_by(best.c.places.desc(), table.c.id))
     return [Evidence(*row) for row in rows]
 
 
 def check_types(
-    connection: Connection, collection_id: int, relation: str, sources: Collection[str], targets: Collection[str]
+    connection: Connection,
+    collection_id: int,
+    ends: Mapping[str, tuple[Collection[str], Collection[str]]],
+    touched: Collection[int] | None,
 ) -> None:
-    """Note which relations of a type have ends of such types; none = of any type."""
-    table = entity_relations
-    wanted = [
-        (column, types) for column, types in ((table.c.source_id, sources), (table.c.target_id, targets)) if types
-    ]
-    tests = [column.in_(_of_types(collection_id, types)) for column, types in wanted]
-    of_collection = table.c.document_id.in_(select(documents.c.id).where(documents.c.collection_id == collection_id))
-    fits = case((and_(true(), *tests), 1), else_=0)
-    connection.execute(
-        update(table).where(table.c.type == relation, of_collection, table.c.fits != fits).values(fits=fits)
-    )
+    """Note which relations have ends of such types as they may have; of entities ``touched`` only, None = of all.
 
-
-def _of_types(collection_id: int, types: Collection[str]) -> Select[tuple[int]]:
-    """Return the ids of entities whose canonical entity has one of these types."""
-    main = entities.alias("main")
-    return (
-        select(entities.c.id)
-        .join_from(entities, main, main.c.id == func.coalesce(entities.c.canonical_id, entities.c.id))
-        .where(entities.c.collection_id == collection_id, main.c.type.in_(sorted(types)))
+    ``ends``: type of a relation → the types of its sources and of its targets, none = any.
+    """
+    table, changed = entity_relations, {0: set[int](), 1: set[int]()}
+    every = (
+        select(table.c.id, table.c.type, SOURCE.c.type, TARGET.c.type, table.c.fits)
+        .select_from(CANONICAL)
+        .where(SOURCE.c.collection_id == collection_id, table.c.type.in_(sorted(ends)))
+        .order_by(table.c.id)
     )
+    some = None if touched is None else id_list(touched)
+    queries = [every] if some is None else [every.where(end.in_(some)) for end in _ENDS["both"]]
+    for row in (row for query in queries for row in connection.execute(query)):
+        sources, targets = ends[row[1]]
+        fits = int((not sources or row[2] in sources) and (not targets or row[3] in targets))
+        if fits != row.fits:
+            changed[fits].add(row.id)
+    for fits, ids in changed.items():
+        if ids:
+            connection.execute(update(table).where(table.c.id.in_(id_list(ids))).values(fits=fits))
 
 
 def mentions_until(connection: Connection, entity_id: int, until: str, limit: int) -> list[Evidence]:
     """Return the places that mention an entity, of documents that did not change since a time, the surest first."""
     table = entity_mentions
-    query = _evidence(table).where(table.c.entity_id.in_(name_ids([entity_id])), documents.c.updated_at <= until)
+    query = _places(table).where(table.c.entity_id.in_(name_ids([entity_id])), documents.c.updated_at <= until)
     rows = connection.execute(query.order_by(table.c.confidence.desc(), table.c.id).limit(limit))
     return [Evidence(*row) for row in rows]
 
@@ -212,7 +213,12 @@ def name_ids(entity_ids: Collection[int]) -> Select[tuple[int]]:
     return select(entities.c.id).where(or_(entities.c.id.in_(some), entities.c.canonical_id.in_(some)))
 
 
-def _evidence(table: Any) -> Select[Any]:
+def _places(table: Any) -> Select[Any]:
+    return select(*_evidence(table)).join_from(table, documents, documents.c.id == table.c.document_id)
+
+
+def _evidence(table: Any) -> Sequence[ColumnElement[Any]]:
+    """Return the columns of ``Evidence``."""
     chunk = (
         select(func.min(chunks.c.id))
         .where(
@@ -224,7 +230,7 @@ def _evidence(table: Any) -> Select[Any]:
         .scalar_subquery()
     )
     before = case((table.c.start > CONTEXT_BEFORE, table.c.start - CONTEXT_BEFORE), else_=0)
-    return select(
+    return (
         documents.c.id,
         documents.c.uid,
         documents.c.path,
@@ -236,35 +242,15 @@ def _evidence(table: Any) -> Select[Any]:
         func.substr(documents.c.text, before + 1, CONTEXT_CHARS),
         table.c.confidence,
         table.c.extractor,
-    ).join_from(table, documents, documents.c.id == table.c.document_id)
+    )
 
 
-_SOURCE, _TARGET = entities.alias("source"), entities.alias("target")
-_SOURCE_ID = func.coalesce(_SOURCE.c.canonical_id, _SOURCE.c.id)
-_TARGET_ID = func.coalesce(_TARGET.c.canonical_id, _TARGET.c.id)
-_SOURCE_OF, _TARGET_OF = entities.alias("source_of"), entities.alias("target_of")
 _EDGES = (
-    select(
-        _SOURCE_OF.c.id,
-        entity_relations.c.type,
-        _TARGET_OF.c.id,
-        func.max(entity_relations.c.confidence),
-        func.count(),
-    )
-    .select_from(
-        entity_relations.join(_SOURCE, _SOURCE.c.id == entity_relations.c.source_id)
-        .join(_TARGET, _TARGET.c.id == entity_relations.c.target_id)
-        .join(_SOURCE_OF, _SOURCE_OF.c.id == _SOURCE_ID)
-        .join(_TARGET_OF, _TARGET_OF.c.id == _TARGET_ID)
-    )
-    .where(
-        entity_relations.c.fits == 1,
-        _SOURCE_OF.c.type != "",
-        _TARGET_OF.c.type != "",
-        _SOURCE_OF.c.id != _TARGET_OF.c.id,
-    )
-    .group_by(_SOURCE_OF.c.id, entity_relations.c.type, _TARGET_OF.c.id)
-    .order_by(_SOURCE_OF.c.id, entity_relations.c.type, _TARGET_OF.c.id)
+    select(SOURCE.c.id, entity_relations.c.type, TARGET.c.id, func.max(entity_relations.c.confidence), func.count())
+    .select_from(CANONICAL)
+    .where(*IS_EDGE)
+    .group_by(SOURCE.c.id, entity_relations.c.type, TARGET.c.id)
+    .order_by(SOURCE.c.id, entity_relations.c.type, TARGET.c.id)
 )
 _ENDS: dict[str, tuple[ColumnElement[int], ...]] = {
     "out": (entity_relations.c.source_id,),
@@ -274,21 +260,17 @@ _ENDS: dict[str, tuple[ColumnElement[int], ...]] = {
 _RANKED = (
     select(
         entity_relations.c.id,
-        _SOURCE_ID.label("source"),
+        SOURCE_ID.label("source"),
         entity_relations.c.type,
-        _TARGET_ID.label("target"),
+        TARGET_ID.label("target"),
         func.row_number()
         .over(
-            partition_by=(_SOURCE_ID, entity_relations.c.type, _TARGET_ID),
+            partition_by=(SOURCE_ID, entity_relations.c.type, TARGET_ID),
             order_by=(entity_relations.c.confidence.desc(), entity_relations.c.id),
         )
         .label("place"),
     )
-    .select_from(
-        entity_relations.join(_SOURCE, _SOURCE.c.id == entity_relations.c.source_id).join(
-            _TARGET, _TARGET.c.id == entity_relations.c.target_id
-        )
-    )
+    .select_from(AS_WRITTEN)
     .where(entity_relations.c.fits == 1)
 )
 """Places that state a relation of two canonical entities, numbered, the surest first."""

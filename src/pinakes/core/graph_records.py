@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from pinakes.core.records import Chunk, Document, Metadata
 
@@ -58,8 +58,7 @@ def compared(kind: str, name: str) -> str:
     return name if kind in CODE_TYPES else folded(name)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class EntityName:
+class EntityName(NamedTuple):
     """An entity of a collection: type and name; ``compared`` names are equal. ``UNTYPED``: the type of a candidate."""
 
     type: str
@@ -71,8 +70,7 @@ class EntityName:
         return self.type, compared(self.type, self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(NamedTuple):
     """A place ``text[start:end]`` of a document that names an entity.
 
     ``start == end``: the document says it outside of its text, in its metadata or its path. ``confidence``: 0 to 1.
@@ -91,8 +89,7 @@ class Mention:
         return self.end > self.start
 
 
-@dataclass(frozen=True, slots=True)
-class StatedRelation:
+class StatedRelation(NamedTuple):
     """A directed relation that a document states in ``text[start:end]``; see ``Mention`` for ``start == end``."""
 
     source: EntityName

@@ -31,7 +31,7 @@ _RULE: Final = re.compile(r"^[ \t|:-]+$")
 _ITEM: Final = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?P<item>[^\n]{1,200})$", re.MULTILINE)
 _LIST: Final = re.compile(r"(?:[ \t]*\n)++[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]")
 _NUMBER: Final = re.compile(r"[\d.,:/%$€£+-]+[a-zA-Z]?")
-_WORDS: Final = re.compile(r"[a-z]{2,}")
+_SMALL_LETTERS: Final = bytes(one if ord("a") <= one <= ord("z") else ord(" ") for one in range(256))
 _WRITTEN: Final = re.compile(r"\S+")
 _NEXT: Final = re.compile(r"[\]*_\"'’s]{0,4}[ \t\n]([A-Za-z]+)")
 _PREVIOUS: Final = re.compile(r"([A-Za-z]+)[ \t\n][\[*_\"(]*\Z")
@@ -99,7 +99,7 @@ class CandidateNames:
     def extract(self, subject: ExtractionSubject) -> Findings:
         """Return the candidates beside the mentions that are there, with their types as far as these are told."""
         prose = subject.prose
-        lower = frozenset(_WORDS.findall(prose))
+        lower = frozenset(prose.encode("ascii", "replace").translate(_SMALL_LETTERS).split())
         taken = [(one.start, one.end) for one in subject.mentions]
         found: dict[tuple[int, int], Mention] = {}
 
@@ -131,13 +131,13 @@ class CandidateNames:
             if first < last and row[0][first:last].casefold() not in self._not_names:
                 yield row.start() + first, row.start() + last
 
-    def _judged(self, prose: str, start: int, end: int, lower: frozenset[str]) -> Iterator[tuple[str, str, float]]:
+    def _judged(self, prose: str, start: int, end: int, lower: frozenset[bytes]) -> Iterator[tuple[str, str, float]]:
         """Yield type, clue and confidence of what the words at a place and around it say."""
         name = prose[start:end]
         before = prose[max(0, start - _LOOKED_AT) : start]
         at_start = _is_start(before)
         is_word = " " not in name and name[1:].islower()
-        is_common = is_word and name.lower() in lower
+        is_common = is_word and name.lower().encode("ascii", "replace") in lower
         following = _NEXT.match(prose, end, end + _LOOKED_AT)
         behind = following[1].casefold() if following else ""
         if kind := self._suffixes.get(behind):

@@ -23,7 +23,7 @@ _IN_LINE = re.compile(f"{_LINK}|{_ADDRESS}|{_TAG}")
 _ADDRESSES = re.compile(_ADDRESS)
 _TELLS = re.compile(r"\]\(|://|www\.|@|<")  # a line without these has nothing to blank
 _HALF = re.compile("[\ud800-\udfff]")
-_SENTENCE_END = re.compile(r"(?<=[.!?;])[\"')\]*_]*[ \t]+(?=[\"'(\[*_]*[A-Z0-9])")
+_SENTENCE_END = re.compile(r"[.!?;][\"')\]*_]*[ \t]+(?=[\"'(\[*_]*[A-Z0-9])")
 
 
 def prose_of(text: str) -> tuple[str, list[Link]]:
@@ -82,7 +82,12 @@ def sentences(prose: str, places: Iterable[int]) -> Iterator[Span]:
         end = prose.find("\n", place)
         end = len(prose) if end < 0 else end
         for found in _SENTENCE_END.finditer(prose, start, end):
-            yield from _parts(start, found.start())
+            last = found.start() + 1
+            if last - start <= MAX_SENTENCE_CHARS:
+                if last > start:
+                    yield start, last
+            else:
+                yield from _parts(start, last)
             start = found.end()
         yield from _parts(start, end)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -85,7 +84,6 @@ class StatedRelations:
         self._rules = rules
         words = "|".join(re.escape(word) for word in rules.owner_words)
         self._owner_words = re.compile(rf"\b(?:{words})\b", re.IGNORECASE) if rules.owner and words else None
-        self._owner_lower = [word.lower() for word in rules.owner_words] if self._owner_words else []
         self._patterns = [
             _Pattern(rule, compiled(_regex(one)), bool(_DENIED.search(one)))
             for rule in rules.relations
@@ -118,16 +116,21 @@ class StatedRelations:
         """Yield the sentences that may state something, with marks in place of mentions."""
         spans: list[tuple[int, int, dict[int, list[Mention]], int]] = []
         lines: list[str] = []
+        last, count = 0, len(starts)
         for start, end in sentences(prose, starts):
-            first, last = bisect_left(starts, start), bisect_left(starts, end)
-            inside = [one for one in mentions[first:last] if one.end <= end]
+            while last < count and starts[last] < start:
+                last += 1
+            first = last
+            while last < count and starts[last] < end:
+                last += 1
+            inside = [one for one in mentions[first:last] if one.end <= end] if last > first else ()
             if inside and len(inside) <= _MOST_MENTIONS:
                 masked, named = _masked(prose, start, end, inside)
-                lines.append(self._with_owner(masked))
+                lines.append(masked)
                 spans.append((start, end, named, first))
         if not spans:
             return
-        plain = _BLANKS.sub(" ", "\n".join(lines)).split("\n")  # all at once is faster
+        plain = _BLANKS.sub(" ", self._with_owner("\n".join(lines))).split("\n")  # all at once is faster
         for (start, end, named, before), masked in zip(spans, plain, strict=True):
             yield start, end, masked.strip(), named, before
 
@@ -159,11 +162,7 @@ class StatedRelations:
                         )
 
     def _with_owner(self, text: str) -> str:
-        if self._owner_words is None:
-            return text
-        lower = text.lower()
-        told = not text.isascii() or any(word in lower for word in self._owner_lower)
-        return self._owner_words.sub(_OWNER, text) if told else text
+        return text if self._owner_words is None else self._owner_words.sub(_OWNER, text)
 
 
 def _subject_before(mentions: Sequence[Mention], at: int, prose: str, start: int) -> Sequence[Mention]:

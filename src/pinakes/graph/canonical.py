@@ -14,7 +14,8 @@ from typing import Final
 
 from rapidfuzz.distance import Levenshtein
 
-from pinakes.catalog.entities import Decision, EntityFact, EntityRecord, Resolution
+from pinakes.catalog.entities import Decision, EntityRecord, Resolution
+from pinakes.catalog.entity_changes import EntityFact
 from pinakes.core.graph_records import STRUCTURE, UNTYPED, EntityName, folded
 from pinakes.extraction import Listing
 from pinakes.settings import GraphRules

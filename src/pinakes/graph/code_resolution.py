@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -37,16 +37,37 @@ _MOST_BASES: Final = 8
 _STEM: Final = re.compile(r"(?:/(?:__init__|index|mod))?(?:\.d)?\.\w{1,10}$")
 
 
-def resolve(connection: Connection, collection_id: int) -> list[Mapping[str, Any]]:
-    """Return what is to be changed of the references of a collection; see ``catalog.code_symbols.write``."""
-    every = code_symbols.references(connection, collection_id)
+def affected(connection: Connection, collection_id: int, touched: Collection[int]) -> set[int]:
+    """Return the names in code whose meaning may change with entities that documents define or refer to, or did.
+
+    Those are these, what has their name or a path that ends alike, what meant one of them, and inherited methods.
+    """
+    every = code_symbols.symbols(connection, collection_id, touched)
+    if not every:
+        return set()
+    found = {one.id for one in every}
+    found.update(code_symbols.meaning(connection, found))
+    names = {one.name.partition(AT)[0] for one in every if one.type != FILE}
+    found.update(one.id for one in code_symbols.namesakes(connection, collection_id, names))
+    stems = {_last(one.name) for one in every if one.type == FILE}
+    named_files = code_symbols.of_type(connection, collection_id, FILE) if stems else ()
+    found.update(one.id for one in named_files if _last(one.name) in stems)
+    return found.union(code_symbols.inherited_names(connection, collection_id))
+
+
+def resolve(connection: Connection, collection_id: int, some: Collection[int] | None) -> list[Mapping[str, Any]]:
+    """Return what is to be changed of the references of a collection; see ``catalog.code_symbols.write``.
+
+    ``some``: of these entities only, None = of all.
+    """
+    every = code_symbols.references(connection, collection_id, some)
     if not every:
         return []
     known = _Definitions(connection, collection_id, every)
     meant = {one.id: known.meant(one) for one in every}
     methods = [one for one in every if _is_method(one)]
     if methods:
-        inherited = _Inherited(connection, collection_id, {one: target for one, (target, _) in meant.items() if target})
+        inherited = _Inherited(connection, collection_id, meant, some)
         meant |= inherited.methods(connection, collection_id, methods)
     found = list[Mapping[str, Any]]()
     for one in every:
@@ -64,8 +85,8 @@ class _Definitions:
         self._public = code_symbols.defined(connection, collection_id, names)
         self.within = code_symbols.defined_within(connection, collection_id, names)
         self._files: dict[str, list[Symbol]] = defaultdict(list)
-        for one in code_symbols.files(connection, collection_id):
-            self._files[PurePosixPath(_stem(one.name)).name].append(one)
+        for one in code_symbols.files(connection, collection_id) if any(one.type == FILE for one in every) else ():
+            self._files[_last(one.name)].append(one)
         self._references = {(one.type, one.name): one.id for one in every}
 
     def meant(self, one: Reference) -> tuple[int | None, str]:
@@ -109,7 +130,7 @@ class _Definitions:
         if not name.startswith("*"):
             return None, UNDEFINED
         tail = name[1:].rstrip("/")
-        fitting = [each for each in self._files.get(PurePosixPath(_stem(tail)).name, ()) if _lies(each.name, tail)]
+        fitting = [each for each in self._files.get(_last(name), ()) if _lies(each.name, tail)]
         ranked = sorted(fitting, key=lambda each: (each.name.count("/"), each.name))
         if not ranked:
             return None, UNDEFINED
@@ -121,11 +142,18 @@ class _Definitions:
 class _Inherited:
     """Methods that a class does not define itself: ``self.run()`` of a class whose base has ``run``."""
 
-    def __init__(self, connection: Connection, collection_id: int, meant: Mapping[int, int]) -> None:
-        """``meant``: id of a reference → that of its definition."""
+    def __init__(
+        self,
+        connection: Connection,
+        collection_id: int,
+        meant: Mapping[int, tuple[int | None, str]],
+        some: Collection[int] | None,
+    ) -> None:
+        """``meant``: id of a reference → that of its definition, of ``some`` entities; others are as they were."""
         self._bases: dict[int, list[int]] = defaultdict(list)
-        for one, base in code_symbols.bases(connection, collection_id, "INHERITS"):
-            self._bases[one].append(meant.get(base, base))
+        for one, base, before in code_symbols.bases(connection, collection_id):
+            is_new = some is None or base in some
+            self._bases[one].append((meant[base][0] if base in meant else None) or base if is_new else before)
         ids = {*self._bases, *(base for some in self._bases.values() for base in some)}
         self._names = code_symbols.names(connection, ids)
         self._ids = {name: number for number, name in self._names.items()}
@@ -174,6 +202,11 @@ def _lies(path: str, tail: str) -> bool:
     if f"/{path}".endswith(f"/{tail}"):
         return True
     return _family(path) == _family(tail) and f"/{_stem(path)}".endswith(f"/{_stem(tail)}")
+
+
+def _last(path: str) -> str:
+    """Return the last name of a path, or of the end of one, without extension."""
+    return PurePosixPath(_stem(path.removeprefix("*").rstrip("/"))).name
 
 
 def _stem(path: str) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
 from pinakes.catalog import Catalog, Connection, chunk_mentions, entities, graph_lookups
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.core.graph_records import STRUCTURE, EntityName, folded
+from pinakes.catalog.graph_lookups import NamedEntity
+from pinakes.core.graph_records import STRUCTURE, TOPIC, EntityName, folded
 from pinakes.graph.hops import reached
 from pinakes.graph.query_names import Linked, SimilarNames, linked
 from pinakes.settings import GraphRules
@@ -34,7 +35,7 @@ def owner_ids(connection: Connection, collection_id: int, owner: str) -> frozens
     kind, _, name = owner.partition(":")
     called = graph_lookups.called(connection, collection_id, {folded(name)})
     main = entities.canonical_of(connection, collection_id, {EntityName(kind, name).key})
-    return frozenset({one.id for one in called} | set(main.values()))
+    return frozenset({one.id for one in called if one.type != TOPIC} | set(main.values()))
 
 
 class EntityRetriever:
@@ -128,15 +129,26 @@ class EntityRetriever:
         with self._catalog.read_each() as connection:
             return owner_ids(connection, self._collection_id, self.rules.owner)
 
+    def _called(self, names: Collection[str]) -> Sequence[NamedEntity]:
+        """Return what is called so, topics included: entities and topics of a question take one statement together."""
+
+        def read() -> Sequence[NamedEntity]:
+            with self._catalog.read_each() as connection:
+                return graph_lookups.called(connection, self._collection_id, names)
+
+        return self.kept(("called", frozenset(names)), read)
+
+    def _entities_called(self, names: Collection[str]) -> list[NamedEntity]:
+        return [one for one in self._called(names) if one.type != TOPIC]
+
+    def _topics_called(self, names: Collection[str]) -> list[NamedEntity]:
+        return [one for one in self._called(names) if one.type == TOPIC]
+
     def _linked(self, query: str, is_word: Callable[[str], bool]) -> list[Linked]:
-        with self._catalog.read_each() as connection:
-            called = partial(graph_lookups.called, connection, self._collection_id)
-            return linked(query, called, lambda: self.kept("similar", self._similar_names), is_word)
+        return linked(query, self._entities_called, lambda: self.kept("similar", self._similar_names), is_word)
 
     def _linked_topics(self, query: str) -> list[Linked]:
-        with self._catalog.read_each() as connection:
-            called = partial(graph_lookups.called, connection, self._collection_id, topics=True)
-            return linked(query, called, lambda: SimilarNames([]), lambda _: True)
+        return linked(query, self._topics_called, lambda: SimilarNames([]), lambda _: True)
 
     def _similar_names(self) -> SimilarNames:
         """Return the names that may be misspelt: of types that allow other spellings."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from pinakes.catalog import (
     Catalog,
@@ -15,13 +17,15 @@ from pinakes.catalog import (
     described_entities,
     documents,
     entities,
+    entity_changes,
     stated_edges,
 )
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.derived_rows import DerivedMention, DerivedRelation
-from pinakes.catalog.entities import EntityRecord, GraphState
+from pinakes.catalog.entities import EntityRecord, GraphState, Resolution
+from pinakes.catalog.entity_changes import EntityFact, Touched
 from pinakes.core.graph_records import PART_OF, STRUCTURE, TOPIC, UNTYPED, EntityName, folded
-from pinakes.core.records import Document
+from pinakes.core.records import JSON, Document
 from pinakes.extraction import Extraction
 from pinakes.extraction.declared_names import titles_of
 from pinakes.graph import code_resolution
@@ -34,6 +38,7 @@ _log = logging.getLogger(__name__)
 
 _BATCH = 50
 _MOST_ROUNDS = 4
+_NEWEST = "newest entity"
 _TOPICS, _TOGETHER = "topics", "co-occurrence"
 
 
@@ -76,6 +81,8 @@ def _extract_waiting(
 ) -> None:
     """Extract the documents that were written without that, or by another recipe."""
     done = 0
+    with catalog.read() as connection:
+        by_another = entities.state(connection, record.id).recipe != extraction.recipe
     while True:
         with catalog.read() as connection:
             ids = entities.outdated(connection, record.id, extraction.recipe, _BATCH)
@@ -94,6 +101,8 @@ def _extract_waiting(
             for one, findings in found:
                 if versions.get(one.id) == one.version:
                     entities.put(connection, record.id, one.id, findings)
+                    if not by_another:  # else everything is computed anew
+                        entity_changes.note_document(connection, record.id, one.id)
         done += len(ids)
         on_step(done)
 
@@ -115,58 +124,129 @@ def _put_topics(catalog: Catalog, record: CollectionRecord, rules: GraphRules) -
             for one in found
             if one.parent and one.places and number[one.name] != number[one.parent]
         ]
-        derived_rows.put_mentions(connection, record.id, _TOPICS, mentions)
-        derived_rows.put_relations(connection, record.id, _TOPICS, relations)
+        changed = derived_rows.put_mentions(connection, record.id, _TOPICS, mentions)
+        changed |= derived_rows.put_relations(connection, record.id, _TOPICS, relations)
+        entity_changes.note(connection, record.id, changed)
 
 
 def _co_occurring(
     connection: Connection, record: CollectionRecord, rules: GraphRules, found: Canonical, types: Mapping[int, str]
 ) -> list[DerivedRelation]:
-    if not rules.co_occurs:
-        return []
     main = {one.id: one.canonical_id or one.id for one in found.resolutions}
     counted = {one: canon for one, canon in main.items() if types[canon] not in (UNTYPED, *STRUCTURE)}
-    return co_occurring(derived_rows.mentioning(connection, record.id), counted, rules.co_occurs)
+    return co_occurring(derived_rows.mentioning(connection, record.id, counted), counted, rules.co_occurs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Computed:
+    """What is to be written of a graph, and from what it was computed.
+
+    ``touched``: the entities that changed since; ``changed``: what became of those that are not as they were;
+    ``near``: all of these and what they mean and meant, None for all entities; ``meanings`` of names in code, of
+    ``names`` only (None = all); ``together``: co-occurrence; ``titles``: other names of entities.
+    """
+
+    known: GraphState
+    reached: GraphState
+    touched: Touched
+    facts: Sequence[EntityFact]
+    changed: Sequence[Resolution]
+    near: Collection[int] | None
+    names: Collection[int] | None
+    meanings: Sequence[Mapping[str, Any]]
+    together: Sequence[DerivedRelation]
+    titles: Sequence[tuple[EntityName, str, str]]
 
 
 def _resolve(catalog: Catalog, record: CollectionRecord, extraction: Extraction) -> bool:
-    """Compute canonical names and statistics; False where entities were missing, so that it is to be done again."""
+    """Compute canonical names and statistics; False where that is to be done again.
+
+    That is where entities were missing, or somebody else computed them meanwhile. What no changed document mentions is
+    taken as it was computed before.
+    """
     with catalog.read() as connection:
-        every = entities.every(connection, record.id)
-        facts = entities.facts(connection, record.id)
-        decisions = entities.decisions(connection, record.id)
-        own_names = entities.own_names(connection, record.id)
-        position, decided = _present(connection, record)
-        in_one = partial(entities.are_together, connection)
-        found = canonical(every, facts, decisions, extraction.rules, extraction.listings, own_names, in_one)
-        of_code = code_resolution.resolve(connection, record.id) if extraction.rules.code else []
-    if found.missing:
+        if not is_behind(connection, record, extraction):
+            return True
+        computed = _compute(connection, record, extraction)
+    if not isinstance(computed, _Computed):
         with catalog.write() as connection:
-            entities.ensure(connection, record.id, found.missing)
+            entities.ensure(connection, record.id, computed)
         return False
-    before = {one.id: one for one in every}
-    changed = [
-        one
-        for one in found.resolutions
-        if (one.canonical_id, one.why, one.confidence)
-        != (before[one.id].canonical_id, before[one.id].why, before[one.id].confidence)
-    ]
-    kinds = {one.id: one.type for one in every}
-    with catalog.read() as connection:
-        together = _co_occurring(connection, record, extraction.rules, found, kinds)
-        titles = _titles(connection, record, extraction.rules, found, before)
-    aliases = [(one.entity, alias, folded(alias)) for one in extraction.listings for alias in one.aliases]
-    types = [before[one.id].type for one in found.resolutions if one.canonical_id is None]
-    figures = {"entities": sum(kind != UNTYPED for kind in types), "candidates": types.count(UNTYPED)}
     with catalog.write() as connection:
-        if extraction.rules.code:
-            code_symbols.write(connection, record.id, of_code)
-        reached = GraphState(position, extraction.recipe, decided, figures=figures)
-        entities.resolve(connection, record.id, changed, [*titles, *aliases], reached)
-        derived_rows.put_relations(connection, record.id, _TOGETHER, together)
-        for relation, (sources, targets) in ends_of(extraction.rules).items():
-            stated_edges.check_types(connection, record.id, relation, sources, targets)
+        if not entities.take_turn(connection, record.id, computed.known):
+            return False
+        _write(connection, record, extraction, computed)
     return True
+
+
+def _compute(
+    connection: Connection, record: CollectionRecord, extraction: Extraction
+) -> _Computed | Sequence[EntityName]:
+    """Return what became of the entities of a collection, or those that need a row first."""
+    rules = extraction.rules
+    position, decided = _present(connection, record)
+    known = entities.state(connection, record.id)
+    as_before = known.recipe == extraction.recipe
+    newest = int(str(known.figures.get(_NEWEST, 0)))
+    touched = entity_changes.since(connection, record.id, known.position if as_before else 0, newest)
+    every = entities.every(connection, record.id)
+    new, old = entity_changes.facts(connection, record.id, touched)
+    decisions = entities.decisions(connection, record.id)
+    own_names = entities.own_names(connection, record.id)
+    in_one = partial(entities.are_together, connection)
+    found = canonical(every, [*new, *old], decisions, rules, extraction.listings, own_names, in_one)
+    if found.missing:
+        return found.missing
+    names: Collection[int] | None = None
+    if rules.code and touched.entities is not None:
+        names = code_resolution.affected(connection, record.id, touched.entities)
+    of_code = code_resolution.resolve(connection, record.id, names) if rules.code else []
+    kinds = {one.id: one.type for one in every}
+    types = [kinds[one.id] for one in found.resolutions if one.canonical_id is None]
+    changed = [one for was, one in zip(every, found.resolutions, strict=True) if _differs(was, one)]
+    figures: dict[str, JSON] = {"entities": sum(kind != UNTYPED for kind in types), "candidates": types.count(UNTYPED)}
+    figures[_NEWEST] = entity_changes.newest(connection, record.id)
+    return _Computed(
+        known,
+        GraphState(position, extraction.recipe, decided, figures=figures),
+        touched,
+        new,
+        changed,
+        None if touched.entities is None else _near(every, found.resolutions, touched.entities),
+        names,
+        of_code,
+        _co_occurring(connection, record, rules, found, kinds) if rules.co_occurs else [],
+        _titles(connection, record, rules, found, every),
+    )
+
+
+def _differs(was: EntityRecord, one: Resolution) -> bool:
+    return (was.canonical_id, was.why, was.confidence) != (one.canonical_id, one.why, one.confidence)
+
+
+def _near(every: Sequence[EntityRecord], found: Sequence[Resolution], touched: Collection[int]) -> set[int]:
+    """Return the entities whose counts or types may change: those touched, those merged anew, and their main ones."""
+    near = set(touched)
+    for was, one in zip(every, found, strict=True):
+        if one.id in touched or was.canonical_id != one.canonical_id:
+            near.update((one.id, was.canonical_id or one.id, one.canonical_id or one.id))
+    return near
+
+
+def _write(connection: Connection, record: CollectionRecord, extraction: Extraction, computed: _Computed) -> None:
+    touched = computed.touched
+    if extraction.rules.code:
+        code_symbols.write(connection, record.id, computed.meanings, computed.names)
+    entities.resolve(connection, computed.changed)
+    entity_changes.put_facts(connection, record.id, touched, computed.facts)
+    if touched.entities is None or extraction.rules.co_occurs:
+        derived_rows.put_relations(connection, record.id, _TOGETHER, computed.together)
+    entities.count(connection, record.id, computed.near)
+    stated_edges.check_types(connection, record.id, ends_of(extraction.rules), computed.near)
+    aliases = [(one.entity, alias, folded(alias)) for one in extraction.listings for alias in one.aliases]
+    entities.put_aliases(connection, record.id, [*computed.titles, *aliases])
+    entity_changes.forget(connection, touched)
+    entities.put_state(connection, record.id, computed.reached)
 
 
 def _titles(
@@ -174,11 +254,12 @@ def _titles(
     record: CollectionRecord,
     rules: GraphRules,
     found: Canonical,
-    rows: Mapping[int, EntityRecord],
+    every: Sequence[EntityRecord],
 ) -> list[tuple[EntityName, str, str]]:
     """Return (entity, title, folded title) of the entities that documents are about; two may have the same title."""
     if not any(one.titles for one in rules.documents):
         return []
+    rows = {one.id: one for one in every}
     main = {one.id: rows[one.canonical_id or one.id] for one in found.resolutions}
     titles = dict[tuple[int, str], tuple[EntityName, str, str]]()
     for entity_id, path, metadata in described_entities.each(connection, record.id):

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from rapidfuzz.distance import Levenshtein
@@ -61,11 +62,15 @@ def topics_of(held: Iterable[SectionedDocument], not_names: Collection[str] = ()
     for one in held:
         units.add(one.unit)
         inside[one.id] = one.path.rpartition("/")[0]
-        for folder in _and_above(inside[one.id]):
+        above = _and_above(inside[one.id])
+        for folder in above:
             folders[folder].add(one.unit)
+        seen = set[str]()
         for path, span in one.sections:
             for title in path[1:]:
-                _note(headings, title, one, span)
+                if title not in seen and (written := _as_name(title)) is not None:
+                    _note(headings, *written, one, span, above)
+                seen.add(title)
     top = _common(inside.values())
     shared = {
         name for name, of_units in folders.items() if len(of_units) >= LEAST_DOCUMENTS and name not in _and_above(top)
@@ -90,11 +95,19 @@ def topics_of(held: Iterable[SectionedDocument], not_names: Collection[str] = ()
     return sorted([*found.values(), *of_headings[: MOST_TOPICS - len(found)]], key=lambda one: one.name)
 
 
-def _note(headings: dict[str, _Heading], title: str, one: SectionedDocument, span: Span) -> None:
+@lru_cache(_MOST_HEADINGS // 10)  # headings come again
+def _as_name(title: str) -> tuple[str, str] | None:
+    """Return a title as it is written and as it is compared; None for what is no name of a topic."""
     plain = " ".join(title.split())
     key = folded(plain)
     if not _TITLE.fullmatch(plain) or len(plain) > MAX_NAME_CHARS or len(key.split()) > _MOST_HEADING_WORDS:
-        return
+        return None
+    return plain, key
+
+
+def _note(
+    headings: dict[str, _Heading], plain: str, key: str, one: SectionedDocument, span: Span, above: Sequence[str]
+) -> None:
     if key not in headings and len(headings) >= _MOST_HEADINGS:
         return
     heading = headings[key]
@@ -102,7 +115,7 @@ def _note(headings: dict[str, _Heading], title: str, one: SectionedDocument, spa
         heading.written[plain] += 1
         heading.units.add(one.unit)
         heading.places[one.id] = span
-        heading.folders.update(_and_above(one.path.rpartition("/")[0]))
+        heading.folders.update(above)
 
 
 def _clustered(headings: Mapping[str, _Heading]) -> list[_Heading]:

@@ -118,8 +118,8 @@ class GraphSearch:
         entities_of = self._app.graphs.retriever_of(self._app.catalog, record)
         if entities_of is None:
             return []
-        self._follow(record, entities_of)
         budget_s, start = entities_of.rules.expand_ms / 1000, time.perf_counter()
+        self._follow(record, entities_of)
 
         def in_time() -> bool:
             return time.perf_counter() - start < budget_s

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pinakes.catalog.entities import Decision, EntityFact, EntityRecord
+from pinakes.catalog.entities import Decision, EntityRecord
+from pinakes.catalog.entity_changes import EntityFact
 from pinakes.core.graph_records import folded
 from pinakes.graph.canonical import canonical
 from pinakes.settings import GraphRules

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -179,6 +179,12 @@ def among(value: ColumnElement[Any], listed: Select[Any]) -> ColumnElement[bool]
 def text_list(values: Sequence[str]) -> Select[tuple[str]]:
     """Return ``values`` as one parameter, since a statement may not have one for each of many."""
     return select(_Each(literal(json.dumps(list(values)), JSON_TEXT)).table_valued(column("value", TEXT)).c.value)
+
+
+def id_list(values: Collection[int]) -> Select[tuple[int]]:
+    """Return ids as one parameter; see ``text_list``."""
+    held = literal(json.dumps(sorted(values)), JSON_TEXT)
+    return select(cast(_Each(held).table_valued("value").c.value, ID))
 
 
 def pairs(values: Mapping[int, str]) -> TableValuedAlias:

@@ -35,7 +35,7 @@ from pinakes.platform.permissions import PRIVATE_FILE, make_private
 
 BUSY_TIMEOUT_S = 60
 
-_READABLE: Final = frozenset({"0016", "0017", "0018", "0019", "0020"})
+_READABLE: Final = frozenset({"0016", "0017", "0018", "0019", "0020", "0021"})
 """Schemas that can be read without a migration: they only lack tables that count as empty in a home that is read."""
 
 _LATER: Final = ("jobs", "installation", "index_numbers", "servers", "embedding_claims", *GRAPH_TABLES)

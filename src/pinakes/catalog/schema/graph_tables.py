@@ -128,12 +128,37 @@ graphs = Table(
 )
 """What the derived part of a graph was computed from: changes up to ``position``, rules, decisions."""
 
+entity_facts = Table(
+    "entity_facts",
+    metadata,
+    Column("entity_id", ID, owner("entities"), primary_key=True, autoincrement=False),
+    Column("extractor", TEXT, primary_key=True),
+    Column("documents", Integer, nullable=False),
+    Column("mentions", Integer, nullable=False),
+    Column("confidence", Float, nullable=False),
+)
+"""How often each clue was found for an entity of prose, as of the last update of the graph: so many mentions in so many
+documents, ``confidence`` of the surest."""
+
+entity_changes = Table(
+    "entity_changes",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("collection_id", ID, owner("collections"), nullable=False, index=True),
+    Column("entity_id", ID, nullable=False),
+    sqlite_autoincrement=True,
+)
+"""Entities of which mentions or relations were removed since the last update of the graph; one may be there often, so
+that no writer waits for another. Those of new ones are told by the documents in ``changes``."""
+
 GRAPH_TABLES: Final = (
     "entities",
     "entity_aliases",
     "entity_decisions",
     "entity_mentions",
     "entity_relations",
+    "entity_facts",
+    "entity_changes",
     "extractions",
     "graphs",
 )
