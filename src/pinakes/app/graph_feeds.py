@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from typing import TYPE_CHECKING
 
 from pinakes.catalog import Catalog, Connection, collections
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import InvalidSetting, PluginBroken
 from pinakes.core.records import JSON
-from pinakes.extraction import extraction_of
-from pinakes.graph.entity_retriever import EntityRetriever
-from pinakes.graph.feeding import GraphFeed
 from pinakes.settings import GraphRules, Settings, read_profile
+
+if TYPE_CHECKING:
+    from pinakes.graph.entity_retriever import EntityRetriever
+    from pinakes.graph.feeding import GraphFeed
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +38,9 @@ class GraphFeeds:
         Raises:
             InvalidSetting, PluginBroken: see ``extraction.extraction_of``.
         """
+        from pinakes.extraction import extraction_of
+        from pinakes.graph.feeding import GraphFeed
+
         kept = record.kept or {}
         key = record.name, json.dumps(kept, sort_keys=True)
         with self._lock:
@@ -93,6 +98,8 @@ class GraphFeeds:
         rules = self._settings.of_collection(record.name, kept).graph
         if not rules.types:
             return None
+        from pinakes.graph.entity_retriever import EntityRetriever
+
         key = record.id, json.dumps(kept, sort_keys=True)
         with self._lock:
             if key not in self._retrievers:

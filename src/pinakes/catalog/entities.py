@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, Select, and_, bindparam, delete, func, literal, not_, or_, select, tuple_, update
-from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog.dialects.many_rows import insert_values
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import (
     documents,
