@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 from pinakes.core.errors import NO_DESCRIPTORS, IndexCorrupt, IndexTooNew, no_descriptors, storing
 from pinakes.indexes.storage import checksums
-from pinakes.indexes.storage.analyzer_v1 import AnalyzerV1
 from pinakes.platform.permissions import make_private
 from pinakes.text import analysis
 from pinakes.text.analysis import Analyzer
@@ -152,7 +151,11 @@ def check(version: IndexVersion) -> None:
 
 def analyzer_of(version: IndexVersion) -> Analysis:
     """Return the analyser that produced the terms of an index."""
-    return Analyzer() if version.analyser == analysis.VERSION else AnalyzerV1()
+    if version.analyser == analysis.VERSION:
+        return Analyzer()
+    from pinakes.indexes.storage.analyzer_v1 import AnalyzerV1
+
+    return AnalyzerV1()
 
 
 def _number(value: Any) -> int:

@@ -23,8 +23,8 @@ from pinakes.services.graph_updates import follow_graph
 from pinakes.services.run_progress import drain
 from pinakes.services.sync.watched import knowledge_base
 from pinakes.settings import SourceSettings
-from pinakes.sources import recognise
 from pinakes.sources.globs import Rules
+from pinakes.sources.locations import recognise
 
 AS_SOURCE = "--as-source"
 YES = "--yes"
