@@ -17,8 +17,8 @@ from pinakes.core.records import JSON, Filter, Results, SearchMode
 from pinakes.search import SearchContext
 from pinakes.search.defaults import filled
 from pinakes.search.federated import HitLimits
-from pinakes.services.facade.on_demand import Services
 from pinakes.services.collection_search import answered_by
+from pinakes.services.facade.on_demand import Services
 from pinakes.services.nearness import known_of
 from pinakes.services.run_progress import drain
 from pinakes.settings import SourceSettings
