@@ -31,7 +31,7 @@ from progressive_support import (
     write_folder,
 )
 
-from pinakes import app, ingestion
+from pinakes import ingestion
 from pinakes.catalog import changes
 from pinakes.core.records import Float32, IndexEntry, VectorEntry
 from pinakes.indexes import updater
@@ -121,7 +121,7 @@ class TestGrowth:
         self, partly: Library, folder: Path, tmp_path: Path, home: Path, settings: dict[str, Any], monkeypatch: Any
     ) -> None:
         """Another process adds it, and leaves embedding to the one that is at it."""
-        monkeypatch.setattr(app, "_BATCHES_IN_A_ROUND", 1)
+        monkeypatch.setattr(filling, "_BATCHES_IN_A_ROUND", 1)
         other = write_folder(tmp_path / "other", OTHER_NAMES, OTHER_WORDS)
         stages: list[str] = []
         rest = filling.embed_waiting(partly.app, "default")
