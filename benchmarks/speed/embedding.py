@@ -1,7 +1,8 @@
 """How fast the default embedder is, beside the bare ONNX Runtime session it stands on.
 
 Run ``python -m benchmarks.speed.embedding [--precision fp32] [--texts 200]``: JSON on stdout. Texts are random words
-of the model's vocabulary, so no data is needed and every run has the same work: 230 tokens and two special ones.
+of the model's vocabulary, so no data is needed and every run has the same work: 230 tokens and two special ones. With
+``--torch FOLDER`` it measures sentence-transformers with the model in that folder, on a GPU where there is one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ import numpy as np
 
 from benchmarks.speed.bare import session
 from benchmarks.speed.machine import cores, memory_mb
+from pinakes.core.ports import Embedder
 from pinakes.models import weights
+from pinakes.models.embedders import open_embedder
 from pinakes.models.embedders.bert import BertEmbedder
 from pinakes.settings import EmbeddingSettings, load
 
@@ -28,18 +31,26 @@ _BATCH = 8
 
 
 def measure(settings: EmbeddingSettings, cache: Path, texts: int = 200) -> dict[str, float | str]:
-    """Return rates (chunks and tokens per second), milliseconds per query, queries per second, and memory in MB."""
+    """Return ``rates`` of the default embedder, and those of the bare session."""
     model = weights.install(settings, cache)
-    embedder = BertEmbedder(settings, cache)
+    found: dict[str, float | str] = dict(rates(BertEmbedder(settings, cache), model.folder, texts))
+    return found | dict(bare_session_rates(model, settings, random_texts(model.folder, texts, CHUNK_TOKENS)))
+
+
+def rates(embedder: Embedder, folder: Path, texts: int) -> dict[str, float | str]:
+    """Return rates (chunks and tokens per second), milliseconds per query, queries per second, and memory in MB.
+
+    ``folder`` has the tokenizer of its model.
+    """
     before_mb = memory_mb()["now"]
     load_s = _seconds(lambda: embedder.embed_query("load"))
-    chunks = random_texts(model.folder, texts, CHUNK_TOKENS)
-    queries = random_texts(model.folder, 300, QUERY_TOKENS)
+    chunks = random_texts(folder, texts, CHUNK_TOKENS)
+    queries = random_texts(folder, 300, QUERY_TOKENS)
     embedder.embed(chunks[:16])
     chunk_rate = texts / _best(lambda: embedder.embed(chunks))
     each_ms = [_seconds(lambda query=query: embedder.embed_query(query)) * 1000 for query in queries]  # type: ignore[misc]
     long_text = "\n".join(chunks * (2_000_000 // sum(map(len, chunks)) + 1))
-    rates: dict[str, float | str] = {
+    return {
         "fingerprint": embedder.fingerprint,
         "chunks_per_s": chunk_rate,
         "tokens_per_s": chunk_rate * (CHUNK_TOKENS + 2),
@@ -50,7 +61,6 @@ def measure(settings: EmbeddingSettings, cache: Path, texts: int = 200) -> dict[
         "load_s": load_s,
         "memory_mb": memory_mb()["now"] - before_mb,
     }
-    return rates | dict(bare_session_rates(model, settings, chunks))
 
 
 def bare_session_rates(model: weights.Installed, settings: EmbeddingSettings, texts: list[str]) -> dict[str, float]:
@@ -110,6 +120,12 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
+def _device() -> str:
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -117,7 +133,12 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=200)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--cache", type=Path, default=load().cache)
+    parser.add_argument("--torch", type=Path, help="measure the provider torch with the model in this folder instead")
     given = parser.parse_args()
+    if given.torch:
+        by_torch = open_embedder(EmbeddingSettings(provider="torch", path=given.torch), given.cache)
+        print(json.dumps({"device": _device()} | rates(by_torch, given.torch, given.texts), indent=2))
+        return
     settings = EmbeddingSettings(precision=given.precision, threads=given.threads)
     print(json.dumps(measure(settings, given.cache, given.texts), indent=2))
 

@@ -80,8 +80,17 @@ def test_a_document_of_the_controller_becomes_a_source() -> None:
         ],
         "on_delete": "keep",
         "max_file_bytes": 1000,
-        "token_variable": "GITHUB_TOKEN",
+        "token_variable": "PINAKES_SECRET_GITHUB_TOKEN",
     }
+
+
+@pytest.mark.parametrize(("name", "key"), [("aws", "secret-access-key"), ("pgpassword", "x"), ("pinakes", "key")])
+def test_a_document_cannot_name_a_variable_that_is_no_secret_of_sources(name: str, key: str) -> None:
+    document = changed(
+        "spec.repository", {"url": "https://git.example.org/a.git", "secretRef": {"name": name, "key": key}}
+    )
+    [one] = read(text_of(document), "a.yaml").declared
+    assert one.source["token_variable"].startswith(f"PINAKES_SECRET_{name.upper()}_")
 
 
 def test_what_is_not_said_is_as_the_controller_has_it() -> None:

@@ -9,7 +9,7 @@ import secrets
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -19,7 +19,7 @@ import httpx
 from pinakes.api.guard import is_loopback
 from pinakes.api.instance import Instance, running
 from pinakes.core.caller import KEY_VARIABLE, SESSION_HEADER, shown_key
-from pinakes.core.errors import RateLimited, Refused, ServerUnreachable, TooLarge, Unauthorized
+from pinakes.core.errors import Busy, RateLimited, Refused, ServerUnreachable, TooLarge, Unauthorized
 from pinakes.core.records import JSON
 from pinakes.settings import Settings
 
@@ -90,7 +90,8 @@ class LocalServer:
         from pinakes.jobs.worker import Worker
         from pinakes.library import Library
 
-        self._library = Library(settings)
+        self._library, self._replaced = Library(settings), threading.Event()
+        self._library.loading.on_replaced(self._replaced.set)
         self._startup = Startup(self._library)
         tasks = [self._startup, Watching(self._library), self._library.background(), self._library.graph_job()]
         self._worker = Worker(self._library.jobs, tasks)
@@ -110,16 +111,27 @@ class LocalServer:
         """Return the response of the server in this process."""
         return self._run(self._post(message, protocol_version))
 
-    def close(self) -> None:
-        """End the background work and the server, save and release everything."""
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the catalogue is another one now, as after a failover: open another ``LocalServer`` then."""
+        return self._replaced.is_set()
+
+    def end(self) -> bool:
+        """End the background work and the server, save and release everything; False if part of it cannot be ended."""
         self._worker.end()
         ended = self._startup.stop(), self._worker.stop()
         self._loop.call_soon_threadsafe(self._ending.set)
         self._thread.join(_CONNECT_TIMEOUT_S)
-        if not all(ended):
+        if all(ended):
+            self._library.close()
+        else:
             self._library.audit.close()
+        return all(ended)
+
+    def close(self) -> None:
+        """As ``end``; ends the process if part of it cannot be ended."""
+        if not self.end():
             os._exit(0)  # a thread is inside a library that cannot be interrupted; all is committed
-        self._library.close()
 
     def _live(self) -> None:
         with closing(self._loop):
@@ -151,19 +163,24 @@ class RunningOrLocal:
         self._opening = threading.Lock()
         instance = running(settings)
         self._remote = _of_instance(settings, instance) if instance is not None else None
-        self._local = None if self._remote is not None else LocalServer(settings)
+        self._local: LocalServer | None = None
+        if self._remote is None:
+            with suppress(Busy):  # a database that cannot be reached yet: who asks is told, or answered
+                self._opened()
 
     def answer(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
-        """Return the response of whoever serves the home now."""
+        """Return the response of whoever serves the home now.
+
+        Raises:
+            Busy: the database of the catalogue cannot be reached.
+        """
         remote = self._remote
         if remote is not None:
             try:
                 return remote.answer(message, protocol_version)
             except (ServerUnreachable, Unauthorized):
-                self._switch()
-        local = self._local
-        assert local is not None
-        return local.answer(message, protocol_version)
+                self._remote = None
+        return self._opened().answer(message, protocol_version)
 
     def close(self) -> None:
         """Release everything."""
@@ -171,11 +188,14 @@ class RunningOrLocal:
             if upstream is not None:
                 upstream.close()
 
-    def _switch(self) -> None:
+    def _opened(self) -> LocalServer:
         with self._opening:
+            if self._local is not None and self._local.is_replaced:
+                self._local.end()
+                self._local = None
             if self._local is None:
                 self._local = LocalServer(self._settings)
-            self._remote = None
+            return self._local
 
 
 def open_upstream(settings: Settings, url: str | None) -> RemoteServer | RunningOrLocal:

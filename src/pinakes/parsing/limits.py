@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pinakes.core.errors import TooLarge
@@ -41,3 +44,29 @@ class Limits:
 def passwords_in(variable: str) -> tuple[str, ...]:
     """Return the passwords in an environment variable, one per line; () if it is not set."""
     return tuple(filter(None, os.environ.get(variable, "").splitlines())) if variable else ()
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Return whether ``error``, or one that led to it, says that memory could not be allocated.
+
+    Libraries in C and C++ report this as errors of their own; ctypes wraps a MemoryError in an ArgumentError.
+    """
+    return any(
+        isinstance(one, MemoryError)
+        or (isinstance(one, OSError) and one.errno == errno.ENOMEM)
+        or (isinstance(one, ctypes.ArgumentError) and "MemoryError" in str(one))
+        or any(words in str(one) for words in _NO_MEMORY)
+        for one in _with_causes(error)
+    )
+
+
+_NO_MEMORY = ("std::bad_alloc", "Failed to allocate memory", "Cannot allocate memory")
+
+
+def _with_causes(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    following: BaseException | None = error
+    while following is not None and id(following) not in seen:
+        seen.add(id(following))
+        yield following
+        following = following.__cause__ or following.__context__

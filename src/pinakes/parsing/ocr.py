@@ -13,7 +13,7 @@ from typing import Any, Final
 from pinakes.core.errors import NeedsOcr, Unreadable
 from pinakes.core.installation import install_command
 from pinakes.parsing import pdfium
-from pinakes.parsing.limits import Limits
+from pinakes.parsing.limits import Limits, lacks_memory
 
 _DPI: Final = 150
 _POINTS_PER_INCH: Final = 72
@@ -93,7 +93,7 @@ def _recognised(recognise: Any, picture: Any) -> Any:
     try:
         return recognise(picture)
     except Exception as error:
-        if "bad_alloc" in str(error) or "allocate" in str(error):
+        if lacks_memory(error):
             raise MemoryError from error
         raise Unreadable("Recognising the text of its pages failed.", hint="Exclude the file.") from error
 

@@ -27,6 +27,7 @@ from pinakes.core.records import Chunk, Document, Item
 from pinakes.extraction import planned
 from pinakes.models.embedders import open_embedder
 from pinakes.models.token_counts import token_counter
+from pinakes.parsing.limits import lacks_memory
 from pinakes.parsing.workers import Process, SandboxedWorker, WorkerProcesses, WorkerStopped
 from pinakes.platform.memory import collect_seldom, share_arenas
 from pinakes.settings import DEFAULT_MODEL, ChunkingSettings, EmbeddingSettings, IngestSettings
@@ -311,10 +312,10 @@ def _answer(
 ) -> ParsedDocument | Document | PinakesError | MemoryError | str:
     try:
         return parsers.cut(options, data, path) if isinstance(options, ParseOptions) else _read(data, path, options)
-    except PinakesError as error:
-        error.__cause__ = error.__context__ = None
-        return error
-    except MemoryError:
-        return MemoryError()
     except Exception as error:  # noqa: BLE001 - returned to the parent, which reports it for this file
+        if lacks_memory(error):
+            return MemoryError()
+        if isinstance(error, PinakesError):
+            error.__cause__ = error.__context__ = None
+            return error
         return f"{type(error).__name__}: {error}"

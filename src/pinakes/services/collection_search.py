@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from pinakes import search
 from pinakes.app import App
@@ -15,29 +16,49 @@ from pinakes.search import SearchContext
 from pinakes.search.ranking.context import ranks_by_graph
 from pinakes.services.audit import query_id
 
+Result = TypeVar("Result")
+
 
 def answered_by(
     app: App, asked: search.Request | Callable[[CollectionRecord], search.Request], name: str, *, beside: bool
 ) -> Results:
     """Return what the collection ``name`` answers, or with ``beside`` its generation beside the one that serves.
 
-    A damaged index is built anew first. Raises as ``search.search`` and ``App.index`` do.
+    Raises as ``search.search`` and ``App.index`` do.
+    """
+
+    def ask(context: SearchContext) -> Results:
+        return _ask(app, asked(context.collection) if callable(asked) else asked, context)
+
+    answer, lacking = with_context(app, name, ask, beside=beside)
+    return replace(answer, degraded=joined(answer.degraded, lacking)) if lacking else answer
+
+
+def with_context(
+    app: App, name: str, ask: Callable[[SearchContext], Result], *, beside: bool = False
+) -> tuple[Result, str | None]:
+    """Return what ``ask`` says of a collection as it is now, and why documents may be missing, None where none is.
+
+    A damaged index is built anew first. ``ask`` is called again where the index was replaced while it was asked.
     """
     tracer = search.Tracer()
     while True:
         with tracer.stage("follow"):
             record, index = app.index(name, wait=False, beside=beside)
-        part = _partly_read(app, record) if app.followers.starting else None
-        request = asked(record) if callable(asked) else asked
+        lacking = _partly_read(app, record) if app.followers.starting else None
         try:
-            answer = _ask(app, request, app.parts(record, index, tracer))
-            return replace(answer, degraded="; ".join(filter(None, (answer.degraded, part)))) if part else answer
-        except Superseded:  # the index was built anew while it was asked
+            return ask(app.parts(record, index, tracer)), lacking
+        except Superseded:
             continue
         except IndexCorrupt as error:
             with tracer.stage("mend"):
                 record, index = app.mend(record, error)
-            return _ask(app, request, app.parts(record, index, tracer))
+            return ask(app.parts(record, index, tracer)), None
+
+
+def joined(*reasons: str | None) -> str | None:
+    """Return in one line why an answer is incomplete, None without a reason."""
+    return "; ".join(filter(None, reasons)) or None
 
 
 def _partly_read(app: App, record: CollectionRecord) -> str | None:

@@ -38,6 +38,7 @@ _FLAT = re.compile(r"(?!.*\*\*)(?:.*/)?[^/.]*\*[^/.]*")
 """A glob without ``**`` whose last part may also match folders."""
 
 _MAX_BYTES = 1_000_000
+_VARIABLES = "PINAKES_SECRET_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,12 +261,15 @@ def _files_of(patterns: Sequence[str]) -> list[str]:
 
 
 def _variable(secret: Mapping[str, Any]) -> str:
-    """Return the environment variable for a key of a secret: github, token → GITHUB_TOKEN."""
+    """Return the environment variable for a key of a secret: github, token → PINAKES_SECRET_GITHUB_TOKEN.
+
+    The prefix keeps a document from sending another variable, such as a key of a cloud, to a server of its choice.
+    """
     name, key = _label(secret.get("name"), "secretRef.name"), secret.get("key", "token")
     if not isinstance(key, str):
         raise ValueError(f"secretRef.key is {shortened(key)}; it has to be text")
     words = f"{name}_{key}"
-    return re.sub(r"\W", "_", words).upper()
+    return _VARIABLES + re.sub(r"\W", "_", words).upper()
 
 
 def _label(value: Any, what: str) -> str:

@@ -36,7 +36,7 @@ from pinakes.settings.sources import PlacedSource
 _log = logging.getLogger(__name__)
 
 ENV_PREFIX = "PINAKES_"
-_NOT_OURS = re.compile(r"PINAKES_(TEST_DATA|LOG|KEY|SERVICE_.*|PORT(_\d.*)?)")
+_NOT_OURS = re.compile(r"PINAKES_(TEST_DATA|LOG|KEY|SECRET_.+|SERVICE_.*|PORT(_\d.*)?)")
 """Variables that are read elsewhere, or set by container runtimes for a service called pinakes."""
 
 OWN_FILES = ("config.toml", "config.yaml", "config.local.yaml")

@@ -139,7 +139,7 @@ def test_documents_are_taken_in_replaced_and_taken_out(pinakes: Any, home: Path,
     done = pinakes("sources", "import", file, "-c", "books")
     assert done.code == 0
     assert "team/handbook: https://git.example.org/a.git → " in done.out
-    assert "reads its token from the environment variable FORGE_TOKEN" in done.err
+    assert "reads its token from the environment variable PINAKES_SECRET_FORGE_TOKEN" in done.err
     [one] = pinakes("sources", "--json").document["sources"]
     assert (one["name"], one["collection"], one["schedule"]) == ("team/handbook", "books", "@every 24h")
     file.write_text(DOCUMENT.format(name="handbook", url="https://git.example.org/b.git"), "utf-8")
@@ -184,7 +184,7 @@ def test_a_removed_document_is_forgotten_with_its_documents(pinakes: Any, home: 
     (folder / "team.gone.yaml").write_text(DOCUMENT.format(name="gone", url=str(notes)), "utf-8")
     pinakes("sync")
     assert pinakes("sources", "--json").document["sources"][0]["state"] == "failed"
-    assert "FORGE_TOKEN, which is to hold the token" in pinakes("sources").out
+    assert "PINAKES_SECRET_FORGE_TOKEN, which is to hold the token" in pinakes("sources").out
     assert pinakes("sources", "remove", "team/gone", "--yes").code == 0
     assert (list(folder.iterdir()), pinakes("sources").out) == ([], "")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -24,6 +25,7 @@ from sqlalchemy.engine import make_url
 from tcp_proxy import Proxy, by_way_of, proxy, target_of
 from waiting import until
 
+from pinakes.api.stdio_upstream import RunningOrLocal
 from pinakes.catalog import Catalog, collections, documents
 from pinakes.core.errors import Busy
 from pinakes.core.interrupt import Interrupt
@@ -32,12 +34,14 @@ from pinakes.settings import CatalogSettings, Settings
 from pinakes.testing import write_files
 
 
-def library_of(home: Path, url: str, **catalog: Any) -> Library:
-    return Library(
-        Settings.model_validate(
-            {"home": home, "catalog": {"url": url, **catalog}, "embedding": {"provider": "deterministic"}}
-        )
+def settings_of(home: Path, url: str, **catalog: Any) -> Settings:
+    return Settings.model_validate(
+        {"home": home, "catalog": {"url": url, **catalog}, "embedding": {"provider": "deterministic"}}
     )
+
+
+def library_of(home: Path, url: str, **catalog: Any) -> Library:
+    return Library(settings_of(home, url, **catalog))
 
 
 def catalog_of(home: Path, url: str, **settings: Any) -> Catalog:
@@ -209,6 +213,43 @@ def _take_over(server: RealServer, primary: Any, standby: Any, between: Proxy) -
     assert _titles(server) == ["First", "Next"]
     assert b"serving begins anew" in server.log.read_bytes()
     assert server.end() < 10
+
+
+def test_agents_over_stdio_go_on_with_the_standby_that_takes_over(own_server: Any, tmp_path: Path) -> None:
+    primary = own_server
+    with standby_of(primary) as standby, proxy(primary.get_uri()) as between:
+        settings = settings_of(tmp_path / "home", by_way_of(between.port, primary.get_uri()))
+        reached, between.target = between.target, ("127.0.0.1", 9)  # nobody listens there
+        with closing(RunningOrLocal(settings)) as upstream:
+            refused, text = called(upstream, "ingest_document", content="The first quark.", title="First")
+            assert refused, text
+            assert "cannot be reached" in text
+            between.target = reached
+            assert not called(upstream, "ingest_document", content="The first quark.", title="First")[0]
+            until(lambda: _has_all(standby, primary))
+            _run(standby, "pg_ctl", "-D", str(standby.pgdata), "-w", "promote")  # what comes to the primary now is lost
+            assert not called(upstream, "ingest_document", content="The lost quark.", title="Lost")[0]
+            between.target = target_of(standby.get_uri())
+            between.cut()
+            until(lambda: not called(upstream, "ingest_document", content="The next quark.", title="Next")[0], 30)
+            at_once = called(upstream, "search_summaries", query="quark")[1]
+            assert "First" in at_once or "just started" in at_once, at_once
+            until(lambda: "degraded" not in called(upstream, "search_summaries", query="quark")[1])
+            refused, text = called(upstream, "search_summaries", query="quark")
+            assert not refused, text
+            assert ("First" in text, "Next" in text, "Lost" in text) == (True, True, False), text
+
+
+def called(upstream: RunningOrLocal, tool: str, **arguments: Any) -> tuple[bool, str]:
+    """Return whether a call failed, and what it says."""
+    params = {"name": tool, "arguments": arguments}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    try:
+        result: Any = upstream.answer(message, "2025-06-18")["result"]
+    except Busy as error:
+        return True, str(error)
+    text = "\n".join(one["text"] for one in result["content"])
+    return result.get("isError", False) or json.loads(text).get("status") == "error", text
 
 
 def _titles(server: RealServer) -> list[str]:

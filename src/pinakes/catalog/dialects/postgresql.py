@@ -139,7 +139,7 @@ class PostgresDatabase:
             connection.close()
             raise Busy(
                 "The catalogue was put back to another state, or another server took over.",
-                hint="A server starts anew by itself; start any other program again. Indexes follow.",
+                hint="Servers begin anew by themselves: try again. Start any other program again. Indexes follow.",
             )
         return connection
 

@@ -18,11 +18,10 @@ from pinakes.app import App
 from pinakes.catalog import document_queries, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.document_records import DocumentRecord
-from pinakes.core.errors import IndexCorrupt
 from pinakes.core.filters import normal_text, parse
 from pinakes.core.ports import VectorQuery
 from pinakes.core.records import JSON, Condition, Filter, Heading, SearchMode, Summary
-from pinakes.search import RankedCandidates, SearchContext, Tracer
+from pinakes.search import RankedCandidates, SearchContext
 from pinakes.search.collection_choice import AskedCollections, CollectionChoice, not_asked
 from pinakes.search.copies import without_copies
 from pinakes.search.documents import FoundDocument, best_documents, in_order, similarities
@@ -33,6 +32,7 @@ from pinakes.search.ranking.duplicates import named_versions
 from pinakes.search.results.chunk_texts import ChunkTexts
 from pinakes.search.retrieval.constraints import with_phrases
 from pinakes.search.statistics.summary_vectors import OwnSummaries, SummaryVectors
+from pinakes.services.collection_search import joined, with_context
 from pinakes.services.document_search import expanding
 from pinakes.services.document_search.expanding import Expanded, ExpandedChunk, ExpandRequest
 from pinakes.services.document_search.federated import CollectionDocuments, merge_collections
@@ -163,8 +163,10 @@ class DocumentSearch:
         where = _parsed(filters)
         if where or other_source:
             where += (Condition(selection.BY_ID, none_of=self._not_to_be_found(reference, other_source)),)
-        answer = self._with_parts(own.name, lambda parts: self._like(parts, reference, where, top_k))
-        if answer is None:
+        answer, lacking = self._with_context(own.name, lambda parts: self._like(parts, reference, where, top_k))
+        if answer is not None:
+            answer = replace(answer, degraded=lacking)
+        else:
             query = f"{reference.title}\n{self.summary(reference).text}"
             others = Condition(selection.BY_ID, none_of=(reference.uid,))  # its copies are not to be folded into it
             question = _Question(query, top_k + _DEPTH, (*where, others), self._weights(None), "keyword")
@@ -254,7 +256,8 @@ class DocumentSearch:
                 context.collection, found, total, order.known.degraded or _no_vectors(order), notes, required
             )
 
-        return self._with_parts(name, ask)
+        answer, lacking = self._with_context(name, ask)
+        return replace(answer, degraded=joined(answer.degraded, lacking)) if lacking else answer
 
     def _best(self, context: SearchContext, question: _Question) -> tuple[RankedCandidates, list[FoundDocument]]:
         """Rank documents; long ones, and copies, may fill a pool of candidates, which is then made larger."""
@@ -288,17 +291,16 @@ class DocumentSearch:
             phrases=question.phrases,
         )
 
-    def _with_parts(self, name: str, ask: Callable[[SearchContext], Result]) -> Result:
-        """Return what ``ask`` says of a collection as it is now; a damaged index is built anew first."""
+    def _with_context(self, name: str, ask: Callable[[SearchContext], Result]) -> tuple[Result, str | None]:
+        """Return what ``ask`` says of a collection, and why documents may be missing; see ``with_context``."""
         app = self._app
+
+        def checked(context: SearchContext) -> Result:
+            app.check_model(context.collection)
+            return ask(context)
+
         with app.traffic.search():
-            record, index = app.index(name, wait=False)
-            app.check_model(record)
-            try:
-                return ask(app.parts(record, index, Tracer()))
-            except IndexCorrupt as error:
-                record, index = app.mend(record, error)
-                return ask(app.parts(record, index, Tracer()))
+            return with_context(app, name, checked)
 
     def _like(
         self, context: SearchContext, reference: DocumentRecord, where: Filter, top_k: int
