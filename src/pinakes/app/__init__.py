@@ -205,7 +205,9 @@ class App:
     def parts(self, record: CollectionRecord, index: Index, tracer: Tracer) -> SearchContext:
         """Return what one search of a collection works with."""
         models = self.query_vectors_of(record), self.refiner_of(record), self.reranking
-        wait, graph = partial(self.followers.hurry, record), self.graphs.retriever_of(self.catalog, record)
+        wait, rules = partial(self.followers.hurry, record), self.rules(record)
+        ranks = rules.graph.weight or any(rule.when == "entity" for rule in rules.boosts)
+        graph = self.graphs.retriever_of(self.catalog, record) if ranks else None
         return SearchContext(self.catalog, record, index, *models, self.settings, self.statistics, tracer, wait, graph)
 
     def rules(self, record: CollectionRecord) -> CollectionSettings:

@@ -32,6 +32,7 @@ READING = {
     "pypdfium2",
     "tree_sitter",
     "watchfiles",
+    "pinakes.catalog.documents",
     "pinakes.chunking",
     "pinakes.extraction",
     "pinakes.ingestion.run",

@@ -37,7 +37,7 @@ class SearchContext:
 
     Everything except ``tracer`` is shared by concurrent searches. ``follow`` lets the index catch up if that is quick
     and returns whether it has caught up or soon will; it raises ``Superseded`` if a newer index version has replaced
-    it. ``graph``: its entities, None where it has none.
+    it. ``graph``: its entities, None where it has none, or rankings do not depend on them.
     """
 
     catalog: Catalog
