@@ -26,9 +26,13 @@ run: $(INSTALLED)  ## index this project's own documents, answer three questions
 	@echo "This home is .pinakes; a bare pinakes asks ~/.pinakes. In another terminal: $(BIN)/pinakes --home .pinakes search 'your question'"
 	$(PINAKES) serve --port $(PORT)
 
+ON_POSTGRES = $(addprefix tests/integration/, test_ingest.py test_search.py test_searching_several.py test_phrases.py \
+	test_jobs.py test_documents_life.py serve/test_access.py)
+
 # Not --dist loadgroup: with that, xdist waits for ever once a worker has died, as one does whose test hangs.
-test: $(INSTALLED_DEV)  ## all tests
+test: $(INSTALLED_DEV)  ## all tests, and those of ON_POSTGRES once more with their catalogues in PostgreSQL
 	$(BIN)/pytest -n 3 --dist worksteal
+	$(BIN)/pytest -n 3 --dist worksteal -p on_postgres $(ON_POSTGRES)
 
 test-torch: $(INSTALLED_TORCH)  ## the tests that need the extra torch, which takes gigabytes
 	$(VENV_TORCH)/bin/pytest tests/integration/test_torch.py
