@@ -65,9 +65,9 @@ def test_vendors_have_products_and_contacts_and_regions_have_vendors(library: Li
 
 def test_two_hops_lead_from_a_vendor_to_one_of_the_same_region(library: Library) -> None:
     graph = library.graph
-    [path] = graph.paths(graph.one("Acme"), graph.one("Globex"), most_hops=2)
+    [path] = graph.paths(graph.one("Acme"), graph.one("Globex"), most_hops=2).paths
     assert [one.type for one in path] == ["LOCATED_IN", "LOCATED_IN"]
-    assert graph.paths(graph.one("Acme"), graph.one("Globex"), most_hops=1) == []
+    assert graph.paths(graph.one("Acme"), graph.one("Globex"), most_hops=1).paths == []
 
 
 def test_every_relation_is_seen_from_both_of_its_ends(library: Library) -> None:

@@ -109,7 +109,7 @@ def test_includes_configuration_subsystems_and_texts_are_joined_to_the_code(libr
     assert told(library, "open_it", "DOCUMENTS", "in") == {"Documentation/x.rst"}
     assert told(library, "bar", "DOCUMENTS", "in") == {"Documentation/x.rst"}
     assert told(library, "real_bar", "DOCUMENTS", "in") == {"include/linux/b.h"}
-    path = library.graph.paths(library.graph.one("open_it"), library.graph.one("real_bar"), types=["CALLS"])
+    path = library.graph.paths(library.graph.one("open_it"), library.graph.one("real_bar"), types=["CALLS"]).paths
     assert [one.type for one in path[0]] == ["CALLS"] * 3
 
 

@@ -90,7 +90,7 @@ def test_relations_are_found_from_both_ends(handbook: Library) -> None:
 
 def test_a_path_has_the_words_of_each_step(handbook: Library) -> None:
     graph = handbook.graph
-    path = graph.paths(graph.one("Globex"), graph.one("Rocket Skates"))[0]
+    path = graph.paths(graph.one("Globex"), graph.one("Rocket Skates")).paths[0]
     assert [one.evidence[0].text for one in path] == [
         "Globex works with Acme.",
         "Acme Corporation sells Rocket Skates and Anvil 2.",

@@ -81,8 +81,8 @@ def test_those_that_stand_together_are_weakly_related_where_that_is_asked_for(li
     assert all(one.chunk_id for one in found.evidence)
     assert library.graph.neighbours(library.graph.one("Acme")) == []
     ends = library.graph.one("Acme"), library.graph.one("Globex")
-    assert library.graph.paths(*ends) == []
-    assert len(library.graph.paths(*ends, types=["CO_OCCURS"])) == 1
+    assert library.graph.paths(*ends).paths == []
+    assert len(library.graph.paths(*ends, types=["CO_OCCURS"]).paths) == 1
 
 
 def test_topics_lie_below_each_other_and_are_shown_where_they_are_asked_for(library: Library) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -316,6 +317,22 @@ def test_other_languages_of_the_settings_make_an_index_an_older_one(home: Path) 
         assert status(library).upgrade.version == str(versions.current_version(["french"]))  # type: ignore[union-attr]
         assert index_folders(home) == {"1-3"}
         assert library.sync()[0].changed == 0
+
+
+def test_an_index_of_the_analyser_before_answers_until_it_is_built_anew(home: Path) -> None:
+    with Library.open(home) as library:
+        library.sync()
+        [place] = (home / "index").glob("*/versions.json")
+    record = asdict(replace(versions.current_version(), analyser=2))
+    place.write_text(checksums.sealed(record), "utf-8")
+    with Library.open(home) as library:
+        told = status(library).upgrade
+        assert told is not None
+        assert told.index == "older"
+        assert library.search("lighthouse", mode="keyword").hits[0].path == "keeping.md"
+        library.sync()
+        assert status(library).upgrade.index == "present"  # type: ignore[union-attr]
+        assert index_folders(home) == {"1-3"}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "2"}', '{"format": 0, "analyser": 1, "languages": []}'])

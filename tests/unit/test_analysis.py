@@ -59,6 +59,46 @@ def test_stop_words_are_left_out_of_queries() -> None:
     assert analyzer.query_terms("What is the home of The badger?") == ["home", "badger"]
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("2^32", "2³² addresses"),
+        ("2³²", "of 2^32 or more"),
+        ("10^-9", "10⁻⁹ m"),
+        ("10⁻⁹", "$10^{-9}$ m"),
+        ("m2", "60 m² of it"),
+        ("x^2", "x² + y²"),
+        ("½", "1/2 litre"),
+        ("don't", "I don´t know"),
+        ("l'eau", "de l´eau"),
+    ],
+)
+def test_powers_fractions_and_apostrophes_are_found_however_they_are_typed(query: str, text: str) -> None:
+    assert analyzer.query_terms(query)[0] in analyzer.terms(text)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("email", "e-mail"),
+        ("cooperation", "Co-operation"),
+        ("UTF8", "utf-8"),
+        ("sha256", "SHA-256"),
+        ("covid19", "COVID-19"),
+        ("Emailadresse", "E-Mail-Adresse"),
+        ("9783161484100", "978-3-16-148410-0"),
+    ],
+)
+def test_words_are_found_with_and_without_their_hyphens(one: str, other: str) -> None:
+    assert analyzer.query(one)[0].text in analyzer.all_terms(f"an {other} of it")
+    assert set(analyzer.query(other)[0].others) & set(analyzer.terms(f"an {one} of it"))
+
+
+@pytest.mark.parametrize("text", ["10-9", "1-2-3", "state-of-the-art", "a--b", "-x-", "7-Zip"])
+def test_other_hyphens_make_no_words(text: str) -> None:
+    assert not any(term.others for term in analyzer.query(text))
+
+
 def test_a_query_of_stop_words_alone_keeps_them() -> None:
     assert analyzer.query_terms("to be or not to be") == ["to", "be", "or", "not"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from tempfile import TemporaryFile
 from typing import IO, Annotated, Any, Final, Literal
@@ -45,6 +45,7 @@ Named = Annotated[
 ]
 RelationTypes = Annotated[list[str], Query(description="Only relations of these types; may be repeated.")]
 Direction = Annotated[Literal["out", "in", "both"], Query(description="From the entity, to it, or both.")]
+After = Annotated[str, Query(max_length=500, description="`next_cursor` of the page before.")]
 Most = Annotated[int, Query(ge=1, le=100, description="How many at most.")]
 _MISSING: Final[dict[int | str, dict[str, Any]]] = {
     400: {"model": ErrorResponse, "description": "A parameter is missing, or cannot be one."},
@@ -88,15 +89,18 @@ def routes(service: Service) -> APIRouter:
     router = APIRouter(prefix=PATH, tags=[TAG], include_in_schema=service.library.graph.is_anywhere())
 
     async def answered(tool: Tool, **arguments: JSON) -> Response:
-        found = await service.run(lambda: tool.call(service.library, arguments))
+        found = await service.run(lambda: tool.call(service.library, arguments), least_s=tool.least_s)
         return wrapped(found.as_data() or {})
 
     get = partial(router.get, response_model_exclude_none=True, responses=_MISSING)
 
     @get("", response_model=OverviewResponse)
-    async def overview(collection: InCollection = "", entity_type: str = "", limit: Most = 20) -> Response:
+    async def overview(
+        collection: InCollection = "", entity_type: str = "", limit: Most = 20, cursor: After = ""
+    ) -> Response:
         """Tell which types of entities there are, and which entities most documents mention."""
-        return await answered(graph_overview, collection=collection, entity_type=entity_type, limit=limit)
+        more = {"entity_type": entity_type, "limit": limit, "cursor": cursor}
+        return await answered(graph_overview, collection=collection, **more)
 
     @get("/entity", response_model=RelatedResponse)
     async def entity(
@@ -106,9 +110,10 @@ def routes(service: Service) -> APIRouter:
         direction: Direction = "both",
         as_of: Annotated[str, Query(max_length=50, description="As stated on this day or at this time.")] = "",
         limit: Most = 50,
+        cursor: After = "",
     ) -> Response:
         """Show an entity and its relations, each with the document and the words that state it."""
-        more = {"relation_types": relation, "direction": direction, "as_of": as_of, "limit": limit}
+        more = {"relation_types": relation, "direction": direction, "as_of": as_of, "limit": limit, "cursor": cursor}
         return await answered(related_entities, name=name, collection=collection, **more)
 
     @get("/path", response_model=PathsResponse)
@@ -118,23 +123,40 @@ def routes(service: Service) -> APIRouter:
         collection: InCollection = "",
         relation: RelationTypes = [],  # noqa: B006
         max_hops: Annotated[int, Query(ge=1, le=6, description="At most so many relations.")] = 4,
+        direction: Annotated[
+            Literal["out", "in", "both"], Query(description="Along all relations, against them, or either.")
+        ] = "both",
+        through_owner: Annotated[
+            Literal["auto", "yes", "no"],
+            Query(description="Whether paths go through the owner (`we`); auto = only where there is no other."),
+        ] = "auto",
     ) -> Response:
-        """Show how two entities are connected, with the words that state each step."""
-        more = {"relation_types": relation, "max_hops": max_hops}
+        """Show how two entities are connected, with the direction and the words of each step."""
+        more = {
+            "relation_types": relation,
+            "max_hops": max_hops,
+            "direction": direction,
+            "through_owner": through_owner,
+        }
         return await answered(entity_path, source=source, target=target, collection=collection, **more)
 
-    @get("/experts", response_model=ExpertsResponse)
-    async def experts(name: Named, collection: InCollection = "", limit: Most = 5) -> Response:
-        """Tell who wrote most about an entity, with documents that show it."""
-        return await answered(find_experts, name=name, collection=collection, limit=limit)
-
-    @get("/impact", response_model=ImpactResponse)
-    async def impact(name: Named, collection: InCollection = "", limit: Most = 20) -> Response:
-        """List the documents to look at when an entity changes, the most direct first."""
-        return await answered(impact_of, name=name, collection=collection, limit=limit)
-
+    _add_documents(router, answered)
     _add_export(router, service)
     return router
+
+
+def _add_documents(router: APIRouter, answered: Callable[..., Awaitable[Response]]) -> None:
+    get = partial(router.get, response_model_exclude_none=True, responses=_MISSING)
+
+    @get("/experts", response_model=ExpertsResponse)
+    async def experts(name: Named, collection: InCollection = "", limit: Most = 5, cursor: After = "") -> Response:
+        """Tell who wrote most about an entity, with documents that show it."""
+        return await answered(find_experts, name=name, collection=collection, limit=limit, cursor=cursor)
+
+    @get("/impact", response_model=ImpactResponse)
+    async def impact(name: Named, collection: InCollection = "", limit: Most = 20, cursor: After = "") -> Response:
+        """List the documents to look at when an entity changes, the most direct first."""
+        return await answered(impact_of, name=name, collection=collection, limit=limit, cursor=cursor)
 
 
 def _add_export(router: APIRouter, service: Service) -> None:
@@ -160,7 +182,7 @@ def _file(service: Service, collection: str, form: GraphFormat) -> IO[bytes]:
     library = service.library
     file = TemporaryFile()  # noqa: SIM115 - closed where it was sent
     try:
-        with library.audit.recording("graph_export", {"format": form}, name := library.chosen(collection or None)):
+        with library.audit.recording("graph_export", {"format": form}, name := library.graph.only(collection or None)):
             file.writelines(part.encode() for part in library.graph.export(name, form))
         file.seek(0)
     except BaseException:

@@ -49,9 +49,9 @@ class Service:
         """The settings of the library."""
         return self.library.settings
 
-    async def run(self, work: Callable[[], Result], *, waits: bool = False) -> Result:
-        """Return what ``work`` returns, done in a thread; ``waits``: it mostly waits for another program."""
-        return await self.workers.run(work, waits=waits)
+    async def run(self, work: Callable[[], Result], *, waits: bool = False, least_s: float = 0) -> Result:
+        """Return what ``work`` returns, done in a thread; ``waits``, ``least_s``: see ``RequestThreads.run``."""
+        return await self.workers.run(work, waits=waits, least_s=least_s)
 
     async def answer(self, tool: Tool, arguments: Mapping[str, JSON], most_tokens: int = 0) -> Outcome:
         """Run ``tool`` in a thread, a call that writes with the time that writing may take; a failure is told.
@@ -60,7 +60,7 @@ class Service:
         """
         try:
             call, writes = partial(self.call, tool, arguments, most_tokens), not tool.reads(arguments)
-            return await self.workers.run(call, writes=writes, waits=tool.asks_elsewhere)
+            return await self.workers.run(call, writes=writes, waits=tool.asks_elsewhere, least_s=tool.least_s)
         except Busy as error:
             return tool.failure(arguments, error)
 

@@ -141,16 +141,19 @@ class RequestThreads:
         self._running: set[_Run[Any]] = set()
         self._ending = False
 
-    async def run(self, work: Callable[[], Result], *, writes: bool = False, waits: bool = False) -> Result:
+    async def run(
+        self, work: Callable[[], Result], *, writes: bool = False, waits: bool = False, least_s: float = 0
+    ) -> Result:
         """Return what ``work`` returns; it knows who is asking as the task that waits for it does.
 
-        ``waits``: it mostly waits for a model elsewhere, and may take as long as writing may.
+        ``waits``: it mostly waits for a model elsewhere, and may take as long as writing may. ``least_s``: it is no
+        search and may take so many seconds, however short the limit of these is.
 
         Raises:
             Busy: it took, or waited, too long, or the server ended; of a call that writes the message says what became
                 of it.
         """
-        lane, most_s, setting = self._readers, self._timeout_s, "search_timeout_s"
+        lane, most_s, setting = self._readers, max(self._timeout_s, least_s), "search_timeout_s"
         if writes or waits:
             lane = self._waiters if waits else self._writers
             most_s, setting = self._write_timeout_s, "write_timeout_s"

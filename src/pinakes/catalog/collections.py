@@ -41,6 +41,7 @@ from pinakes.catalog.schema import changes as noted
 from pinakes.catalog.schema import chunks, collections, documents, embeddings, models, sources
 from pinakes.core import caller
 from pinakes.core.errors import InvalidName, NotFound
+from pinakes.core.next_steps import step
 from pinakes.core.records import JSON
 
 _NAME = re.compile(r"[\w][\w .-]*", re.UNICODE)
@@ -234,7 +235,9 @@ def reload(connection: Connection, record: CollectionRecord) -> CollectionRecord
     """
     row = connection.execute(_BY_ID, {"id": record.id}).mappings().first()
     if row is None:
-        raise NotFound(f"Collection {record.name!r} was deleted meanwhile.", hint="See what there is: pinakes status")
+        raise NotFound(
+            f"Collection {record.name!r} was deleted meanwhile.", hint=f"See what there is: {step('collections')}"
+        )
     answering = _record(row)
     if answering.line == record.line:
         return answering

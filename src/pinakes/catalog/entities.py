@@ -6,7 +6,21 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, bindparam, delete, func, literal, not_, or_, select, tuple_, update
+from sqlalchemy import (
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    func,
+    literal,
+    not_,
+    or_,
+    select,
+    tuple_,
+    union,
+    update,
+)
 
 from pinakes.catalog.dialects.many_rows import insert_values
 from pinakes.catalog.dialects.upsert import insert
@@ -351,11 +365,10 @@ def named(
     tests = [and_(same.c.folded == folded, not_(is_code))]
     if written:
         behind = f"{written}{chr(ord('@') + 1)}"
-        within = and_(same.c.folded > f"{written}@", same.c.folded < behind)
-        tests.append(and_(is_code, or_(same.c.folded == written, within)))
-    by_name = select(func.coalesce(same.c.canonical_id, same.c.id)).where(
-        same.c.collection_id.in_(collection_ids), or_(*tests)
-    )
+        tests.append(and_(is_code, same.c.folded == written))
+        tests.append(and_(is_code, same.c.folded > f"{written}@", same.c.folded < behind))
+    main = select(func.coalesce(same.c.canonical_id, same.c.id)).where(same.c.collection_id.in_(collection_ids))
+    by_name = [main.where(test) for test in tests]  # each by an index, which OR would not be
     by_alias = (
         select(func.coalesce(same.c.canonical_id, same.c.id))
         .join_from(
@@ -367,7 +380,7 @@ def named(
         )
         .where(entity_aliases.c.collection_id.in_(collection_ids), entity_aliases.c.folded == folded)
     )
-    query = _RECORD.where(entities.c.id.in_(by_name.union(by_alias)))
+    query = _RECORD.where(entities.c.id.in_(union(*by_name, by_alias)))
     if not unmentioned:
         query = query.where(entities.c.documents > 0)
     return [EntityRecord(*row) for row in connection.execute(_most_first(query))]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Select, and_, case, func, or_, select, union
 
-from pinakes.catalog.graph_statistics import OWN
+from pinakes.catalog.graph_statistics import FIELD, OWN
 from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
 from pinakes.catalog.stated_edges import name_ids
 from pinakes.core.graph_records import WEAK
@@ -37,7 +37,7 @@ class ListedEntity:
 class ListedRelation:
     """A relation between canonical entities, stated in ``statements`` places, with the surest of these.
 
-    ``chunk_id``: the chunk that states it, None where metadata does; ``text`` is then "".
+    ``chunk_id``: the chunk that states it, None where ``metadata`` does; ``text`` is then "".
     """
 
     source_id: int
@@ -55,6 +55,7 @@ class ListedRelation:
     chunk_id: int | None
     text: str
     extractor: str
+    metadata: Metadata | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class SpeakingDocument:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStatement:
-    """A relation of one entity as a document states it; ``text``: its words, "" where metadata does."""
+    """A relation of one entity as a document states it; ``text``: its words, "" where ``metadata`` does."""
 
     document_id: int
     uid: str
@@ -83,6 +84,8 @@ class DocumentStatement:
     target: str
     confidence: float
     text: str
+    extractor: str = ""
+    metadata: Metadata | None = None
 
 
 def each_entity(connection: Connection, collection_id: int) -> Iterator[ListedEntity]:
@@ -173,7 +176,7 @@ def each_relation(connection: Connection, collection_id: int) -> Iterator[Listed
         select(
             *(one.source_id, one.source_type, one.source, table.c.type, one.target_id, one.target_type, one.target),
             *(table.c.confidence, one.statements, documents.c.uid, documents.c.path, documents.c.title),
-            *(_chunk(table), _words(table), table.c.extractor),
+            *(_chunk(table), _words(table), table.c.extractor, _metadata(table)),
         )
         .select_from(ranked.join(table, table.c.id == one.id).join(documents, documents.c.id == table.c.document_id))
         .where(one.place == 1)
@@ -222,6 +225,7 @@ def statements_of(connection: Connection, entity_id: int, limit: int) -> list[Do
         select(
             *(documents.c[name] for name in ("id", "uid", "path", "title")),
             *(source_of.c.name, table.c.type, target_of.c.name, table.c.confidence, _words(table)),
+            *(table.c.extractor, _metadata(table)),
         )
         .select_from(
             table.join(documents, documents.c.id == table.c.document_id)
@@ -294,6 +298,11 @@ def _chunk(table: Any) -> Any:
         )
         .scalar_subquery()
     )
+
+
+def _metadata(table: Any) -> Any:
+    """Return the metadata of the document where that states a relation, else nothing."""
+    return case((table.c.extractor.startswith(FIELD, autoescape=True), documents.c.metadata), else_=None)
 
 
 def _words(table: Any) -> Any:

@@ -56,7 +56,8 @@ class MentioningChunk:
 class Statement:
     """The place of a relation, in which chunk of which document, and its words.
 
-    ``chunk_id`` and ``ordinal`` are None, and ``text`` is "", where the document states it outside of its text.
+    ``chunk_id`` and ``ordinal`` are None, and ``text`` is "", where the document states it outside of its text:
+    ``extractor`` says where, as "metadata:FIELD".
     """
 
     id: int
@@ -67,6 +68,7 @@ class Statement:
     group_key: str
     path: str
     text: str
+    extractor: str = ""
 
 
 def called(
@@ -97,6 +99,15 @@ def all_names(connection: Connection, collection_id: int, types: Collection[str]
     every = union_all(by_name, _ALIASES.where(some, entity_aliases.c.collection_id == collection_id)).subquery()
     query = select(every).order_by(every.c.documents.desc(), every.c.id, every.c.folded)
     return list(dict.fromkeys(NamedEntity(*row) for row in connection.execute(query)))
+
+
+def similar_names(connection: Connection, collection_id: int, types: Collection[str]) -> list[tuple[str, int]]:
+    """Return (folded name, id) of all names of the entities of these types."""
+    some = _MAIN.c.type.in_(sorted(types))
+    by_name = _NAMES.where(some, _OF.c.collection_id == collection_id)
+    every = union_all(by_name, _ALIASES.where(some, entity_aliases.c.collection_id == collection_id)).subquery()
+    query = select(every.c.folded, every.c.id).order_by(every.c.id)
+    return [(row[0], row[1]) for row in connection.execute(query)]
 
 
 def hops(
@@ -159,10 +170,10 @@ def _statements_query() -> Select[Any]:
     words = func.substr(documents.c.text, table.c.start + 1, length)
     of_document = (documents.c.id, documents.c.uid, documents.c.group_key, documents.c.path)
     return (
-        select(table.c.id, func.min(chunks.c.id), func.min(chunks.c.ordinal), *of_document, words)
+        select(table.c.id, func.min(chunks.c.id), func.min(chunks.c.ordinal), *of_document, words, table.c.extractor)
         .select_from(table.join(documents, documents.c.id == table.c.document_id).outerjoin(chunks, _holds(table)))
         .where(table.c.id.in_(bindparam("ids", expanding=True)))
-        .group_by(table.c.id, *of_document, words)
+        .group_by(table.c.id, *of_document, words, table.c.extractor)
         .order_by(table.c.id)
     )
 

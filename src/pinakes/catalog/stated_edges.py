@@ -13,7 +13,7 @@ from pinakes.catalog.schema import chunks, documents, entities, entity_mentions,
 from pinakes.core.graph_records import WEAK
 
 _BATCH = 400
-_CONTEXT_BEFORE = 60
+CONTEXT_BEFORE = 60
 CONTEXT_CHARS = 200
 
 
@@ -38,7 +38,8 @@ class Evidence:
     """A place of a document that states a relation or mentions an entity.
 
     ``chunk_id``: the chunk that holds it, None where the document says it in its metadata. ``text``: its words;
-    ``context``: at most 200 characters around them.
+    ``context``: at most 200 characters around them. ``field``: the metadata field that says it; ``text`` is then
+    "FIELD: VALUE".
     """
 
     document_id: int
@@ -52,6 +53,7 @@ class Evidence:
     context: str
     confidence: float
     extractor: str
+    field: str = ""
 
 
 def edges(
@@ -214,11 +216,14 @@ def _evidence(table: Any) -> Select[Any]:
     chunk = (
         select(func.min(chunks.c.id))
         .where(
-            chunks.c.document_id == table.c.document_id, chunks.c.start <= table.c.start, chunks.c.end > table.c.start
+            chunks.c.document_id == table.c.document_id,
+            chunks.c.start <= table.c.start,
+            chunks.c.end > table.c.start,
+            table.c.end > table.c.start,
         )
         .scalar_subquery()
     )
-    before = case((table.c.start > _CONTEXT_BEFORE, table.c.start - _CONTEXT_BEFORE), else_=0)
+    before = case((table.c.start > CONTEXT_BEFORE, table.c.start - CONTEXT_BEFORE), else_=0)
     return select(
         documents.c.id,
         documents.c.uid,

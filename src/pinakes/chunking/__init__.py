@@ -27,7 +27,7 @@ CHUNKERS = {
 """Document kind, or language of a text → the chunker's function that finds its structure."""
 
 
-VERSIONS = dict.fromkeys(CHUNKERS, 2)
+VERSIONS = {**dict.fromkeys(CHUNKERS, 2), "asciidoc": 3, "text": 3}
 """Chunker → version. Increase it when its chunks change: a sync then reads its documents again."""
 
 

@@ -12,6 +12,8 @@ from pinakes.chunking.scale import Scale, clean
 from pinakes.chunking.tables import name_of, separated_names
 from pinakes.core.records import Document
 
+_ITEM = re.compile(r"[ \t]*(?P<sign>\*{1,6}|\.{1,6}|-|\d{1,4}\.)[ \t]+(?=\S)")
+"""An item of a list; more signs, or other ones, make a list within the item above."""
 _TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S[^\n]*)")
 _BLOCK = re.compile(r"(?:([-.=*_+/])\1{3,}|```[^\n`]*|--)")
 _UNDERLINE = re.compile(r"([=\-~^+])\1+")
@@ -31,7 +33,7 @@ def outline(document: Document, scale: Scale) -> Outline:
     """Find titles, paragraphs, lists and tables. Lines in listings that look like titles are not titles."""
     cuts = Cuts()
     paragraphs(document.text, cuts)
-    items = list(lists(scale, cuts))
+    items = list(lists(scale, cuts, marked=_ITEM))
     tables = _Tables(scale, cuts)
     tables.find()
     return sectioned(scale, cuts, tables.titles, tables, items)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from operator import itemgetter
@@ -22,8 +23,7 @@ MAX_HEAD_LINES = 40
 """A table with more header lines has no column names."""
 
 _ITEM = re.compile(r"[ \t]*(?P<sign>[-*+•‣]|\d{1,4}[.)]|#\.)[ \t]+(?=\S)")
-_ANY_ITEM = re.compile(r"^" + _ITEM.pattern, re.MULTILINE)
-_BULLET = re.compile(r"\s*[-*+•‣]\s+|\s*#\.\s+")
+_BULLET = re.compile(r"^\s*(?:[-*+•‣.]{1,6}|#\.)\s+")
 _GRID = re.compile(r"[ \t]*\+(?:[-=]+\+)+[ \t]*")
 _SIMPLE = re.compile(r"[ \t]*=+(?:[ \t]+=+)+[ \t]*")
 _DIRECTIVE = re.compile(r"(?P<indent>[ \t]*)\.\.[ \t]+(?P<kind>table|list-table|csv-table)::[ \t]*(?P<caption>[^\n]*)")
@@ -32,30 +32,57 @@ _OPTION = re.compile(r"[ \t]+:(?P<name>[\w-]+):[ \t]*(?P<value>[^\n]*)")
 _ELEMENT = re.compile(r"[ \t]*\*[ \t]+-(?:[ \t]|$)")
 
 
-def lists(scale: Scale, cuts: Cuts) -> Iterator[Context]:
-    """Allow cuts between list items; yield a context for each item of several lines."""
-    text, open_ = scale.text, list[tuple[int, int, int]]()
-    first = _ANY_ITEM.search(text)
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """An item of a list that begins at ``start`` in ``line``, and has not ended yet."""
+
+    indent: int
+    sign: str
+    start: int
+    line: int
+
+
+def lists(scale: Scale, cuts: Cuts, marked: re.Pattern[str] | None = None) -> Iterator[Context]:
+    """Allow cuts between list items; yield a context for each item of several lines.
+
+    Items within others are indented; where ``marked`` is the pattern of items, they have other signs.
+    """
+    text, open_, item = scale.text, list[_Open](), marked or _ITEM
+    first = re.compile(f"^{item.pattern}", re.MULTILINE).search(text)
     if first is None:
         return
     begin = int(scale.line_starts.searchsorted(first.end())) - 1
+    blank = False
     for number, (start, end) in enumerate(pairwise(scale.line_starts.tolist()[begin:]), start=begin):
         line = text[start : min(end, start + 200)]
         indent = len(line) - len(line.lstrip())
         if indent == len(line):
+            blank = True
             continue
-        while open_ and open_[-1][0] >= indent:
-            yield from _item(text, *open_.pop()[1:], number, start)
-        if _ITEM.match(line):
+        found = item.match(line)
+        sign = _sign(found["sign"]) if found and marked else ""
+        while open_ and (_ends(open_, sign, blank and not indent) if marked else open_[-1].indent >= indent):
+            yield from _item(text, open_.pop(), number, start)
+        if found:
             cuts.add(start, ITEM - min(len(open_), MAX_NESTING))
-            open_.append((indent, start, number))
+            open_.append(_Open(indent, sign, start, number))
+        blank = False
     while open_:
-        yield from _item(text, *open_.pop()[1:], len(scale.line_starts), len(text))
+        yield from _item(text, open_.pop(), len(scale.line_starts), len(text))
 
 
-def _item(text: str, start: int, line: int, last: int, end: int) -> Iterator[Context]:
-    if last - line > 1:
-        yield Context(start, end, partial(_lead, text, start))
+def _sign(sign: str) -> str:
+    return "." if sign[0].isdecimal() else sign
+
+
+def _ends(open_: Sequence[_Open], sign: str, paragraph: bool) -> bool:
+    """Return whether the innermost open item ends at a line with this sign, or at the beginning of a paragraph."""
+    return any(each.sign == sign for each in open_) if sign else paragraph
+
+
+def _item(text: str, item: _Open, last: int, end: int) -> Iterator[Context]:
+    if last - item.line > 1:
+        yield Context(item.start, end, partial(_lead, text, item.start))
 
 
 def _lead(text: str, start: int) -> str:

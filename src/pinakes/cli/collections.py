@@ -76,11 +76,17 @@ def configure(session: Session, name: _Name, keep: _Keep = None, forget: _Forget
     """Change the settings of its own that a collection keeps, or show them."""
     wanted: dict[str, JSON] = {**_settings(keep or ()), **dict.fromkeys(forget or ())}
     with session.library() as library:
+        had_graph = bool(library.graph.types(name)) if "graph" in wanted else False
         record = library.collecting.configure(name, **wanted)
+        has_graph = bool(library.graph.types(name)) if "graph" in wanted else False
     shown = dict(record.kept or {})
     if isinstance(graph := shown.get("graph"), dict):
         shown["graph"] = f"{counted(len(graph['types']), 'type')} of a profile"
     _tell(session, record, f"{record.name}: {json.dumps(shown, ensure_ascii=False)}")
+    if had_graph and not has_graph:
+        session.screen.say("its graph was removed; what was decided on names (graph merge, split) is kept")
+    elif "graph" in wanted and has_graph and wanted["graph"] is None:
+        session.screen.warn("it has a graph still: the profile or the settings of the home name types")
     if "chunking" in wanted:
         session.screen.say(f"files are cut anew by: {session.command('sync', '-c', record.name)}")
         session.screen.say(f"what was put one by one, by: {session.command('reindex', '-c', record.name)}")

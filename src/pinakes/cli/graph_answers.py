@@ -166,7 +166,7 @@ def export(
     from pinakes.services.graph_export import write_file
 
     with session.library() as library:
-        name = library.chosen(collection or None)
+        name = library.graph.only(collection or None)
         parts = library.graph.export(name, form)
         if file == "-":
             sys.stdout.writelines(parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,7 +17,7 @@ from pinakes.core.wording import counted
 if TYPE_CHECKING:
     from pinakes.library import Library
     from pinakes.services.graph_report import GraphReport
-    from pinakes.services.knowledge_graph import Entity, Relation
+    from pinakes.services.knowledge_graph import Entity, PathRelation, Relation
 
 _MOST_QUOTED_CHARS = 160
 
@@ -32,7 +32,7 @@ Kinds = Annotated[
 AsOf = Annotated[
     str | None, typer.Option("--as-of", metavar="TIME", help="As documents said on this day, or at this time (UTC).")
 ]
-Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=500, help="How many.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="How many.")]
 
 graph_app = typer.Typer(
     help="See who is related to whom, as documents say.", context_settings={"help_option_names": ["-h", "--help"]}
@@ -44,8 +44,9 @@ graph_app = typer.Typer(
 def show(session: Session, name: Name, collection: Searched = None, limit: Limit = 30, as_of: AsOf = None) -> None:
     """Show an entity: its names, its relations with the words that state them, and where it is mentioned."""
     with session.library() as library:
-        entity = entity_named(library, name, collection, unmentioned=bool(as_of))
         graph = library.graph
+        chosen = graph.choose(name, _named(collection), unmentioned=bool(as_of))
+        entity = chosen.entity
         report = graph.as_of(entity, as_of, limit=limit) if as_of else graph.show(entity, limit=limit)
     screen, entity = session.screen, report.entity
     screen.document(asdict(report))
@@ -66,8 +67,9 @@ def show(session: Session, name: Name, collection: Searched = None, limit: Limit
         _show_relation(session, relation)
     for place in report.mentions:
         screen.show(printable(f"  mentioned in {place.path or place.title}"))
-    for note in report.notes:
-        screen.say(note)
+    for note in (*report.notes, *chosen.notes):
+        screen.say(printable(note))
+    _say_cut(session, len(report.relations), report.total)
 
 
 @graph_app.command("neighbours")
@@ -88,19 +90,18 @@ def neighbours(
     """List the relations of an entity, the surest first."""
     with session.library() as library:
         entity = entity_named(library, name, collection)
-        found = library.graph.neighbours(
-            entity,
-            types=[one.upper() for one in relations or ()],
-            direction=direction,
-            min_confidence=least,
-            limit=limit,
-            evidence=1,
+        page = library.graph.relations(
+            entity, types=relations or (), direction=direction, min_confidence=least, limit=limit, evidence=1
         )
-    session.screen.document({"entity": asdict(entity), "relations": [asdict(one) for one in found]})
-    for relation in found:
+    found = [asdict(one) for one in page.relations]
+    session.screen.document(
+        {"entity": asdict(entity), "relations": found, "total": page.total, "notes": list(page.notes)}
+    )
+    for relation in page.relations:
         _show_relation(session, relation)
-    if not found:
-        session.screen.say(f"{entity.name} has no such relations.")
+    for note in page.notes:
+        session.screen.say(printable(note))
+    _say_cut(session, len(found), page.total)
 
 
 @graph_app.command("path")
@@ -111,20 +112,45 @@ def path(
     target: Annotated[str, typer.Argument(metavar="OTHER", help="The entity at the other end.")],
     relations: Kinds = None,
     hops: Annotated[int, typer.Option("--hops", metavar="N", min=1, max=6, help="At most so many relations.")] = 4,
+    direction: Annotated[
+        Literal["out", "in", "both"],
+        typer.Option(
+            "--direction", help="out = along all relations, as from a caller to what is called; in = against."
+        ),
+    ] = "both",
+    through_owner: Annotated[
+        bool | None,
+        typer.Option(
+            "--through-owner/--not-through-owner",
+            help="Whether paths go through the owner (`we`), to whom nearly all are related; else only where need be.",
+        ),
+    ] = None,
     collection: Searched = None,
     limit: Limit = 3,
 ) -> None:
-    """Show the shortest paths between two entities, with the words that state each step."""
+    """Show the shortest paths between two entities, with the direction of each step and the words that state it."""
     with session.library() as library:
-        ends = [entity_named(library, name, collection) for name in (source, target)]
-        found = library.graph.paths(*ends, types=[one.upper() for one in relations or ()], most_hops=hops, limit=limit)
-    session.screen.document({"paths": [[asdict(one) for one in each] for each in found]})
-    for number, each in enumerate(found, start=1):
+        ends = [library.graph.choose(name, _named(collection)) for name in (source, target)]
+        found = library.graph.paths(
+            *(one.entity for one in ends),
+            types=relations or (),
+            most_hops=hops,
+            limit=limit,
+            direction=direction,
+            through_owner=through_owner,
+        )
+    notes = [note for one in ends for note in one.notes] + list(found.notes)
+    session.screen.document({"paths": [[_step(one) for one in each] for each in found.paths], "notes": notes})
+    for number, each in enumerate(found.paths, start=1):
         session.screen.show(f"path {number}: {counted(len(each), 'hop')}")
-        for relation in each:
-            _show_relation(session, relation)
-    if not found:
-        session.screen.say(f"No path of at most {counted(hops, 'hop')} joins {ends[0].name} and {ends[1].name}.")
+        for one in each:
+            _show_step(session, one)
+    for note in notes:
+        session.screen.say(printable(note))
+
+
+def _step(one: PathRelation) -> dict[str, Any]:
+    return {"from": one.start.name, "to": one.end.name, **asdict(one)}
 
 
 @graph_app.command("top")
@@ -132,16 +158,17 @@ def path(
 def top(session: Session, types: Types = None, collection: Searched = None, limit: Limit = 20) -> None:
     """List the entities that most documents mention."""
     with session.library() as library:
-        wanted = [one.upper() for one in types or ()]
-        found = library.graph.top(_named(collection), wanted, limit)
+        found = library.graph.top(_named(collection), types or (), limit)
         there = {} if found else library.graph.counts(_named(collection))
-    session.screen.document({"entities": [asdict(one) for one in found]})
+        absent = [] if found else library.graph.absent(_named(collection))
+    session.screen.document({"entities": [asdict(one) for one in found], "notes": absent})
     for one in found:
         session.screen.show(printable(f"{one.documents:>6}  {one.type:<14} {one.name}"))
     if there:
-        session.screen.say(f"There are no entities of type {', '.join(wanted)}. There are {', '.join(there)}.")
-    elif not found:
-        session.screen.say("There are no entities: name their types in collections.NAME.graph.types, or use a profile.")
+        wanted = ", ".join(one.upper() for one in types or ())
+        session.screen.say(f"There are no entities of type {wanted}. There are {', '.join(there)}.")
+    for note in absent:
+        session.screen.say(printable(note))
 
 
 @graph_app.command("missing")
@@ -191,12 +218,9 @@ def split(
     _decide(session, "split", name, other, collection)
 
 
-def entity_named(library: Library, name: str, collection: str | None, *, unmentioned: bool = False) -> Entity:
+def entity_named(library: Library, name: str, collection: str | None) -> Entity:
     """Return the entity that a caller means: NAME, or TYPE:NAME."""
-    kind, colon, rest = name.partition(":")
-    if colon and rest and kind.isupper():
-        return library.graph.one(rest, _named(collection), (kind,), unmentioned=unmentioned)
-    return library.graph.one(name, _named(collection), unmentioned=unmentioned)
+    return library.graph.one(name, _named(collection))
 
 
 def _named(collection: str | None) -> str | None:
@@ -213,15 +237,14 @@ def _decide(session: Session, kind: Literal["merge", "split"], name: str, other:
                 hint="Say in which: -c NAME",
             )
         before = library.graph.show(entity, mentions=0).entity.aliases
-        other_kind, colon, rest = other.partition(":")
-        typed = bool(colon and rest and other_kind.isupper())
-        library.graph.decide(kind, entity, rest if typed else other, other_kind if typed else "")
+        other_kind, rest = library.graph.typed(other, entity.collection)
+        library.graph.decide(kind, entity, rest, other_kind)
         report = library.graph.show(library.graph.one(entity.name, entity.collection, (entity.type,)), mentions=0)
     session.screen.document({"entity": asdict(report.entity), "merged": [list(one) for one in report.merged]})
     names = ", ".join(report.entity.aliases) or "none"
     session.screen.show(printable(f"{report.entity.name}: other names: {names}"))
     if report.entity.aliases == before:
-        of_type, rest = (other_kind, rest) if typed else (entity.type, other)
+        of_type = other_kind or entity.type
         session.screen.warn(
             printable(f"nothing changes by now: {rest!r} is no entity of type {of_type} that this is about.")
         )
@@ -233,11 +256,14 @@ def rebuild(session: Session, collection: str | None) -> None:
     with session.library() as library:
         names = [record.name for record in library.collections(collection)]
         done = {name: library.graph.update(name, again=True) for name in names}
+        removed = {name: library.graph.remove(name) for name in names if not library.graph.types(name)}
         counts = {name: library.graph.counts(name) for name, built in done.items() if built}
-    session.screen.document({"graphs": counts})
+    session.screen.document({"graphs": counts, "removed": removed})
     for name, built in done.items():
         types = ", ".join(f"{number:,} {kind}" for kind, number in counts.get(name, {}).items())
         session.screen.show(f"{name}: {types or 'no entities'}" if built else f"{name}: has no graph")
+        if removed.get(name):
+            session.screen.say(f"{name}: {counted(removed[name], 'entity', 'entities')} of an earlier graph removed")
 
 
 def _show_report(session: Session, one: GraphReport) -> None:
@@ -269,11 +295,26 @@ def _show_report(session: Session, one: GraphReport) -> None:
 
 
 def _show_relation(session: Session, relation: Relation) -> None:
-    line = f"  {relation.source.name} {relation.type} {relation.target.name}  {relation.confidence:.2f}"
+    _show_stated(session, relation, f"{relation.source.name} {relation.type} {relation.target.name}")
+
+
+def _show_step(session: Session, one: PathRelation) -> None:
+    arrow = f"-{one.type}->" if one.direction == "out" else f"<-{one.type}-"
+    reads = f"  ({one.reads})" if one.reads not in ("", one.type) else ""
+    _show_stated(session, one, f"{one.start.name} {arrow} {one.end.name}{reads}")
+
+
+def _show_stated(session: Session, relation: Relation, words: str) -> None:
     times = f"  ({counted(relation.statements, 'statement')})" if relation.statements > 1 else ""
-    session.screen.show(printable(line + times))
+    session.screen.show(printable(f"  {words}  {relation.confidence:.2f}{times}"))
     for place in relation.evidence:
-        session.screen.show(printable(f"    {place.path}: {quoted(place.text)}"))
+        where = f"{place.path}, metadata" if place.field else place.path
+        session.screen.show(printable(f"    {where}: {quoted(place.text)}"))
+
+
+def _say_cut(session: Session, shown: int, total: int) -> None:
+    if shown < total:
+        session.screen.say(f"{shown:,} of {total:,} relations are shown; all by --limit {total}")
 
 
 def quoted(text: str) -> str:

@@ -43,3 +43,8 @@ class Expansion:
     direction: Direction | None = None
     min_confidence: float | None = None
     hits: int | None = None
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether only some relations, or one direction, are asked for."""
+        return bool(self.relations) or self.direction in ("in", "out")

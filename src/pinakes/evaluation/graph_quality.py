@@ -13,12 +13,14 @@ from typing import Final, TypeAlias
 from pinakes.catalog import Connection, document_graphs
 from pinakes.core.errors import InvalidInput
 from pinakes.core.graph_records import folded
+from pinakes.platform.regular_files import read_regular
 
 Names: TypeAlias = frozenset[str]
 Relation: TypeAlias = tuple[Names, str, Names]
 
 _RESAMPLES: Final = 1000
 _INTERVAL: Final = 0.95
+_MOST_BYTES: Final = 100_000_000
 ALL: Final = "all"
 
 
@@ -95,11 +97,14 @@ def read_file(path: Path) -> list[ReadDocument]:
     found: list[ReadDocument] = []
     number = 0
     try:
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):  # noqa: B007 - the error tells it
+        lines = read_regular(path, _MOST_BYTES).decode("utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InvalidInput(f"{str(path)!r} cannot be read: {reason}.") from error
+    try:
+        for number, line in enumerate(lines, start=1):  # noqa: B007 - the error tells it
             if line.strip():
                 found.append(_read(json.loads(line)))
-    except OSError as error:
-        raise InvalidInput(f"{str(path)!r} cannot be read: {error.strerror}.") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(
             f"{str(path)!r}, line {number}: not as expected ({error}).",

@@ -7,7 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from pinakes.core.filters import glob_matches, normal_name
-from pinakes.core.graph_records import MAX_NAME_CHARS, EntityName, ExtractionSubject, Findings, Mention, StatedRelation
+from pinakes.core.graph_records import (
+    MAX_NAME_CHARS,
+    EntityName,
+    ExtractionSubject,
+    Findings,
+    Mention,
+    StatedRelation,
+    folded,
+)
 from pinakes.core.records import JSON
 from pinakes.settings import DocumentEntity, GraphRules, MetadataEntity, RecordEntity
 from pinakes.settings.graph_rules import compiled
@@ -44,12 +52,11 @@ class DeclaredNames:
 
     def __init__(self, rules: GraphRules) -> None:
         self._documents, self._metadata, self._records = rules.documents, rules.metadata, rules.records
-        self._patterns = {pattern: compiled(pattern) for one in rules.metadata for pattern in one.pattern}
         self.fingerprint = f"declared:3 {rules.documents!r} {rules.metadata!r} {rules.records!r}"
 
     def extract(self, subject: ExtractionSubject) -> Findings:
         """Return the entities that the document declares, and how its own is related to them."""
-        values = {normal_name(str(key)): value for key, value in subject.metadata.items()}
+        values = _values(subject.metadata)
         own, others = next(self._own(subject, values), (None, ()))
         mentions = [_declared(own, "documents")] if own else []
         mentions += [_declared(name, OTHER_NAME) for name in others]
@@ -72,27 +79,51 @@ class DeclaredNames:
         self, subject: ExtractionSubject, values: Mapping[str, JSON]
     ) -> Iterator[tuple[EntityName, list[EntityName]]]:
         """Yield the entity that the document is about, and its other names."""
-        for rule in self._documents:
-            if (not rule.paths or glob_matches(rule.paths, subject.path)) and (name := filled(rule.name, values)):
-                own = EntityName(rule.type, name[:MAX_NAME_CHARS])
-                others = [EntityName(rule.type, one) for one in templates_of(rule, values)]
-                yield own, [one for one in others if one.key != own.key and len(one.name) <= MAX_NAME_CHARS]
+        if (rule := _rule_of(self._documents, subject.path, values)) is not None:
+            own = EntityName(rule.type, filled(rule.name, values)[:MAX_NAME_CHARS])
+            others = [EntityName(rule.type, one) for one in templates_of(rule, values)]
+            yield own, [one for one in others if one.key != own.key and len(one.name) <= MAX_NAME_CHARS]
 
     def _named(self, rule: MetadataEntity, values: Mapping[str, JSON]) -> Iterator[EntityName]:
         for text in _texts(_at(values, rule.field)):
-            for name in self._names_in(rule, text):
+            for name in names_in(rule, text):
                 if name and len(name) <= MAX_NAME_CHARS:
                     yield EntityName(rule.type, name)
 
-    def _names_in(self, rule: MetadataEntity, text: str) -> Iterator[str]:
-        if not rule.pattern:
-            yield text
-        for pattern in rule.pattern:
-            found = self._patterns[pattern].search(text[:MAX_NAME_CHARS])
-            if found:
-                groups = {normal_name(key): value for key, value in found.groupdict().items() if value}
-                yield (filled(rule.name, groups) if rule.name else "") or str(groups.get("name", ""))
-                return
+
+def names_in(rule: MetadataEntity, text: str) -> Iterator[str]:
+    """Yield the name that a value of a metadata field gives; nothing where it gives none."""
+    if not rule.pattern:
+        yield text
+    for pattern in rule.pattern:
+        found = compiled(pattern).search(text[:MAX_NAME_CHARS])
+        if found:
+            groups = {normal_name(key): value for key, value in found.groupdict().items() if value}
+            yield (filled(rule.name, groups) if rule.name else "") or str(groups.get("name", ""))
+            return
+
+
+def texts_of(metadata: Mapping[str, JSON], field: str) -> list[str]:
+    """Return the texts of a metadata field, as they are written; inner fields with a dot."""
+    return list(_texts(_at(_values(metadata), field)))
+
+
+def titles_of(rules: Sequence[DocumentEntity], path: str, metadata: Mapping[str, JSON]) -> list[str]:
+    """Return the titles that find the entity that the document at ``path`` is about."""
+    values = _values(metadata)
+    rule = _rule_of(rules, path, values)
+    made = [" ".join(filled(one, values).split()) for one in rule.titles] if rule is not None else []
+    return [one for one in made if folded(one) and len(one) <= MAX_NAME_CHARS]
+
+
+def _values(metadata: Mapping[str, JSON]) -> dict[str, JSON]:
+    return {normal_name(str(key)): value for key, value in metadata.items()}
+
+
+def _rule_of(rules: Sequence[DocumentEntity], path: str, values: Mapping[str, JSON]) -> DocumentEntity | None:
+    """Return the rule that names the entity that a document is about; None where none does."""
+    fitting = (one for one in rules if not one.paths or glob_matches(one.paths, path))
+    return next((one for one in fitting if filled(one.name, values)), None)
 
 
 def templates_of(rule: DocumentEntity, values: Mapping[str, JSON]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from pinakes.core.errors import InvalidSetting
 from pinakes.core.graph_records import MAX_NAME_CHARS, EntityName, folded
 from pinakes.extraction.gazetteer import Listing
+from pinakes.platform.regular_files import read_regular
 
 _MOST_BYTES: Final = 50_000_000
 _COLUMNS: Final = ("name", "type")
@@ -26,12 +27,13 @@ def read_list(path: Path) -> list[Listing]:
         InvalidSetting: the file cannot be read, or is none.
     """
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InvalidSetting(f"The list {str(path)!r} is larger than {_MOST_BYTES:,} bytes.")
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_regular(path, _MOST_BYTES).decode("utf-8-sig")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise InvalidSetting(f"The list of entities {str(path)!r} cannot be read: {reason}.") from error
+        raise InvalidSetting(
+            f"The list of entities {str(path)!r} cannot be read: {reason}.",
+            hint=f"graph.lists names files of at most {_MOST_BYTES:,} bytes, CSV or JSON in UTF-8.",
+        ) from error
     try:
         return _of_json(json.loads(text)) if path.suffix.lower() == ".json" else _of_csv(text)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, csv.Error) as error:
@@ -51,7 +53,7 @@ def listing(kind: str, name: str, aliases: list[str]) -> Listing:
     name = " ".join(name.split())
     if not folded(name) or len(name) > MAX_NAME_CHARS:
         raise ValueError(f"{name[:50]!r} is no name of at most {MAX_NAME_CHARS} characters")
-    return Listing(EntityName(kind, name), kept)
+    return Listing(EntityName(kind.strip().upper(), name), kept)
 
 
 def _of_csv(text: str) -> list[Listing]:

@@ -40,8 +40,8 @@ _STRONG: Final = frozenset(f"candidates:{clue}" for clue in ("columns", "links",
 _DECLARED: Final = frozenset({"lists", "records"})
 _NAMED_ALONE: Final = frozenset({"candidates:run", "candidates:cell"})
 _PERSON: Final = re.compile(r"[^\W\d_]['’]?[^\W\d_]*(?:-[^\W\d_]+)?\.?")
-_LEGAL: Final = re.compile(r"(?:,? (?:inc|llc|ltd|limited|gmbh|corp|corporation|co|plc|n\.a|ag|s\.a))+\.?$")
-_DOMAIN: Final = re.compile(r"(?<=\w)\.(?:com|org|net|io|ai|dev|app|co)$")
+LEGAL: Final = re.compile(r"(?:,? (?:inc|llc|ltd|limited|gmbh|corp|corporation|co|plc|n\.a|ag|s\.a))+\.?$")
+DOMAIN: Final = re.compile(r"(?<=\w)\.(?:com|org|net|io|ai|dev|app|co)$")
 _DIGITS: Final = re.compile(r"\d+")
 _WORD: Final = re.compile(r"[^\W_]+")
 
@@ -324,7 +324,7 @@ def _both_listed(one: EntityRecord, other: EntityRecord, clues: Mapping[int, Map
 
 def _plain(name: str, suffixes: Sequence[str]) -> str:
     """Return a folded name without legal forms, generic words at its end, and blanks."""
-    short = _LEGAL.sub("", _DOMAIN.sub("", name))
+    short = LEGAL.sub("", DOMAIN.sub("", name))
     for word in suffixes:
         short = short.removesuffix(f" {word.casefold()}")
     return re.sub(r"[\W_]", "", short.replace("&", "and")) or name

@@ -9,9 +9,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from pinakes.catalog import Catalog, chunk_mentions, entities, graph_lookups
+from pinakes.catalog import Catalog, Connection, chunk_mentions, entities, graph_lookups
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.core.graph_records import STRUCTURE, folded
+from pinakes.core.graph_records import STRUCTURE, EntityName, folded
 from pinakes.graph.hops import reached
 from pinakes.graph.query_names import Linked, SimilarNames, linked
 from pinakes.settings import GraphRules
@@ -27,6 +27,14 @@ _MOST_CHUNKS: Final = 200
 _REMEMBERED: Final = 256
 
 Kept = TypeVar("Kept")
+
+
+def owner_ids(connection: Connection, collection_id: int, owner: str) -> frozenset[int]:
+    """Return the ids of the entities that are called as the ``owner`` (TYPE:NAME), whether texts name it or not."""
+    kind, _, name = owner.partition(":")
+    called = graph_lookups.called(connection, collection_id, {folded(name)})
+    main = entities.canonical_of(connection, collection_id, {EntityName(kind, name).key})
+    return frozenset({one.id for one in called} | set(main.values()))
 
 
 class EntityRetriever:
@@ -114,13 +122,11 @@ class EntityRetriever:
 
     def owner_ids(self) -> frozenset[int]:
         """Return the ids of the entity that "we" means, which nearly all documents are about."""
-        name = self.rules.owner.partition(":")[2]
-        return self.kept("owner", partial(self._called_ids, name)) if name else frozenset()
+        return self.kept("owner", self._owners) if self.rules.owner else frozenset()
 
-    def _called_ids(self, name: str) -> frozenset[int]:
+    def _owners(self) -> frozenset[int]:
         with self._catalog.read_each() as connection:
-            called = graph_lookups.called(connection, self._collection_id, {folded(name)})
-        return frozenset(one.id for one in called)
+            return owner_ids(connection, self._collection_id, self.rules.owner)
 
     def _linked(self, query: str, is_word: Callable[[str], bool]) -> list[Linked]:
         with self._catalog.read_each() as connection:
@@ -157,10 +163,8 @@ class EntityRetriever:
                 keep(one.entity_id, best[one.chunk_id] * one.confidence * rarity(one.documents, documents) ** 2)
             named = {one.entity.id: rarity(one.entity.documents, documents) ** 2 for one in links}
             hops_of = partial(graph_lookups.hops, connection, min_confidence=self.rules.expand_confidence)
-            for way in reached(hops_of, named.keys(), 1, barred) if named else ():
-                first = way.path[0]
-                start = first.source_id if first.source_id in named else first.target_id
-                keep(way.entity_id, named[start] * way.confidence)
+            for way in reached(hops_of, named, 1, barred) if named else ():
+                keep(way.entity_id, way.confidence)
             for entity_id, weight in named.items():
                 keep(entity_id, weight)
             strongest = sorted(seeds, key=lambda one: (-seeds[one], one))[:_MOST_SEEDS]

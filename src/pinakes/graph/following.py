@@ -12,16 +12,18 @@ from pinakes.catalog import (
     changes,
     code_symbols,
     derived_rows,
+    described_entities,
     documents,
     entities,
     stated_edges,
 )
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.derived_rows import DerivedMention, DerivedRelation
-from pinakes.catalog.entities import GraphState
+from pinakes.catalog.entities import EntityRecord, GraphState
 from pinakes.core.graph_records import PART_OF, STRUCTURE, TOPIC, UNTYPED, EntityName, folded
 from pinakes.core.records import Document
 from pinakes.extraction import Extraction
+from pinakes.extraction.declared_names import titles_of
 from pinakes.graph import code_resolution
 from pinakes.graph.canonical import Canonical, canonical
 from pinakes.graph.co_occurrence import co_occurring
@@ -152,6 +154,7 @@ def _resolve(catalog: Catalog, record: CollectionRecord, extraction: Extraction)
     kinds = {one.id: one.type for one in every}
     with catalog.read() as connection:
         together = _co_occurring(connection, record, extraction.rules, found, kinds)
+        titles = _titles(connection, record, extraction.rules, found, before)
     aliases = [(one.entity, alias, folded(alias)) for one in extraction.listings for alias in one.aliases]
     types = [before[one.id].type for one in found.resolutions if one.canonical_id is None]
     figures = {"entities": sum(kind != UNTYPED for kind in types), "candidates": types.count(UNTYPED)}
@@ -159,11 +162,32 @@ def _resolve(catalog: Catalog, record: CollectionRecord, extraction: Extraction)
         if extraction.rules.code:
             code_symbols.write(connection, record.id, of_code)
         reached = GraphState(position, extraction.recipe, decided, figures=figures)
-        entities.resolve(connection, record.id, changed, aliases, reached)
+        entities.resolve(connection, record.id, changed, [*titles, *aliases], reached)
         derived_rows.put_relations(connection, record.id, _TOGETHER, together)
         for relation, (sources, targets) in ends_of(extraction.rules).items():
             stated_edges.check_types(connection, record.id, relation, sources, targets)
     return True
+
+
+def _titles(
+    connection: Connection,
+    record: CollectionRecord,
+    rules: GraphRules,
+    found: Canonical,
+    rows: Mapping[int, EntityRecord],
+) -> list[tuple[EntityName, str, str]]:
+    """Return (entity, title, folded title) of the entities that documents are about; two may have the same title."""
+    if not any(one.titles for one in rules.documents):
+        return []
+    main = {one.id: rows[one.canonical_id or one.id] for one in found.resolutions}
+    titles = dict[tuple[int, str], tuple[EntityName, str, str]]()
+    for entity_id, path, metadata in described_entities.each(connection, record.id):
+        one = main.get(entity_id)
+        for title in titles_of(rules.documents, path, metadata) if one is not None else ():
+            key = folded(title)
+            if one is not None and key != one.folded:
+                titles.setdefault((one.id, key), (EntityName(one.type, one.name), title, key))
+    return list(titles.values())
 
 
 def ends_of(rules: GraphRules) -> dict[str, tuple[set[str], set[str]]]:

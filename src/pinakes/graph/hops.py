@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +17,7 @@ MOST_REACHED: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """An entity, and the relations that lead to it from an entity of the question; ``confidence``: their product."""
+    """An entity, and the relations that lead to it from a seed; ``confidence``: theirs and the weight of the seed."""
 
     entity_id: int
     path: tuple[Hop, ...]
@@ -26,17 +26,17 @@ class Reached:
 
 def reached(
     hops_of: Callable[[Collection[int]], Sequence[Hop]],
-    seeds: Collection[int],
+    seeds: Mapping[int, float],
     hops: int,
     barred: Collection[int] = (),
     go_on: Callable[[], bool] = lambda: True,
 ) -> list[Reached]:
-    """Return the entities within ``hops`` relations of ``seeds``, nearer ones first, then the surest.
+    """Return the entities within ``hops`` relations of ``seeds`` (entity → weight), nearer ones first, then the surest.
 
     ``hops_of`` gives the relations of some entities, the surest first; it is called once for each hop. Relations of
     the entities ``barred`` are not followed. Before the second hop ``go_on`` is asked whether there is time for it.
     """
-    known = {seed: Reached(seed, (), 1.0) for seed in seeds if seed not in barred}
+    known = {seed: Reached(seed, (), weight) for seed, weight in seeds.items() if seed not in barred}
     front, found = list(known.values()), list[Reached]()
     for hop_number in range(hops):
         if hop_number and not (front and go_on()):

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from pinakes.catalog import Connection, graph_lookups
+from pinakes.catalog import Connection, graph_lookups, tied_documents
 from pinakes.catalog.chunk_mentions import PlacedMention
 from pinakes.catalog.graph_lookups import Hop, Statement
 from pinakes.core.graph_paths import Expansion, PathStep
 from pinakes.core.graph_records import DOCUMENT
+from pinakes.graph import ties
 from pinakes.graph.hops import Reached, reached
 
 _CHUNKS_OF_ENTITY: Final = 8
 """So many mentions of each entity are looked at."""
 
-_CHUNKS_OF_SHARED: Final = 50
 _MOST_SHARED: Final = 12
 _LEAST_SHARED: Final = 0.1
 """From so many entities of the hits it goes on, the strongest first, and from none that has less of that weight."""
@@ -43,20 +43,27 @@ class SharedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A chunk that the graph leads to. ``weight``: 0 to 1; ``origin``: the hit it goes on from, None = the question."""
+    """How the graph leads to a chunk from an entity of the question, or, where ``of_hit``, from a hit.
 
-    chunk_id: int
+    ``weight``: 0 to 1; ``origin``: the mention of an entity in a hit that the path begins with, None = it has none.
+    """
+
     document_id: int
     way: Reached
     weight: float
     origin: PathStep | None = None
+    of_hit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Leads:
-    """Chunk id → how the graph leads there; what paths are told by; whether time ran out before the second hop."""
+    """Chunk id → how the graph leads there; what paths are told by; whether time ran out before the second hop.
+
+    ``of_hits``: chunk id → document, of the hits.
+    """
 
     of_chunks: Mapping[int, Lead] = field(default_factory=dict)
+    of_hits: Mapping[int, int] = field(default_factory=dict)
     names: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     stated: Mapping[int, Statement] = field(default_factory=dict)
     cut: bool = False
@@ -66,6 +73,11 @@ class Leads:
         lead = self.of_chunks[chunk_id]
         steps = tuple(self._step(hop, offsets) for hop in lead.way.path)
         return steps if lead.origin is None else (lead.origin, *steps)
+
+    def weight_of(self, chunk_id: int) -> float:
+        """Return the weight of the lead to a chunk, 0 where there is none."""
+        lead = self.of_chunks.get(chunk_id)
+        return 0.0 if lead is None else lead.weight
 
     def _step(self, hop: Hop, offsets: Mapping[str, Mapping[int, int]]) -> PathStep:
         source, target, place = self.names[hop.source_id], self.names[hop.target_id], self.stated.get(hop.statement)
@@ -88,7 +100,7 @@ def shared_entities(
     ``weights``: (uid, ordinal) of the chunk of each hit → its weight, 0 to 1, and its chunk id. The weight of an entity
     is that of the best hit of its document, times the mean of two figures, the confidence of a mention in that chunk
     and the square root of its share of the chunks of the document that name any, times its ``rarity`` (documents → 0 to
-    1), relative to the strongest.
+    1).
     """
     named: dict[str, dict[int, list[PlacedMention]]] = {}
     for one in mentions:
@@ -110,7 +122,7 @@ def shared_entities(
                 best[entity_id] = SharedEntity(entity_id, weight, _step(one, head[1]))
     order = sorted(best.values(), key=lambda one: (-one.weight, one.entity_id))[:_MOST_SHARED]
     top = order[0].weight if order else 1.0
-    return [replace(one, weight=one.weight / top) for one in order if one.weight > _LEAST_SHARED * top]
+    return [one for one in order if one.weight > _LEAST_SHARED * top]
 
 
 def _step(one: PlacedMention, chunk_id: str) -> PathStep:
@@ -118,20 +130,35 @@ def _step(one: PlacedMention, chunk_id: str) -> PathStep:
     return PathStep(one.path, DOCUMENT, MENTIONS, one.text, one.mention.type, sure, chunk_id, one.path, one.text)
 
 
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """What a search goes on from: entities of its question, and of its hits.
+
+    ``named``: entities of the question → rarity; ``shared``: those that hits name; ``own``: what the documents of hits
+    are about → weight of the hit, 0 to 1; ``places``: document and place of the chunk of each hit. ``rarity``: number
+    of documents that name an entity → 0 to 1.
+    """
+
+    named: Mapping[int, float]
+    shared: Sequence[SharedEntity]
+    own: Mapping[int, float]
+    places: Collection[tuple[int, int]]
+    rarity: Callable[[int], float]
+    barred: Collection[int] = ()
+
+
 def leads_of(
     connection: Connection,
-    named: Collection[int],
-    shared: Sequence[SharedEntity],
+    seeds: Seeds,
     way: Expansion,
-    barred: Collection[int] = (),
     go_on: Callable[[], bool] = lambda: True,
     until: str = "",
 ) -> Leads:
-    """Return the chunks that ``named`` and ``shared`` entities lead to within the hops of ``way``.
+    """Return the chunks that ``seeds`` lead to within the hops of ``way``, of ``ties.MOST_TIED`` documents at most.
 
-    By relations: chunks that state one, or mention the entity it leads to. By an entity of a hit: chunks that mention
-    it, and with two hops what its relations lead to. ``go_on`` is asked before the second hop. ``until``: only by what
-    documents say that did not change since that time.
+    From the question: chunks that state a relation, or mention the entity it leads to. From hits: all chunks of the
+    other documents that are tied to them. ``go_on`` is asked before the second hop. ``until``: only by what documents
+    say that did not change since that time.
     """
     hops_of = partial(
         graph_lookups.hops,
@@ -141,64 +168,79 @@ def leads_of(
         min_confidence=way.min_confidence or 0.0,
         until=until,
     )
-    time_left = _Asked(go_on)
-    found: list[tuple[Reached, PathStep | None]] = [
-        (one, None) for one in reached(hops_of, named, way.hops or 0, barred, time_left)
-    ]
-    from_hits = {one.entity_id: one for one in shared if one.entity_id not in set(named)}
-    found += [(Reached(one.entity_id, (), one.weight), one.step) for one in from_hits.values()]
-    if (way.hops or 0) > 1 and from_hits and time_left():
-        for one in reached(hops_of, from_hits.keys(), 1, {*barred, *named}):
-            first = one.path[0]
-            start = from_hits[first.source_id if first.source_id in from_hits else first.target_id]
-            found.append((Reached(one.entity_id, one.path, one.confidence * start.weight), start.step))
-    if not found:
-        return Leads(cut=time_left.refused)
-    stated = graph_lookups.statements(connection, [hop.statement for one, _ in found for hop in one.path])
-    ends = {end for one, _ in found for hop in one.path for end in (hop.source_id, hop.target_id)}
-    names = graph_lookups.names_of(connection, ends | {one.entity_id for one, _ in found})
-    found = [
-        (one, step)
-        for one, step in found
-        if {one.entity_id, *(end for hop in one.path for end in (hop.source_id, hop.target_id))} <= names.keys()
-    ]
-    leads = _of_chunks(connection, found, stated, until)
-    return Leads(leads, names, stated, time_left.refused)
-
-
-def _of_chunks(
-    connection: Connection,
-    found: Sequence[tuple[Reached, PathStep | None]],
-    stated: Mapping[int, Statement],
-    until: str,
-) -> dict[int, Lead]:
+    hops, barred, time_left = way.hops or 0, seeds.barred, _Asked(go_on)
+    found = reached(hops_of, seeds.named, hops, barred, time_left)
+    tied = ties.by_relations(connection, hops_of, seeds.own, hops, seeds.rarity, barred, time_left, until)
+    shared = {one.entity_id: one for one in seeds.shared if one.entity_id not in seeds.named}
+    ways = [(Reached(one.entity_id, (), one.weight), one.step) for one in shared.values()]
+    if hops > 1 and shared and time_left():
+        weights = {one.entity_id: one.weight * ties.FURTHER for one in shared.values()}
+        for far in reached(hops_of, weights, 1, {*barred, *seeds.named}):
+            first = far.path[0]
+            ways.append((far, shared[first.source_id if first.source_id in shared else first.target_id].step))
+    tied += ties.by_entities(connection, ways, until)
+    paths = [one.path for one in found] + [one.way.path for one in tied]
+    names = graph_lookups.names_of(connection, {end for path in paths for hop in path for end in _ends(hop)})
+    found = [one for one in found if _is_told(one, names)]
+    of_hits = {document for document, _ in seeds.places}
+    tied = [one for one in tied if one.document_id not in of_hits and _is_told(one.way, names)]
+    stated = graph_lookups.statements(connection, [hop.statement for one in found for hop in one.path])
+    of_question = _of_question(connection, found, stated, until)
+    if not way.is_narrow:
+        of_question = [(chunk, lead) for chunk, lead in of_question if lead.document_id not in of_hits]
+    likely = _likeliest([lead for _, lead in of_question], tied)
     leads: dict[int, Lead] = {}
-    by_entity: dict[int, list[tuple[Reached, PathStep | None]]] = {}
-    for way, origin in found:
-        by_entity.setdefault(way.entity_id, []).append((way, origin))
-        place = stated.get(way.path[-1].statement) if way.path else None
+    for chunk, lead in of_question:
+        if lead.document_id in likely:
+            _keep(leads, chunk, lead)
+    tied = [one for one in sorted(tied, key=lambda one: one.weight) if one.document_id in likely]
+    whole = {one.document_id: Lead(one.document_id, one.way, one.weight, one.origin, of_hit=True) for one in tied}
+    for chunk, document in tied_documents.chunks_of(connection, whole, ties.MOST_CHUNKS_EACH):
+        _keep(leads, chunk, whole[document])
+    paths = [one.way.path for one in whole.values()]
+    stated |= graph_lookups.statements(connection, [hop.statement for path in paths for hop in path])
+    return Leads(leads, tied_documents.chunks_at(connection, seeds.places), names, stated, time_left.refused)
+
+
+def _ends(hop: Hop) -> set[int]:
+    return {hop.source_id, hop.target_id}
+
+
+def _is_told(way: Reached, names: Mapping[int, object]) -> bool:
+    return all(names.keys() >= _ends(hop) for hop in way.path)
+
+
+def _likeliest(leads: Iterable[Lead], tied: Iterable[ties.Tie]) -> set[int]:
+    """Return the documents with the largest weights."""
+    best: dict[int, float] = {}
+    weights = [(one.document_id, one.weight) for one in leads] + [(one.document_id, one.weight) for one in tied]
+    for document, weight in weights:
+        best[document] = max(weight, best.get(document, 0.0))
+    return set(sorted(best, key=lambda one: (-best[one], one))[: ties.MOST_TIED])
+
+
+def _of_question(
+    connection: Connection, found: Sequence[Reached], stated: Mapping[int, Statement], until: str
+) -> list[tuple[int, Lead]]:
+    """Return (chunk id, lead) of the chunks that state the last relation of these ways, or mention where it leads."""
+    leads = list[tuple[int, Lead]]()
+    by_entity = {one.entity_id: one for one in found}
+    for way in found:
+        place = stated.get(way.path[-1].statement)
         if place is not None and place.chunk_id is not None:
-            _keep(leads, Lead(place.chunk_id, place.document_id, way, way.confidence, origin))
-    for most, some in (
-        (_CHUNKS_OF_ENTITY, {way.entity_id for way, _ in found if way.path}),
-        (_CHUNKS_OF_SHARED, {way.entity_id for way, _ in found if not way.path}),
-    ):
-        for each in graph_lookups.mentioning(connection, some, most, until) if some else ():
-            for way, origin in by_entity[each.entity_id]:
-                share = _MENTIONS if way.path else 1.0
-                weight = share * way.confidence * each.confidence
-                _keep(leads, Lead(each.chunk_id, each.document_id, way, weight, origin))
+            leads.append((place.chunk_id, Lead(place.document_id, way, way.confidence)))
+    for each in graph_lookups.mentioning(connection, by_entity, _CHUNKS_OF_ENTITY, until) if found else ():
+        way = by_entity[each.entity_id]
+        leads.append((each.chunk_id, Lead(each.document_id, way, _MENTIONS * way.confidence * each.confidence)))
     return leads
 
 
-def _keep(leads: dict[int, Lead], one: Lead) -> None:
+def _keep(leads: dict[int, Lead], chunk: int, one: Lead) -> None:
     """Keep the better way to a chunk, one from the question before one from a hit, with the weight of the stronger."""
-    known = leads.get(one.chunk_id)
-    if known is None:
-        leads[one.chunk_id] = one
-        return
-    better = max(known, one, key=lambda each: (each.origin is None, each.weight, -len(each.way.path)))
-    leads[one.chunk_id] = replace(better, weight=max(known.weight, one.weight))
+    known = leads.setdefault(chunk, one)
+    if known is not one:
+        better = max(known, one, key=lambda each: (not each.of_hit, each.weight, -len(each.way.path)))
+        leads[chunk] = replace(better, weight=max(known.weight, one.weight))
 
 
 class _Asked:

@@ -13,6 +13,8 @@ from pinakes.core.graph_records import Findings, Mention, StatedRelation
 from pinakes.core.records import Document, DocumentKind
 from pinakes.extraction import Extraction
 from pinakes.graph.following import ends_of
+from pinakes.graph.metadata_evidence import with_words
+from pinakes.settings import GraphRules
 
 MOST_VERSIONS: Final = 1_000
 """Earlier versions of so many documents are extracted for one time."""
@@ -72,17 +74,23 @@ def past_graph(connection: Connection, collection_id: int, extraction: Extractio
                 mentions.setdefault(ids[one.entity.key], []).append(_place(state, one))
     ends = ends_of(extraction.rules)
     statements = [
-        one for state, findings in found for one in _statements(state, findings, ids) if _fits(one, types, ends)
+        one
+        for state, findings in found
+        for one in _statements(state, findings, ids, extraction.rules)
+        if _fits(one, types, ends)
     ]
     lost = history.lost_at(connection, collection_id, at)
     return PastGraph(mentions, statements, len(found), len(there) - len(found), lost)
 
 
-def _statements(state: State, findings: Findings, ids: dict[tuple[str, str], int]) -> Iterator[PastStatement]:
+def _statements(
+    state: State, findings: Findings, ids: dict[tuple[str, str], int], rules: GraphRules
+) -> Iterator[PastStatement]:
     for one in findings.relations:
         source, target = ids.get(one.source.key), ids.get(one.target.key)
         if source is not None and target is not None and source != target:
-            yield PastStatement(source, one.type, target, _place(state, one))
+            place = with_words(_place(state, one), rules, state.metadata, (one.source.name, one.target.name))
+            yield PastStatement(source, one.type, target, place)
 
 
 def _fits(one: PastStatement, types: dict[int, str], ends: dict[str, tuple[set[str], set[str]]]) -> bool:

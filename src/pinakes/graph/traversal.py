@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeAlias
 
 from pinakes.catalog.stated_edges import Edge
+from pinakes.core.graph_paths import Direction
 
 Path: TypeAlias = Sequence[Edge]
 """Edges from one entity to another, each followed in its direction or against it."""
@@ -17,14 +18,17 @@ MOST_VISITED: Final = 5_000
 """A search visits so many entities at most; what lies farther is not found."""
 
 _Step: TypeAlias = tuple[int, Edge]
+_Kinds: TypeAlias = Collection[str]
 
 
 class _Half:
     """The entities around one end, by their distance from it, with the edges that lead to each from nearer ones."""
 
-    def __init__(self, end: int) -> None:
+    def __init__(self, end: int, barred: Collection[int], along: bool, against: bool, both_ways: _Kinds) -> None:
+        """``along``, ``against``: whether edges are followed in their direction, and against it."""
         self.levels: list[dict[int, list[_Step]]] = [{end: []}]
-        self.seen = {end}
+        self.seen = {end, *barred}
+        self._along, self._against, self._both_ways = along, against, both_ways
 
     @property
     def front(self) -> dict[int, list[_Step]]:
@@ -34,7 +38,10 @@ class _Half:
         """Go one hop farther."""
         reached: dict[int, list[_Step]] = {}
         for edge in edges_of(self.front):
-            for here, there in ((edge.source_id, edge.target_id), (edge.target_id, edge.source_id)):
+            any_way = edge.type in self._both_ways
+            ways = [(edge.source_id, edge.target_id)] if self._along or any_way else []
+            ways += [(edge.target_id, edge.source_id)] if self._against or any_way else []
+            for here, there in ways:
                 if here in self.front and there not in self.seen:
                     reached.setdefault(there, []).append((here, edge))
         self.levels.append(reached)
@@ -52,17 +59,38 @@ class _Half:
         return sorted(ways, key=lambda each: -each[0])[:limit]
 
 
-def shortest_paths(edges_of: EdgesOf, source: int, target: int, most_hops: int, limit: int) -> list[Path]:
-    """Return up to ``limit`` paths of the smallest number of hops, the surest first; none over ``most_hops``."""
+def shortest_paths(
+    edges_of: EdgesOf,
+    source: int,
+    target: int,
+    most_hops: int,
+    limit: int,
+    barred: Collection[int] = (),
+    direction: Direction = "both",
+    symmetric: _Kinds = frozenset(),
+    on_limit: Callable[[], object] = lambda: None,
+) -> list[Path]:
+    """Return up to ``limit`` paths of the smallest number of hops, the surest first; none over ``most_hops``.
+
+    No path goes through ``barred`` entities; it may begin or end at one. ``direction``: "out" = all edges lead from
+    ``source`` to ``target``, "in" = all against that; those of ``symmetric`` types lead either way. ``on_limit`` is
+    called where the search ends since it has visited ``MOST_VISITED`` entities.
+    """
     if source == target:
         return []
-    ahead, back = _Half(source), _Half(target)
+    shut = set(barred) - {source, target}
+    along, against = direction != "in", direction != "out"
+    ahead = _Half(source, shut, along, against, symmetric)
+    back = _Half(target, shut, against, along, symmetric)
     for _ in range(most_hops):
         half = min((ahead, back), key=lambda one: len(one.front))
         half.widen(edges_of)
         if met := ahead.front.keys() & back.front.keys():
             break
-        if not half.front or len(ahead.seen) + len(back.seen) > MOST_VISITED:
+        if not half.front:
+            return []
+        if len(ahead.seen) + len(back.seen) > MOST_VISITED:
+            on_limit()
             return []
     else:
         return []

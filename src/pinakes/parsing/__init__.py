@@ -84,23 +84,8 @@ NAMES: Final[dict[str, str]] = {
 
 VERSIONS: Final[dict[str, int]] = {
     "captions": 1,
-    **dict.fromkeys(
-        (
-            "code",
-            "epub",
-            "html",
-            "mail",
-            "markdown",
-            "notebook",
-            "office",
-            "pdf",
-            "structured",
-            "tables",
-            "text",
-            "xml",
-        ),
-        2,
-    ),
+    **dict.fromkeys(("code", "markdown", "pdf", "structured", "tables", "text", "xml"), 2),
+    **dict.fromkeys(("epub", "html", "mail", "notebook", "office"), 3),
 }
 """Reader module → version. Increase it when the texts of a reader change: a sync then reads its documents again."""
 

@@ -14,7 +14,13 @@ _TOML_STRING: Final = re.compile(
     r"""\#[^\n]*+|'''(?:(?!''')[\s\S])*+'''(?:'')?|'[^'\n]*+'"""
     r'''|"{3}(?:[^"\\]++|\\[\s\S]|"(?!""))*+"{3,5}|"(?:[^"\\\n]++|\\.)*+"'''
 )
+_COLOUR: Final = re.compile(r"(?<!\\)\\(?:u001[bB]|x1[bB]|e)\[[0-9;]{0,20}[A-Za-z]")
 _PROPERTY_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
+
+
+def without_colours(source: str) -> str:
+    """Return JSON, YAML or TOML without the colours of a terminal in its strings: ``\\u001b[31m``."""
+    return _COLOUR.sub("", source) if "[" in source and "\\" in source else source
 
 
 def unescaped_yaml(source: str) -> str:

@@ -20,6 +20,8 @@ _LIGATURES: Final = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0x
 _UNSEEN: Final = dict.fromkeys((0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), 0x2060, *range(0x2066, 0x206A), 0xFEFF))
 _CUT: Final = {**_LIGATURES, **_UNSEEN}
 _WORD: Final = re.compile(r"[^\W\d_]{2,}(?:[-‐]\w{2,})*")
+_SUSPENDED: Final = frozenset(("and", "bzw", "eller", "och", "oder", "og", "sowie", "und"))
+"""Conjunctions, which end no word at a syllable: the hyphen before one stands for the rest of the next word."""
 _JOINED: Final = re.compile(r"(?<![\w/.:@#`-])(?P<left>[a-zà-ÿ]{3,})(?P<right>[A-ZÀ-Þ][a-zà-ÿ]{2,})(?![\w/(@`])")
 
 
@@ -28,8 +30,9 @@ def mended(pages: Sequence[str]) -> list[str]:
 
     Other occurrences in the pages decide: ``well-known`` keeps its hyphen if it is written so elsewhere. Hyphens are
     also kept before a capital or a number, after single letters (``d-dimensional``), and in words with several
-    (``state-of-the-art``), since these are not hyphenated at syllables. Two words are split only if both occur
-    separately elsewhere and the joined form occurs once, so that names such as ``eBay`` and ``camelCase`` stay.
+    (``state-of-the-art``), since these are not hyphenated at syllables; before a conjunction (``pre-and postfix``) a
+    space follows them. Two words are split only if both occur separately elsewhere and the joined form occurs once, so
+    that names such as ``eBay`` and ``camelCase`` stay.
     """
     pages = [page if page.isascii() else _SOFT_HYPHEN.sub("", page).translate(_CUT) for page in pages]
     if not any((_may_break(page) and _BROKEN.search(page)) or _JOINED.search(page) for page in pages):
@@ -42,6 +45,8 @@ def mended(pages: Sequence[str]) -> list[str]:
         head, tail = match["head"], match["tail"]
         if words[(head + tail).lower()]:
             return head + tail
+        if tail in _SUSPENDED:
+            return f"{head}- {tail}"
         hyphened = match.start() > 0 and match.string[match.start() - 1] in "-‐"
         compound = hyphened or len(head) == 1 or not tail[0].islower() or words[f"{head}-{tail}".lower()]
         return f"{head}-{tail}" if compound else head + tail

@@ -9,6 +9,8 @@ from typing import Final
 from pinakes.core.errors import Empty, Unreadable
 from pinakes.core.records import JSON, Document, ReadingNote
 from pinakes.parsing.decode import decode, scrub
+from pinakes.parsing.escapes import without_colours
+from pinakes.parsing.joined_words import joined
 from pinakes.parsing.limits import Limits
 from pinakes.parsing.structured import ParseError, parse_json
 from pinakes.parsing.titles import markdown_title
@@ -31,7 +33,7 @@ class Notebook:
             Empty: no cell has text.
         """
         try:
-            notebook = parse_json(decode(data))
+            notebook = parse_json(without_colours(decode(data)))
         except ParseError as error:
             raise Unreadable(f"The notebook is damaged: {error}.", hint="Open and save it in Jupyter.") from error
         language = _language(notebook)
@@ -40,7 +42,7 @@ class Notebook:
         parts = [part for cell, output in zip(cells, printed, strict=True) if (part := _cell(cell, output, language))]
         if not parts:
             raise Empty("The notebook has no text in its cells.")
-        text = self._limits.check(scrub("\n\n".join(parts) + "\n"))
+        text = self._limits.check(joined(scrub("\n\n".join(parts) + "\n")))
         notes = (*_pictures(cells), *_cuts(printed))
         return Document(text=text, title=markdown_title(text), kind="markdown", notes=notes)
 

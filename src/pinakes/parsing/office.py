@@ -13,7 +13,7 @@ from pinakes.core.errors import Empty, TooLarge, Unreadable
 from pinakes.core.records import JSON, Document, ReadingNote
 from pinakes.parsing import outlines
 from pinakes.parsing.containers import check_ole, check_zip, reading_zip
-from pinakes.parsing.decode import BOMS, decode, scrub
+from pinakes.parsing.decode import declared_charset, scrub, to_utf8
 from pinakes.parsing.encrypted import decrypted, encrypted, is_encrypted
 from pinakes.parsing.equations import written
 from pinakes.parsing.limits import Limits
@@ -42,6 +42,7 @@ _OPEN_XML: Final = frozenset((*_WORD, ".pptx", ".pptm", ".ppsx", ".xlsx", ".xlsm
 _OPEN_DOCUMENT: Final = frozenset((".odt", ".ods", ".odp"))
 """Read by our own code; kreuzberg converts the other formats."""
 _TEXTUAL: Final = frozenset((".fb2", ".org", ".opml"))
+_DECLARED: Final = re.compile(rb"""(?i)\A(\s*<\?xml\b[^<>]{0,100}?)\s+encoding\s*=\s*["'][\w.:-]{1,40}["']""")
 
 Form: TypeAlias = Literal["markdown", "marked", "plain"]
 
@@ -122,14 +123,16 @@ class Office:
         if extension == _XLS and (found := self._old_workbook(data)) is not None:
             text, pages = joined(found[0])
             return self._document(text, {}, extension, pages, tuple(found[1]))
-        if extension in _TEXTUAL and data.startswith(BOMS):
-            data = decode(data).encode()
+        notes: tuple[ReadingNote, ...] = ()
+        if extension in _TEXTUAL:  # whose declared encoding the conversion ignores
+            data, notes = to_utf8(data, declared_charset(data))
+            data = _DECLARED.sub(rb"\1", data, count=1)
         data = outlines.prepared(data, extension)
         how: Form = "plain" if extension == _MAIL else "marked" if extension in _SLIDES else "markdown"
         result = convert(data, MIME_TYPES[extension], self._limits, how)
         text = outlines.restored(tidy(result.content))
         text, pages = _paged(text, extension, result.metadata)
-        return self._document(text, metadata_of(result.metadata), extension, pages)
+        return self._document(text, metadata_of(result.metadata), extension, pages, notes)
 
     def _old_workbook(self, data: bytes) -> tuple[list[str], list[ReadingNote]] | None:
         """Return sheets and notes of an XLS; None if only a conversion, which tolerates more damage, may read it."""

@@ -44,13 +44,15 @@ _FIELDS: Final = frozenset(
     ("", "text", "number", "date", "time", "datetime-local", "month", "week", "email", "tel", "url", "search")
 )
 _KINDS: Final = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+_FORM: Final = re.compile(r"(</?)form(?=[\s/>])", re.IGNORECASE)
+"""The conversion drops forms with all of their text, which is the whole page for some web frameworks."""
 _OPENED, _CLOSED = "☐", "☒"
 _SHUT: Final = "</"
 
 
 def with_values(source: str) -> str:
     """Return a page whose values and words survive the conversion."""
-    source = _UNSEEN.sub("", source)
+    source = _FORM.sub(r"\1div", _UNSEEN.sub("", source))
     if len(source) > _MOST_CHARS:
         return source
     source = _closed_items(source)
@@ -122,7 +124,7 @@ def _controls(source: str, found: Sequence[Element]) -> Iterator[Change]:
         tag, attributes = element.tag, element.attributes
         if tag == "input":
             if shown := _shown(attributes):
-                yield element.start, element.end, f"{shown} "
+                yield element.start, element.end, f" {shown} "
         elif tag == "option":
             yield element.start, element.inside, f" {_CLOSED if 'selected' in attributes else _OPENED} "
             if element.end > element.inner_end:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pinakes.core.records import JSON, Document
 from pinakes.parsing.decode import decode, scrub
-from pinakes.parsing.escapes import unescaped_toml, unescaped_yaml
+from pinakes.parsing.escapes import unescaped_toml, unescaped_yaml, without_colours
 from pinakes.parsing.json_lines import TooDeepError, json_lines
 from pinakes.parsing.limits import Limits
 from pinakes.parsing.titles import cut
@@ -46,7 +46,7 @@ class _Structured:
 
     def read(self, data: bytes, path: str) -> Document:
         """Read ``data``. If it cannot be parsed, it is read unchanged, and ``parse_error`` in the metadata says why."""
-        source = self._limits.check(decode(data))
+        source = without_colours(self._limits.check(decode(data)))
         try:
             values = self.parse(source, path)
             text, lines = self.shown(source, path)

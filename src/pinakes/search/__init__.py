@@ -64,6 +64,9 @@ _POOL_GROWTH = 8
 
 _NO_SPELLING = "no chunk has a word of the query; the index engine keeps no words, so none was looked for in its place"
 
+_MOSTLY_KNOWN = 0.5
+"""Share of a query's tokens that the model must know, or a note says that it does not."""
+
 _OVERTAKEN_S, _LOOK_AGAIN_S = 2.0, 0.01
 """Seconds to wait for an index that still lists replaced chunks, and seconds between two checks."""
 
@@ -103,10 +106,11 @@ def retrieve(request: Request, context: SearchContext, also: Ranking | None = No
     return Retrieved(asked, vector, degraded, found)
 
 
-def scored(request: Request, context: SearchContext, ids: Int64, documents: Int64) -> Ranked:
+def scored(request: Request, context: SearchContext, ids: Int64, documents: Int64, *, boosts: bool = True) -> Ranked:
     """Return these chunks (``ids`` sorted, and their documents) that pass the filters of ``request``, the best first.
 
-    They have the scores of a weighted search among them, without relevance feedback of others and without the reranker.
+    They have the scores of a weighted search among them, without relevance feedback of others and without the reranker;
+    with boosts, or, sooner, without.
 
     Raises:
         the same errors as ``search``.
@@ -121,7 +125,7 @@ def scored(request: Request, context: SearchContext, ids: Int64, documents: Int6
         except IndexUnavailable:
             found = among(asked, None, ids, documents, context.index)
     weighted = replace(asked.request, fusion="weighted")
-    return rank(weighted, boosted(asked, found, context), context.settings.search)
+    return rank(weighted, boosted(asked, found, context) if boosts else found, context.settings.search)
 
 
 def _passing(
@@ -341,7 +345,21 @@ def _parsed(request: Request, context: SearchContext) -> ParsedRequest:
     if ":" in request.query:
         with context.catalog.read_each() as connection:
             fields = context.statistics.fields(connection, context.collection)
-    return understand(request, fields, context.index, context.settings)
+    asked = understand(request, fields, context.index, context.settings)
+    return _weighed(asked, context) if asked.request.mode == "hybrid" else asked
+
+
+def _weighed(asked: ParsedRequest, context: SearchContext) -> ParsedRequest:
+    """Return ``asked`` with a lower weight of the meaning if the model does not know some of the query's letters."""
+    try:
+        known = context.vectors.known_share(asked.text)
+    except ModelUnavailable:
+        return asked
+    if known == 1:
+        return asked
+    request = replace(asked.request, semantic_weight=asked.request.semantic_weight * known)
+    note = "the model does not know the letters of this query: its words count, not its meaning"
+    return replace(asked, request=request, notes=(*asked.notes, note) if known < _MOSTLY_KNOWN else asked.notes)
 
 
 def filters_meant(connection: Connection, asked: ParsedRequest, context: SearchContext) -> list[str]:

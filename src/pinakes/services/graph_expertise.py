@@ -13,6 +13,8 @@ from pinakes.catalog.stated_edges import Edge
 from pinakes.core.graph_records import MAX_NAME_CHARS, folded
 from pinakes.core.records import JSON
 from pinakes.extraction.declared_names import STAND_FOR_NOTHING
+from pinakes.graph.metadata_evidence import outside_words
+from pinakes.settings import GraphRules
 
 WROTE: Final = ("authors", "author", "editor")
 """Metadata fields that name who wrote a document; ``authors`` of a repository are those of its history."""
@@ -72,7 +74,7 @@ class Affected:
     """A document to look at when an entity changes, and why.
 
     ``link``: it is "about" the entity, "states" a relation of it, "mentions" it, or is about an entity that is
-    "related" to it. ``relations``: as "SOURCE TYPE TARGET". ``text``: the words that say so, "" where metadata does.
+    "related" to it. ``relations``: as "SOURCE TYPE TARGET". ``text``: the words, or "FIELD: VALUE".
     """
 
     uid: str
@@ -152,7 +154,7 @@ def _expert(one: _Person, spoken: Mapping[int, SpeakingDocument]) -> Expert:
     return Expert(one.name, len(one.wrote), len(one.answers - one.wrote), total, shown[:_MOST_EVIDENCE])
 
 
-def affected(connection: Connection, entity_id: int, limit: int) -> list[Affected]:
+def affected(connection: Connection, rules: GraphRules, entity_id: int, limit: int) -> list[Affected]:
     """Return the documents that speak of an entity, the most direct first.
 
     Those about it come first, then those that state a relation of it, those that mention it, and those about an entity
@@ -162,7 +164,9 @@ def affected(connection: Connection, entity_id: int, limit: int) -> list[Affecte
     for said in graph_listing.statements_of(connection, entity_id, MOST_DOCUMENTS):
         one = found.get(said.document_id) or Affected(said.uid, said.path, said.title, "states", 0, said.confidence)
         relations = dict.fromkeys([*one.relations, f"{said.source} {said.type} {said.target}"])
-        found[said.document_id] = replace(one, relations=tuple(relations), text=one.text or said.text)
+        ends, metadata = (said.source, said.target), said.metadata or {}
+        text = one.text or said.text or outside_words(rules, said.extractor, said.path, metadata, ends)
+        found[said.document_id] = replace(one, relations=tuple(relations), text=text)
     words = {one.document_id: one for one in stated_edges.mentions(connection, entity_id, limit)}
     for each in graph_listing.speaking_of(connection, entity_id, MOST_DOCUMENTS):
         place = words.get(each.id)

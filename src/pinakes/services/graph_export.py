@@ -6,6 +6,7 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 from urllib.parse import quote
@@ -17,7 +18,9 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.graph_listing import ListedEntity, ListedRelation
 from pinakes.core.errors import InvalidInput, storing
 from pinakes.core.records import JSON
+from pinakes.graph.metadata_evidence import field_of, outside_words
 from pinakes.platform.archives import check_free
+from pinakes.settings import GraphRules
 
 GraphFormat: TypeAlias = Literal["graphml", "jsonld"]
 
@@ -26,7 +29,7 @@ MEDIA_TYPES: Final[Mapping[GraphFormat, str]] = {
     "jsonld": "application/ld+json",
 }
 
-_Form: TypeAlias = Callable[[Connection, int, str], Iterator[str]]
+_Form: TypeAlias = Callable[[Connection, CollectionRecord, GraphRules], Iterator[str]]
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot have, even escaped."""
@@ -48,6 +51,7 @@ _EDGE_KEYS: Final = {
     "chunk": "string",
     "words": "string",
     "extractor": "string",
+    "field": "string",
 }
 _CLASSES: Final = {
     "VENDOR": "Organization",
@@ -75,6 +79,7 @@ _CONTEXT: Final[dict[str, JSON]] = {
     "confidence": "pinakes:confidence",
     "statements": "pinakes:statements",
     "extractor": "pinakes:extractor",
+    "field": "pinakes:field",
     "subject": {"@id": "rdf:subject", "@type": "@id"},
     "predicate": {"@id": "rdf:predicate", "@type": "@vocab"},
     "object": {"@id": "rdf:object", "@type": "@id"},
@@ -133,18 +138,26 @@ def write_file(parts: Iterator[str], place: Path, *, force: bool = False) -> int
 
 def _written(app: App, record: CollectionRecord, write: _Form) -> Iterator[str]:
     with app.catalog.read() as connection:
-        yield from write(connection, record.id, record.name)
+        yield from write(connection, record, app.rules(record).graph)
 
 
-def _graphml(connection: Connection, collection_id: int, collection: str) -> Iterator[str]:
+def _relations(connection: Connection, collection_id: int, rules: GraphRules) -> Iterator[ListedRelation]:
+    """Yield the relations, those that metadata or a path states with these as their words."""
+    for one in graph_listing.each_relation(connection, collection_id):
+        ends = one.source, one.target
+        words = one.text or outside_words(rules, one.extractor, one.path, one.metadata or {}, ends)
+        yield replace(one, text=words)
+
+
+def _graphml(connection: Connection, record: CollectionRecord, rules: GraphRules) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
     for place, keys in (("node", _NODE_KEYS), ("edge", _EDGE_KEYS)):
         for name, kind in keys.items():
             yield f'<key id="{place[0]}_{name}" for="{place}" attr.name="{name}" attr.type="{kind}"/>\n'
-    yield f'<graph id={_attribute(collection)} edgedefault="directed">\n'
-    for one in graph_listing.each_entity(connection, collection_id):
+    yield f'<graph id={_attribute(record.name)} edgedefault="directed">\n'
+    for one in graph_listing.each_entity(connection, record.id):
         yield f'<node id="n{one.id}">{_data("n", _of_entity(one))}</node>\n'
-    for number, each in enumerate(graph_listing.each_relation(connection, collection_id)):
+    for number, each in enumerate(_relations(connection, record.id, rules)):
         ends = f'source="n{each.source_id}" target="n{each.target_id}"'
         yield f'<edge id="e{number}" {ends}>{_data("e", {"relation": each.type, **_of_relation(each)})}</edge>\n'
     yield "</graph>\n</graphml>\n"
@@ -167,14 +180,15 @@ def _xml(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
 
 
-def _jsonld(connection: Connection, collection_id: int, collection: str) -> Iterator[str]:
+def _jsonld(connection: Connection, record: CollectionRecord, rules: GraphRules) -> Iterator[str]:
+    collection = record.name
     yield f'{{"@context": {json.dumps(_CONTEXT)},\n"@graph": ['
     before = "\n"
-    for one in graph_listing.each_entity(connection, collection_id):
+    for one in graph_listing.each_entity(connection, record.id):
         uri, classes = entity_uri(collection, one.type, one.name), [f"schema:{_class(one.type)}", f"type:{one.type}"]
         yield before + _line({"@id": uri, "@type": classes, "identifier": one.id, **_of_entity(one)}, but="type")
         before = ",\n"
-    for each in graph_listing.each_relation(connection, collection_id):
+    for each in _relations(connection, record.id, rules):
         source = entity_uri(collection, each.source_type, each.source)
         target = entity_uri(collection, each.target_type, each.target)
         yield before + _line({"@id": source, f"relation:{each.type}": {"@id": target}})
@@ -195,6 +209,7 @@ def _evidence(one: ListedRelation) -> dict[str, JSON]:
     told = _of_relation(one)
     document = {"@type": "schema:DigitalDocument", "identifier": one.uid, "path": one.path, "title": one.title}
     place = {"@type": "schema:Quotation", "words": one.text, "chunk": one.chunk_id, "document": document}
+    place["field"] = told["field"]
     kept = {name: told[name] for name in ("confidence", "statements", "extractor")}
     return {**kept, "evidence": {name: value for name, value in place.items() if value not in (None, "")}}
 
@@ -219,4 +234,5 @@ def _of_relation(one: ListedRelation) -> dict[str, JSON]:
         "chunk": one.chunk_id,
         "words": one.text,
         "extractor": one.extractor,
+        "field": field_of(one.extractor),
     }

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from pinakes.app import App
-from pinakes.catalog import chunk_mentions
+from pinakes.catalog import chunk_mentions, tied_documents
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.graph_paths import MOST_HOPS, Expansion
@@ -22,17 +22,24 @@ from pinakes.core.late import changed
 from pinakes.core.ports import lexicon_of
 from pinakes.core.records import Hit, Results, Stage
 from pinakes.core.wording import counted
+from pinakes.graph import metadata_evidence
+from pinakes.graph.asked_names import known_names
 from pinakes.graph.entity_retriever import SPREAD, EntityRetriever, rarity
-from pinakes.graph.leads import MENTIONS, Leads, leads_of, shared_entities
+from pinakes.graph.leads import MENTIONS, Leads, Seeds, leads_of, shared_entities
 from pinakes.graph.query_names import Linked
-from pinakes.search import Request, SearchContext, Tracer, graph_hits, scored
+from pinakes.graph.relation_names import RelationNames
+from pinakes.search import Request, SearchContext, Tracer, graph_hits, rank, retrieve, scored
 from pinakes.search.as_of import is_moment, moment
+from pinakes.search.ranking.rank import Ranked
 from pinakes.search.retrieval.scoring import with_score
 from pinakes.services.knowledge_graph import KnowledgeGraph
 from pinakes.settings import GraphRules
 
 _MOST_HITS = 50
 _READ_AT_ONCE = 12
+_BOOSTED = 24
+"""So many chunks that the graph leads to are scored with boosts."""
+
 _FROM_HITS = 10
 """The entities of so many hits are gone on from."""
 
@@ -73,6 +80,8 @@ class GraphSearch:
             with suppress(NotFound):  # the answer says so
                 records.append(self._app.record(name))
         rules = {one.name: self._app.rules(one).graph for one in records}
+        if expansion.relations and any(one.types for one in rules.values()):
+            expansion = _with_known_relations(expansion, [one for one in rules.values() if one.types])
         ways = {one.name: _filled(expansion, rules[one.name]) for one in records if rules[one.name].types}
         if expansion.hops and not ways:
             return replace(answer, notes=(*answer.notes, NO_GRAPH))
@@ -81,7 +90,6 @@ class GraphSearch:
         until = moment(as_of) if as_of and is_moment(as_of) else ""
         if generation != "serving" or (as_of and not (until and expansion.hops)):
             return replace(answer, notes=(*answer.notes, NOT_AS_OF)) if expansion.hops else answer
-        _check_relations(expansion, [rules[name] for name in ways])
         start, found, told = time.perf_counter(), list[Hit](), _Told()
         for record in records:
             if (way := ways.get(record.name)) is not None and way.hops:
@@ -120,7 +128,7 @@ class GraphSearch:
         lexicon = lexicon_of(index)
         named = entities_of.links(request.query, lexicon.has if lexicon else lambda _: False)
         told.names += [one.entity.name for one in named]
-        weights = self._weights(record, answer, way, entities_of)
+        weights = _weights(record, answer)
         key = ("leads", tuple(one.entity.id for one in named), tuple(sorted(weights.items())), way, until)
         leads = entities_of.kept(
             key,
@@ -133,7 +141,7 @@ class GraphSearch:
         context = self._app.parts(record, index, Tracer())
         today = datetime.now(UTC).date()  # boosts by date change with it
         position = today, record.head, index.position(), tuple(hit.chunk_id for hit in answer.hits)
-        make = partial(self._hits, record, request, context, answer, way, leads)
+        make = partial(self._hits, record, request, context, answer, way, leads, until)
         return list(make()) if leads.cut else list(entities_of.kept(("hits", key, request, position), make))
 
     def _hits(
@@ -144,57 +152,41 @@ class GraphSearch:
         answer: Results,
         way: Expansion,
         leads: Leads,
+        until: str,
     ) -> list[Hit]:
-        """Return the hits of ``leads`` that ``answer`` lacks, of different documents, the best first.
+        """Return hits of different documents that ``answer`` lacks, as ``_chosen``: of ``leads``, and of the search.
 
-        Their score is that of chunk and question, times (1 + weight of the lead) / 2.
+        Where only some relations, or one direction, are asked for, or documents of another time, they are of ``leads``
+        alone; the former may be other chunks of its documents.
         """
-        of_chunks = leads.of_chunks
-        chunks = np.array(sorted(of_chunks), np.int64)
-        documents = np.array([of_chunks[one].document_id for one in chunks.tolist()], np.int64)
-        ranked = scored(request, context, chunks, documents)
+        most, least_asked = way.hits or 0, max(request.min_score, -1.0)
+        others = {} if way.is_narrow or until else _of_other_documents(request, context, 2 * most + len(answer.hits))
+        ranked = _best_of_documents(request, context, leads, others, most)
         ids = ranked.candidates.ids[ranked.rows].tolist()
-        value = {
-            one: score * (1 + of_chunks[one].weight) / 2 for one, score in zip(ids, ranked.scores.tolist(), strict=True)
-        }
-        order = sorted(range(len(ids)), key=lambda place: (-value[ids[place]], ids[place]))
+        order = _chosen([leads.weight_of(one) for one in ids], ranked.scores.tolist())
         seen = {hit.chunk_id for hit in answer.hits}
         seen |= {same.chunk_id for hit in answer.hits for same in hit.duplicates}
-        texts, there = {hit.text for hit in answer.hits}, {hit.document_id for hit in answer.hits}
-        most, least_asked = way.hits or 0, max(request.min_score, -1.0)
+        texts, there = {hit.text for hit in answer.hits}, set[str]()
+        there |= set() if way.is_narrow else {hit.document_id for hit in answer.hits}
         least = min((hit.score for hit in answer.hits), default=1.0)
         with self._app.catalog.read_each() as connection:
             groups = {one.group_key for one in leads.stated.values()}
             offsets = self._app.statistics.preceding_chunks(connection, record, groups)
-        found: dict[str, Hit] = {}
+        found: list[Hit] = []
         for start in range(0, len(order), _READ_AT_ONCE):
             for chunk, hit in graph_hits.hits_of(request, context, ranked, order[start : start + _READ_AT_ONCE]):
-                score = min(value[chunk], least)
-                if hit.chunk_id in seen or hit.text in texts or hit.document_id in found or score < least_asked:
+                score = min(hit.score, least)
+                if hit.chunk_id in seen or hit.text in texts or hit.document_id in there or score < least_asked:
                     continue
-                if of_chunks[chunk].origin is not None and hit.document_id in there:
-                    continue  # a hit leads to other documents
+                there.add(hit.document_id)
                 added = with_score(hit, score, "graph")
-                found[hit.document_id] = changed(added, relationship_path=leads.path(chunk, offsets), match="graph")
+                if chunk in leads.of_chunks:
+                    added = changed(added, relationship_path=leads.path(chunk, offsets), match="graph")
+                found.append(added)
+                least = score
             if len(found) >= most:
                 break
-        return list(found.values())[:most]
-
-    def _weights(
-        self, record: CollectionRecord, answer: Results, way: Expansion, entities_of: EntityRetriever
-    ) -> dict[tuple[str, int], tuple[float, str]]:
-        """Return (document, index of the chunk) → weight and chunk id, of the best hits.
-
-        None where only some relations, or one direction, are asked for: a shared entity has neither.
-        """
-        if not entities_of.rules.expand_shared or way.relations or way.direction in ("in", "out"):
-            return {}
-        hits = [hit for hit in answer.hits[:_FROM_HITS] if hit.collection == record.name]
-        best = max((hit.score for hit in hits), default=0.0)
-        return {
-            (hit.document_id, hit.chunk_index): (round(math.exp((hit.score - best) / SPREAD), 4), hit.chunk_id)
-            for hit in hits
-        }
+        return found[:most]
 
     def _leads(
         self,
@@ -206,17 +198,35 @@ class GraphSearch:
         until: str,
         in_time: Callable[[], bool],
     ) -> Leads:
-        barred = entities_of.owner_ids()
+        barred, narrow = entities_of.owner_ids(), way.is_narrow or not entities_of.rules.expand_shared
+        uids = {uid for uid, _ in weights}
         with self._app.catalog.read_each() as connection:
-            mentions = chunk_mentions.of_documents(connection, record.id, {uid for uid, _ in weights}, until)
-            offsets = self._app.statistics.preceding_chunks(connection, record, {one.group_key for one in mentions})
+            rare = partial(rarity, documents=self._app.statistics.count(connection, record, ()))
+            own = tied_documents.own_entities(connection, record.id, uids)
+            mentions = [] if narrow else chunk_mentions.of_documents(connection, record.id, uids, until)
+            groups = {one.group_key for one in own} | {one.group_key for one in mentions}
+            offsets = self._app.statistics.preceding_chunks(connection, record, groups)
             placed = [
                 replace(one, ordinal=one.ordinal + offsets[one.group_key].get(one.mention.document_id, 0))
                 for one in mentions
             ]
-            documents = self._app.statistics.count(connection, record, ())
-            shared = shared_entities(placed, weights, partial(rarity, documents=documents), barred)
-            return leads_of(connection, [one.entity.id for one in named], shared, way, barred, in_time, until)
+            best = {uid: weight for (uid, _), (weight, _) in sorted(weights.items(), key=lambda one: one[1][0])}
+            own_weights = sorted((best[one.uid], one.entity_id) for one in own if one.entity_id is not None)
+            seeds = Seeds(
+                named={one.entity.id: rare(one.entity.documents) for one in named},
+                shared=shared_entities(placed, weights, rare, barred),
+                own={} if narrow else {entity_id: weight for weight, entity_id in own_weights},
+                places=[
+                    (one.document_id, place - offsets[one.group_key].get(one.document_id, 0))
+                    for one in own
+                    for uid, place in weights
+                    if uid == one.uid
+                ],
+                rarity=rare,
+                barred=barred,
+            )
+            leads = leads_of(connection, seeds, way, in_time, until)
+            return metadata_evidence.of_leads(connection, entities_of.rules, leads)
 
     def _follow(self, record: CollectionRecord, entities_of: EntityRetriever) -> None:
         """Have the graph follow its documents, unless nothing has changed since it last did."""
@@ -234,10 +244,75 @@ class _Told:
 
 
 def _added(hits: Sequence[Hit], names: Sequence[str]) -> str:
-    by_hits = any(one.relationship_path and one.relationship_path[0].relation == MENTIONS for one in hits)
-    ways = [f"relations of {_listed(names)}"] if names else []
-    ways += ["entities of these hits"] if by_hits else []
+    firsts = [one.relationship_path[0] for one in hits if one.relationship_path]
+    named = [one for one in firsts if one.source in names or one.target in names]
+    mentions = [one for one in firsts if one.relation == MENTIONS]
+    ways = [f"relations of {_listed(names)}"] if named else []
+    ways += ["entities of these hits"] if mentions else []
+    ways += ["relations of these hits"] if len(firsts) > len(named) + len(mentions) else []
+    ways += ["what answers best in other documents"] if len(hits) > len(firsts) else []
     return f"{counted(len(hits), 'hit')} more by {' and '.join(ways)}"
+
+
+def _of_other_documents(request: Request, context: SearchContext, most: int) -> dict[int, int]:
+    """Return chunk id → document of the best chunks of ``most`` documents, by the search without its diversity."""
+    known = retrieve(request, replace(context, tracer=Tracer()))
+    ranked = rank(known.asked.request, known.found, context.settings.search)
+    owners = known.found.documents[ranked.rows]
+    _, first = np.unique(owners, return_index=True)
+    rows = ranked.rows[np.sort(first)[:most]]
+    return dict(zip(known.found.ids[rows].tolist(), known.found.documents[rows].tolist(), strict=True))
+
+
+def _best_of_documents(
+    request: Request, context: SearchContext, leads: Leads, others: Mapping[int, int], most: int
+) -> Ranked:
+    """Return the chunk of each document with the largest score times weight, of those that ``_chosen`` puts first.
+
+    At least ``most`` of them, where there are so many; and ``others``: chunk id → document. They are scored beside the
+    hits, which some parts of a score are relative to; only these few with boosts, which take longest.
+    """
+    owners = {chunk: one.document_id for chunk, one in leads.of_chunks.items()}
+    led_to = set(owners.values())
+    owners |= {chunk: document for chunk, document in leads.of_hits.items() if document not in led_to}
+    chunks = np.array(sorted(owners), np.int64)
+    documents = np.array([owners[one] for one in chunks.tolist()], np.int64)
+    ranked = scored(request, context, chunks, documents, boosts=False)
+    best: dict[int, tuple[int, float, float]] = {}
+    for chunk, score in zip(ranked.candidates.ids[ranked.rows].tolist(), ranked.scores.tolist(), strict=True):
+        lead = leads.of_chunks.get(chunk)
+        known = None if lead is None else best.get(lead.document_id)
+        if lead is not None and (known is None or score * lead.weight > known[1] * known[2]):
+            best[lead.document_id] = chunk, score, lead.weight
+    order = _chosen([one[2] for one in best.values()], [one[1] for one in best.values()])
+    kept = [list(best.values())[place][0] for place in order[: max(_BOOSTED, 2 * most)]]
+    owners |= others
+    few = sorted({*kept, *others, *leads.of_hits})
+    owners_of_few = np.array([owners.get(one, leads.of_hits.get(one, 0)) for one in few], np.int64)
+    ranked = scored(request, context, np.array(few, np.int64), owners_of_few)
+    is_kept = np.isin(ranked.candidates.ids[ranked.rows], [*kept, *others])
+    return Ranked(ranked.candidates, ranked.rows[is_kept], ranked.scores[is_kept])
+
+
+def _weights(record: CollectionRecord, answer: Results) -> dict[tuple[str, int], tuple[float, str]]:
+    """Return (document, index of the chunk) → weight and chunk id, of the best hits."""
+    hits = [hit for hit in answer.hits[:_FROM_HITS] if hit.collection == record.name]
+    best = max((hit.score for hit in hits), default=0.0)
+    return {
+        (hit.document_id, hit.chunk_index): (round(math.exp((hit.score - best) / SPREAD), 4), hit.chunk_id)
+        for hit in hits
+    }
+
+
+def _chosen(weights: Sequence[float], scores: Sequence[float]) -> list[int]:
+    """Return the order in which n chunks are added: the best by score, and by score times weight, in turns.
+
+    The first kind answers the question, the second is what only the graph finds: its words are unlike the question's.
+    """
+    places = range(len(scores))
+    by_score = sorted(places, key=lambda one: (-scores[one], -weights[one]))
+    by_weight = sorted(places, key=lambda one: (-scores[one] * weights[one], -weights[one]))
+    return list(dict.fromkeys(one for pair in zip(by_score, by_weight, strict=True) for one in pair))
 
 
 def _cut(names: Sequence[str]) -> str:
@@ -253,10 +328,11 @@ def _check(expansion: Expansion) -> None:
         raise InvalidInput(f"min_confidence cannot be {expansion.min_confidence}.", hint="Use 0 to 1.")
 
 
-def _check_relations(expansion: Expansion, rules: Sequence[GraphRules]) -> None:
-    known = {kind for one in rules for kind in one.relation_types}
-    if unknown := [one for one in expansion.relations if one not in known]:
-        raise InvalidInput(f"There is no relation {unknown[0]!r}.", hint=f"There are {', '.join(sorted(known))}.")
+def _with_known_relations(expansion: Expansion, rules: Sequence[GraphRules]) -> Expansion:
+    """Return ``expansion`` with the types of relations that its names mean, in any case and from either side."""
+    names = [RelationNames(one) for one in rules]
+    given = known_names(expansion.relations, {one for each in names for one in each.known}, "relation")
+    return replace(expansion, relations=tuple(sorted({kind for each in names for kind in each.types(given)})))
 
 
 def _filled(expansion: Expansion, rules: GraphRules) -> Expansion:

@@ -8,56 +8,34 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pinakes.app import App
-from pinakes.catalog import Connection, entities, stated_edges
+from pinakes.catalog import entities, graph_removal, stated_edges
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.entities import Decision, EntityRecord
-from pinakes.catalog.stated_edges import Edge, Evidence
-from pinakes.core.errors import InvalidInput, NotFound
+from pinakes.catalog.entities import Decision
+from pinakes.catalog.stated_edges import CONTEXT_BEFORE, CONTEXT_CHARS, Evidence
+from pinakes.core.errors import InvalidInput
 from pinakes.core.graph_paths import Direction
-from pinakes.core.graph_records import CODE_TYPES, MAX_NAME_CHARS, STRUCTURE, folded
+from pinakes.core.graph_records import CODE_TYPES, folded
 from pinakes.graph import following
-from pinakes.graph.relation_names import RelationNames
-from pinakes.graph.traversal import Path, shortest_paths
+from pinakes.graph.asked_names import apart, types_of
 from pinakes.search.as_of import moment
 from pinakes.services import graph_expertise, graph_export
+from pinakes.services.entity_lookup import Chosen, Entity, EntityLookup, entity_of, name_key
+from pinakes.services.entity_relations import EntityPaths, EntityRelations, PathRelation, Relation, RelationPage
 from pinakes.services.graph_as_of import GraphAsOf
 from pinakes.services.graph_expertise import Affected, Expert
 from pinakes.services.graph_export import GraphFormat
 from pinakes.services.graph_report import GraphReport, report_of, why_missing
 
 MOST_EDGES = 500
-_SUGGESTED, _LOOKED_AT = 5, 25
-_MOST_TOLD = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Entity:
-    """An entity as callers see it. ``id`` is that of its row; ``aliases`` are other names that texts or lists have.
-
-    ``note``: why it has no definition, for a name in code that no document defines, or several may.
-    """
-
-    id: int
-    name: str
-    type: str
-    collection: str
-    confidence: float
-    documents: int
-    mentions: int
-    aliases: Sequence[str] = ()
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """A directed relation of two entities, as stated in ``statements`` places; ``evidence``: some of them."""
-
-    source: Entity
-    type: str
-    target: Entity
-    confidence: float
-    statements: int
-    evidence: Sequence[Evidence] = ()
+__all__ = (
+    "Entity",
+    "EntityPaths",
+    "EntityReport",
+    "KnowledgeGraph",
+    "PathRelation",
+    "Relation",
+    "RelationPage",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +43,8 @@ class EntityReport:
     """What is known of an entity: its relations, the surest first, and where it is mentioned.
 
     ``merged``: the other names that were made its own, each with the reason. ``missing``: why no document is about it,
-    where documents are about such entities; "" where one is. ``notes``: what an answer as of a time does not cover.
+    where documents are about such entities; "" where one is. ``total``: how many relations there are. ``notes``: what
+    an answer as of a time does not cover, or why there are no relations.
     """
 
     entity: Entity
@@ -74,6 +53,7 @@ class EntityReport:
     merged: Sequence[tuple[str, str]] = field(default=())
     missing: str = ""
     notes: Sequence[str] = field(default=())
+    total: int = 0
 
 
 class KnowledgeGraph:
@@ -82,7 +62,8 @@ class KnowledgeGraph:
     def __init__(self, app: App, named: Callable[[str | Sequence[str] | None], list[str]]) -> None:
         """``named``: gives the names of the collections that a caller means."""
         self._app, self._named = app, named
-        self._past = GraphAsOf(app)
+        self._past, self._relations = GraphAsOf(app), EntityRelations(app)
+        self._lookup = EntityLookup(app, self._current, self.absent)
 
     def update(
         self, collection: str, *, again: bool = False, on_step: Callable[[int], object] = lambda _: None
@@ -105,6 +86,36 @@ class KnowledgeGraph:
                     entities.forget(connection, record.id)
         return following.follow(self._app.catalog, record, extraction, on_step)
 
+    def remove(self, collection: str) -> int:
+        """Remove what is left of the graph of a collection that has none any more; return how many entities went.
+
+        Decisions on names stay.
+
+        Raises:
+            NotFound: there is no such collection.
+            InvalidInput: its settings name types: it has a graph.
+        """
+        record = self._app.record(collection)
+        if self._app.graphs.of(record).extraction is not None:
+            raise InvalidInput(f"The settings of collection {collection!r} name types: it has a graph.")
+        with self._app.catalog.write() as connection:
+            return graph_removal.remove(connection, record.id)
+
+    def only(self, collection: str | None = None) -> str:
+        """Return the collection whose graph is meant where a question can be of one only.
+
+        Raises:
+            NotFound: there is no such collection.
+            InvalidInput: none of those that are meant has a graph, or several have.
+        """
+        names = [one for one in self._named(collection) if self._app.graphs.of(self._app.record(one)).extraction]
+        if len(names) > 1:
+            raise InvalidInput(f"Several collections have a graph: {', '.join(names)}.", hint="Name one collection.")
+        if not names:
+            why = [f"{one[0].upper()}{one[1:]}." for one in self.absent(collection)]
+            raise InvalidInput(why[0] if why else "There is no collection with a graph.", hint=" ".join(why[1:]))
+        return names[0]
+
     def is_behind(self, collection: str) -> bool:
         """Say whether the graph of a collection has to follow its documents."""
         record = self._app.record(collection)
@@ -124,23 +135,25 @@ class KnowledgeGraph:
         *,
         unmentioned: bool = False,
     ) -> list[Entity]:
-        """Return the entities that are called ``name``, or have such an alias, the most mentioned first.
+        """Return the entities that are called ``name``; see ``EntityLookup.find``."""
+        return self._lookup.find(name, collection, types, unmentioned=unmentioned)
 
-        ``unmentioned``: also those that no document mentions any more.
+    def called(
+        self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()
+    ) -> list[Entity]:
+        """Return the entities that ``name`` means in the first place; see ``EntityLookup.called``."""
+        return self._lookup.called(name, collection, types)
 
-        Raises:
-            InvalidInput: ``name`` is no name.
-        """
-        key = _key(name)
-        records = self._current(collection)
-        with self._app.catalog.read() as connection:
-            found = [
-                self._entity(connection, record, one, aliases=True)
-                for record in records
-                for one in entities.named(connection, [record.id], key, _symbol(name), unmentioned=unmentioned)
-                if one.type and (one.type in types if types else one.type not in STRUCTURE)
-            ]
-        return sorted(found, key=lambda one: (-one.documents, one.name, one.id))
+    def choose(
+        self,
+        name: str,
+        collection: str | Sequence[str] | None = None,
+        types: Collection[str] = (),
+        *,
+        unmentioned: bool = False,
+    ) -> Chosen:
+        """Return the entity that ``name`` means most probably, and which others it may mean; see ``EntityLookup``."""
+        return self._lookup.choose(name, collection, types, unmentioned=unmentioned)
 
     def one(
         self,
@@ -150,53 +163,51 @@ class KnowledgeGraph:
         *,
         unmentioned: bool = False,
     ) -> Entity:
-        """Return the entity that is called ``name``; of those of several types the one that most documents mention.
-
-        ``unmentioned``: it may be one that no document mentions any more.
-
-        Raises:
-            NotFound: there is none; similar names are told.
-            InvalidInput: two are mentioned equally often.
-        """
-        found = self.find(name, collection, types, unmentioned=unmentioned)
-        if not found:
-            near = ", ".join(one.name for one in self.similar(name, collection, types))
-            raise NotFound(f"There is no entity {name!r}.", hint=f"There is {near}." if near else _NO_GRAPH)
-        found = [one for one in found if not one.note] or found
-        namesakes = [one for one in found if one.type in CODE_TYPES and one.name.partition("@")[0] == name]
-        if len(found) > 1 and (found[0].documents == found[1].documents or len(namesakes) == len(found)):
-            several = ", ".join(f"{one.type}:{one.name} ({one.collection})" for one in found[:_MOST_TOLD])
-            more = f" and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else ""
-            hint = "Give the whole name, the type (TYPE:NAME), or the collection."
-            raise InvalidInput(f"Several entities are called {name!r}: {several}{more}.", hint=hint)
-        return found[0]
+        """Return the entity that is called ``name``; see ``EntityLookup.choose``."""
+        return self._lookup.choose(name, collection, types, unmentioned=unmentioned).entity
 
     def similar(
         self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()
     ) -> list[Entity]:
         """Return entities whose names are like ``name``, the most similar first."""
-        from rapidfuzz import fuzz, process
+        return self._lookup.similar(name, collection, types)
 
-        key, records, found = _key(name), self._current(collection), list[tuple[float, Entity]]()
-        with self._app.catalog.read() as connection:
-            for record in records:
-                known = entities.known(connection, record.id, types)
-                near = process.extract(key, [one.folded for one in known], scorer=fuzz.WRatio, limit=_LOOKED_AT)
-                close = sorted((-fuzz.ratio(key, one), at) for one, score, at in near if score > 70)[:_SUGGESTED]
-                found += [(-score, self._entity(connection, record, known[at])) for score, at in close]
-        return [one for _, one in sorted(found, key=lambda each: (-each[0], -each[1].documents))][:_SUGGESTED]
+    def why_none(self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()) -> str:
+        """Return why no entity is called ``name``, in words."""
+        return self._lookup.why_none(name, collection, types)
 
-    def show(self, entity: Entity, *, evidence: int = 1, mentions: int = 5, limit: int = MOST_EDGES) -> EntityReport:
+    def absent(self, collection: str | Sequence[str] | None = None) -> list[str]:
+        """Return what keeps the graphs of these collections from answering: there is none, or it is not up to date."""
+        found = list[str]()
+        for name in self._named(collection):
+            record = self._app.record(name)
+            if self._app.graphs.of(record).extraction is None:
+                found.append(
+                    f"collection {name!r} has no graph: it gets one where it is added with a profile that has one "
+                    f"(handbook, kep, kernel), or where its settings name types (collections.{name}.graph.types)"
+                )
+            elif self.is_behind(name):
+                found.append(f"the graph of collection {name!r} has not followed its documents yet")
+            else:
+                with self._app.catalog.read() as connection:
+                    if not entities.counts(connection, record.id):
+                        found.append(f"no document of collection {name!r} mentions an entity")
+        return found
+
+    def show(
+        self, entity: Entity, *, evidence: int = 1, mentions: int = 5, limit: int | None = MOST_EDGES
+    ) -> EntityReport:
         """Return what is known of an entity, with so many places for each relation."""
         record = self._app.record(entity.collection)
-        relations = self.neighbours(entity, limit=limit, evidence=evidence)
+        page = self._relations.page(entity, limit=limit, evidence=evidence)
         with self._app.catalog.read() as connection:
             places = stated_edges.mentions(connection, entity.id, mentions)
             members = entities.members(connection, [entity.id])[entity.id]
-            full = self._entity(connection, record, entities.of_ids(connection, [entity.id])[entity.id], aliases=True)
+            row = entities.of_ids(connection, [entity.id])[entity.id]
+            full = entity_of(connection, record.name, row, aliases=True)
             why = why_missing(connection, full.id, full.type, full.name, self._app.rules(record).graph)
         merged = tuple((f"{one.type or 'candidate'}:{one.name}", one.why) for one in members)
-        return EntityReport(full, relations, places, merged, why)
+        return EntityReport(full, page.relations, places, merged, why, page.notes, page.total)
 
     def as_of(
         self,
@@ -205,7 +216,7 @@ class KnowledgeGraph:
         *,
         types: Collection[str] = (),
         direction: Direction = "both",
-        limit: int = MOST_EDGES,
+        limit: int | None = MOST_EDGES,
         mentions: int = 5,
     ) -> EntityReport:
         """Return what documents said of an entity at a day or time: mentions and stated relations of that time.
@@ -216,15 +227,18 @@ class KnowledgeGraph:
             InvalidInput: ``as_of`` is no day or time.
         """
         record = self._app.record(entity.collection)
-        found = self._past.entity(record, entity.id, moment(as_of), self._names(record).meant(types, direction))
+        with self._app.catalog.read() as connection:
+            ways = self._relations.meant(connection, record, types, direction)
+        found = self._past.entity(record, entity.id, moment(as_of), ways)
         edges = [edge for edge, _ in found.relations[:limit]]
         with self._app.catalog.read() as connection:
-            relations = self._relations(connection, record, edges, 0)
+            relations = self._relations.read(connection, record, edges, 0)
         stated = [
             replace(one, evidence=places[:1]) for one, (_, places) in zip(relations, found.relations, strict=False)
         ]
         then = replace(entity, documents=found.documents, mentions=len(found.mentions))
-        return EntityReport(then, stated, found.mentions[:mentions], notes=found.notes)
+        told = self._relations.told(stated, record)
+        return EntityReport(then, told, found.mentions[:mentions], notes=found.notes, total=len(found.relations))
 
     def neighbours(
         self,
@@ -233,52 +247,62 @@ class KnowledgeGraph:
         types: Collection[str] = (),
         direction: Direction = "both",
         min_confidence: float = 0.0,
-        limit: int = MOST_EDGES,
+        limit: int | None = MOST_EDGES,
         evidence: int = 0,
     ) -> list[Relation]:
-        """Return the relations of an entity, the surest first, with so many places that state each.
+        """Return the relations of an entity, the surest first; see ``relations``."""
+        return list(self._relations.page(entity, types, direction, min_confidence, 0, limit, evidence).relations)
 
-        ``types``: names of relations, also those from the other side: REPLACED_BY.
-        """
-        record = self._app.record(entity.collection)
-        with self._app.catalog.read() as connection:
-            found = {
-                one.key: one
-                for kinds, way in self._names(record).meant(types, direction)
-                for one in stated_edges.edges(connection, [entity.id], kinds, way, min_confidence)
-            }
-            surest = sorted(found.values(), key=stated_edges.sureness)[:limit]
-            return self._relations(connection, record, surest, evidence)
+    def relations(
+        self,
+        entity: Entity,
+        *,
+        types: Collection[str] = (),
+        direction: Direction = "both",
+        min_confidence: float = 0.0,
+        start: int = 0,
+        limit: int | None = MOST_EDGES,
+        evidence: int = 0,
+    ) -> RelationPage:
+        """Return relations of an entity, the surest first, from number ``start`` on, with so many places of each.
 
-    def paths(
-        self, source: Entity, target: Entity, *, types: Collection[str] = (), most_hops: int = 4, limit: int = 3
-    ) -> list[list[Relation]]:
-        """Return the shortest paths between two entities of one collection, in either direction, with evidence.
+        ``types``: names of relations in any case, also those from the other side: REPLACED_BY.
 
         Raises:
-            InvalidInput: they are of different collections.
+            InvalidInput: there is no such relation.
         """
-        if source.collection != target.collection:
-            raise InvalidInput(f"{source.name!r} and {target.name!r} are of different collections.")
-        record = self._app.record(source.collection)
-        kinds = self._names(record).types(types)
-        with self._app.catalog.read() as connection:
+        return self._relations.page(entity, types, direction, min_confidence, start, limit, evidence)
 
-            def edges_of(ids: Collection[int]) -> list[Edge]:
-                return stated_edges.edges(connection, ids, kinds)
-
-            found: list[Path] = shortest_paths(edges_of, source.id, target.id, most_hops, limit)
-            return [self._relations(connection, record, path, 1) for path in found]
+    def paths(
+        self,
+        source: Entity,
+        target: Entity,
+        *,
+        types: Collection[str] = (),
+        most_hops: int = 4,
+        limit: int = 3,
+        direction: Direction = "both",
+        through_owner: bool | None = None,
+    ) -> EntityPaths:
+        """Return the shortest paths between two entities of one collection; see ``EntityRelations.paths``."""
+        return self._relations.paths(
+            source, target, types, most_hops, limit, direction=direction, through_owner=through_owner
+        )
 
     def top(
         self, collection: str | Sequence[str] | None = None, types: Collection[str] = (), limit: int = 20
     ) -> list[Entity]:
-        """Return the entities that most documents mention."""
+        """Return the entities that most documents mention; ``types`` in any case.
+
+        Raises:
+            InvalidInput: there is no such type.
+        """
         records, found = self._current(collection), list[Entity]()
+        wanted = self._lookup.typed(types, records)
         with self._app.catalog.read() as connection:
             for record in records:
-                some = entities.known(connection, record.id, types, limit)
-                found += [self._entity(connection, record, one) for one in some]
+                some = entities.known(connection, record.id, wanted, limit)
+                found += [entity_of(connection, record.name, one) for one in some]
         return sorted(found, key=lambda one: (-one.documents, -one.mentions, one.name))[:limit]
 
     def types(self, collection: str | Sequence[str] | None = None) -> set[str]:
@@ -312,9 +336,9 @@ class KnowledgeGraph:
 
     def impact(self, entity: Entity, limit: int = 20) -> list[Affected]:
         """Return the documents to look at when an entity changes, the most direct first, with the words that say so."""
-        self._app.record(entity.collection)
+        rules = self._app.rules(self._app.record(entity.collection)).graph
         with self._app.catalog.read() as connection:
-            return graph_expertise.affected(connection, entity.id, limit)
+            return graph_expertise.affected(connection, rules, entity.id, limit)
 
     def export(self, collection: str, form: GraphFormat = "graphml") -> Iterator[str]:
         """Return the pieces of a file with the graph of a collection; see ``graph_export.parts``."""
@@ -327,17 +351,24 @@ class KnowledgeGraph:
         with self._app.catalog.read() as connection:
             return entities.state(connection, record.id).computed_at
 
+    def stamp(self, collection: str | Sequence[str] | None = None) -> str:
+        """Return what changes whenever one of these graphs does."""
+        return " ".join(self.updated_at(name) for name in self._named(collection))
+
     def context(self, entity: Entity) -> str:
         """Return some words around the surest mention of an entity, "" where only metadata mentions it."""
         with self._app.catalog.read() as connection:
             places = stated_edges.mentions(connection, entity.id, 3)
-        return next((one.context for one in places if one.end > one.start), "")
+        return next((_whole_words(one) for one in places if one.end > one.start), "")
+
+    def typed(self, name: str, collection: str | Sequence[str] | None = None) -> tuple[str, str]:
+        """Return type and name of ``TYPE:NAME``, the type in any case; "" and the name where no type is named."""
+        records = [self._app.record(one) for one in self._named(collection)]
+        return apart(name, {kind for one in records for kind in types_of(self._app.rules(one).graph)})
 
     def with_evidence(self, relations: Sequence[Relation], limit: int = 1) -> list[Relation]:
         """Return relations with so many places that state each."""
-        with self._app.catalog.read() as connection:
-            places = stated_edges.statements(connection, [_edge(one) for one in relations], limit)
-        return [replace(one, evidence=places[_edge(one).key]) for one in relations]
+        return self._relations.with_evidence(relations, limit)
 
     def decide(self, kind: Literal["merge", "split"], main: Entity, other: str, other_type: str = "") -> None:
         """Remember that ``other`` is another name of an entity ("merge"), or is not ("split"), and follow that.
@@ -347,7 +378,7 @@ class KnowledgeGraph:
         Raises:
             InvalidInput: ``other`` is no name, or that of the entity itself; one of them is of code.
         """
-        key = _key(other)
+        key = name_key(other)
         if of_code := {main.type, other_type or main.type} & CODE_TYPES:
             raise InvalidInput(
                 f"Names of type {min(of_code)} are never merged.",
@@ -361,9 +392,6 @@ class KnowledgeGraph:
             entities.decide(connection, record.id, named)
         self.update(main.collection)
 
-    def _names(self, record: CollectionRecord) -> RelationNames:
-        return RelationNames(self._app.rules(record).graph.relations)
-
     def _current(self, collection: str | Sequence[str] | None) -> list[CollectionRecord]:
         """Return the collections that are meant, with their graphs up to date."""
         records = [self._app.record(name) for name in self._named(collection)]
@@ -372,58 +400,10 @@ class KnowledgeGraph:
             self.update(one.name)
         return [self._app.record(one.name) for one in kept]
 
-    def _relations(
-        self, connection: Connection, record: CollectionRecord, found: Sequence[Edge], evidence: int
-    ) -> list[Relation]:
-        ids = {end for one in found for end in (one.source_id, one.target_id)}
-        rows = {
-            number: self._entity(connection, record, row) for number, row in entities.of_ids(connection, ids).items()
-        }
-        places = stated_edges.statements(connection, found, evidence) if evidence else {}
-        return [
-            Relation(
-                rows[one.source_id],
-                one.type,
-                rows[one.target_id],
-                one.confidence,
-                one.statements,
-                places.get(one.key, ()),
-            )
-            for one in found
-        ]
 
-    def _entity(
-        self, connection: Connection, record: CollectionRecord, one: EntityRecord, *, aliases: bool = False
-    ) -> Entity:
-        others = [] if one.type in CODE_TYPES or not aliases else entities.other_names(connection, one)
-        return Entity(
-            one.id,
-            one.name,
-            one.type,
-            record.name,
-            one.confidence,
-            one.documents,
-            one.mentions,
-            tuple(others),
-            one.why if one.canonical_id is None else "",
-        )
-
-
-_NO_GRAPH = "See what there is: pinakes graph top. A collection has a graph where its settings name types of entities."
-
-
-def _key(name: str) -> str:
-    key = folded(name[: MAX_NAME_CHARS + 1])
-    if not key or len(name) > MAX_NAME_CHARS:
-        raise InvalidInput(f"{name[:50]!r} is no name of 1 to {MAX_NAME_CHARS} characters.")
-    return key
-
-
-def _symbol(name: str) -> str:
-    """Return a name in code as the graph has it: that of ``fs/inode.c:helper`` is ``helper@fs/inode.c``."""
-    path, colon, simple = name.strip().rpartition(":")
-    return f"{simple}@{path}" if colon and simple and "." in path and not path.endswith(":") else name.strip()
-
-
-def _edge(one: Relation) -> Edge:
-    return Edge(one.source.id, one.type, one.target.id, one.confidence, one.statements)
+def _whole_words(one: Evidence) -> str:
+    """Return the words around a place without the parts of words at their ends."""
+    text = one.context
+    if one.start > CONTEXT_BEFORE:
+        text = text.partition(" ")[2] or text
+    return (text.rpartition(" ")[0] or text) if len(one.context) == CONTEXT_CHARS else text

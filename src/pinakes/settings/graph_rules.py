@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -29,6 +30,7 @@ SLOT = re.compile(r"\{([a-z]+)\}")
 _SLOTS = {"gap", "source", "target", "sources", "targets", "topic", "owner"}
 
 
+@lru_cache(maxsize=5_000)
 def compiled(pattern: str) -> Any:
     """Return a pattern compiled by RE2, whose time is linear in the length of a text.
 
@@ -104,6 +106,9 @@ class EntityType(Section):
         False, description="Names of people: the first word of a name names one, too, and tells that others are names."
     )
     suffixes: Texts = Field((), description="Words behind a name that are not part of it, in any case: team, Inc.")
+    forms: Texts = Field(
+        (), description="Templates of names for callers who leave a part out: `@{name}`, `KEP-{name:int}`."
+    )
     ends: Texts = Field((), description="Last words of names of several words: Ops, Engineering.")
     before: Texts = Field((), description="Words before a name: `via`; they give the type to candidates.")
     behind: Texts = Field(
@@ -134,6 +139,9 @@ class DocumentEntity(Section):
     type: TypeName = Field(description="Type of the entity.")
     name: str = Field(min_length=1, description="Template of its name, of metadata fields: `KEP-{kep_number}`.")
     aliases: Texts = Field((), description="Templates of other names of it.")
+    titles: Texts = Field(
+        (), description="Templates of titles that find it, too: `{title}`; entities with one title stay apart."
+    )
     paths: Texts = Field((), description="Only for documents with paths like these.")
 
 
@@ -231,7 +239,7 @@ class GraphRules(Section):
         200, ge=1, le=500, description="After so many milliseconds a search follows no further relations; it says so."
     )
     expand_shared: bool = Field(
-        True, description="Searches also add what names the same rare entities as their best hits."
+        True, description="Searches also go on from their best hits: by links, by relations, by rare entities in them."
     )
     weight: float = Field(
         0,

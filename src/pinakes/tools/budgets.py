@@ -57,7 +57,7 @@ _NEXT: Final[Mapping[str, str]] = {
     "document_history": "Ask with version=0 for the list alone; get_documents reads the text part by part.",
     "metadata_report": "Ask for one collection, with missing=0 or with the fields that matter.",
     "list_sources": "Ask for one collection.",
-    "semantic_search": "Ask with a smaller limit, or a narrower filter.",
+    "semantic_search": "Ask with a smaller max_results, or a narrower filter (content_types, file_paths).",
     "manageKnowledge": "Search with a smaller limit, or a narrower uriFilter.",
     "ask": "Ask with fewer chunks.",
 }

@@ -159,6 +159,8 @@ class Tool:
     """Says of the arguments of a call whether it only reads, for a tool that does both."""
     keeps_in: str = ""
     """The one collection this tool works with, for the audit log; "" where its arguments or answers name it."""
+    least_s: float = 0
+    """So many seconds it may take, where the limit of searches is shorter: it is none."""
     asks_elsewhere: bool = False
     """Whether it waits for a model that runs elsewhere, and so takes long without doing anything here."""
 
@@ -352,6 +354,7 @@ def tool(
     reads_when: Callable[[Mapping[str, JSON]], bool] | None = None,
     keeps_in: str = "",
     asks_elsewhere: bool = False,
+    least_s: float = 0,
 ) -> Callable[[Callable[..., Answer]], Tool]:
     """Make a function ``(library, **parameters) -> Answer`` a tool, described by its docstring.
 
@@ -376,6 +379,7 @@ def tool(
             reads_when=reads_when,
             keeps_in=keeps_in,
             asks_elsewhere=asks_elsewhere,
+            least_s=least_s,
         )
 
     return declare

@@ -2,88 +2,113 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
+from pinakes.core.graph_records import STRUCTURE
+from pinakes.core.next_steps import step
 from pinakes.core.records import JSON
 from pinakes.library import Library
-from pinakes.services.knowledge_graph import Entity, Relation
+from pinakes.services.knowledge_graph import Entity, PathRelation, Relation
 from pinakes.tools.declare import Reply, tool
 from pinakes.tools.failures import as_word
+from pinakes.tools.graph_pages import LEAST_S, Listing, Page, begin
 from pinakes.tools.parameters import Collection, meant
 
 MAX_SNIPPET_CHARS = 200
+_MOST_LISTED = 10_000
 
 EntityNameGiven = Annotated[
-    str, Field(min_length=1, max_length=200, description="Its name or an alias, in any case; TYPE:NAME names the type.")
+    str,
+    Field(min_length=1, max_length=200, description="Its name, alias or title, in any case; TYPE:NAME names the type."),
 ]
-EntityTypeGiven = Annotated[str, Field(description="Only entities of this type, such as VENDOR; empty = of any.")]
+EntityTypeGiven = Annotated[
+    str, Field(max_length=100, description="Only entities of this type, such as VENDOR, in any case; empty = of any.")
+]
 RelationTypes = Annotated[
-    list[str], Field(description="Only relations of these types, such as INTEGRATES_WITH; none = all.")
+    list[str],
+    Field(description="Only relations of these types, such as INTEGRATES_WITH or USED_BY, in any case; none = all."),
 ]
+Cursor = Annotated[str, Field(max_length=500, description="`next_cursor` of the page before.")]
+ROUTE = "/api/v1/graph"
 
 
-class Entities(Reply):
+class Entities(Listing):
     """Entities: id, name, type, collection, confidence, documents, mentions, aliases."""
 
+    listed: ClassVar[str] = "entities"
     entities: list[dict[str, Any]]
-    notes: list[str] | SkipJsonSchema[None] = None
 
 
-class Related(Reply):
-    """The relations of an entity, each with the words that state it."""
+class Related(Listing):
+    """The relations of an entity, each with the words, or the metadata field and value, that state it."""
 
+    listed: ClassVar[str] = "relations"
     entity: dict[str, Any]
     relations: list[dict[str, Any]]
-    notes: list[str] | SkipJsonSchema[None] = None
 
 
-class Experts(Reply):
+class Experts(Listing):
     """People: name, documents they wrote and answer for, mentions in these, and the documents of most mentions."""
 
+    listed: ClassVar[str] = "experts"
     entity: dict[str, Any]
     experts: list[dict[str, Any]]
 
 
-class Impact(Reply):
+class Impact(Listing):
     """Documents, the most direct first: link is about, states, mentions or related."""
 
+    listed: ClassVar[str] = "documents"
     entity: dict[str, Any]
     documents: list[dict[str, Any]]
 
 
 class Paths(Reply):
-    """Shortest paths between two entities: lists of relations, each with the words that state it."""
+    """Shortest paths between two entities: lists of relations, each with the words that state it.
+
+    Each step goes `from` one entity `to` the next; direction "in" = against the relation, which then `reads` otherwise.
+    """
 
     paths: list[list[dict[str, Any]]]
+    notes: list[str] | SkipJsonSchema[None] = None
 
 
-class Overview(Reply):
+class Overview(Listing):
     """What the graphs hold: the number of entities of each type, and the most mentioned ones."""
 
+    listed: ClassVar[str] = "entities"
     types: dict[str, int]
     entities: list[dict[str, Any]]
 
 
-@tool(toolset="graph", error_data=as_word, tags=("graph", "entity"))
+@tool(toolset="graph", least_s=LEAST_S, error_data=as_word, tags=("graph", "entity"))
 def find_entity(
     library: Library,
     name: EntityNameGiven,
     collection: Collection = "",
     entity_type: EntityTypeGiven = "",
+    limit: Annotated[int, Field(ge=1, le=500, description="How many entities.")] = 50,
+    cursor: Cursor = "",
 ) -> Entities:
-    """Find entities by a name, an alias or a misspelling: vendors, products, people, teams, regions and the like."""
-    types, wanted = _typed(name, entity_type)
-    found = library.graph.find(wanted, meant(library, collection), types)
-    if found:
-        return Entities(entities=[entity_data(one) for one in found])
-    near = library.graph.similar(wanted, meant(library, collection), types)
-    return Entities(entities=[entity_data(one) for one in near], notes=[f"No entity is called {wanted!r}; these are."])
+    """Find entities by a name, an alias, a title or a misspelling: vendors, products, people, proposals, code."""
+    where, types = meant(library, collection), _types(entity_type)
+    asked: dict[str, JSON] = {"name": name, "collection": collection, "entity_type": entity_type, "limit": limit}
+    page = begin("find_entity", asked, library.graph.stamp(where), cursor)
+    found, notes = library.graph.find(name, where, types), list[str]()
+    if not found:
+        found = library.graph.similar(name, where, types)
+        called = f"no {entity_type.upper() or 'entity'} is called {name!r}"
+        why = [f"{called}; these are called alike"] if found else [f"{called}, nor alike", *library.graph.absent(where)]
+        notes += why if found else [*why, f"see what there is: {step('entities')}"]
+    shown = [entity_data(one) for one in found[page.start : page.start + limit]]
+    made = Entities(entities=shown, total=len(found), notes=notes or None)
+    return made.paged(page)
 
 
-@tool(toolset="graph", error_data=as_word, tags=("graph", "relations"))
+@tool(toolset="graph", least_s=LEAST_S, error_data=as_word, tags=("graph", "relations"))
 def related_entities(
     library: Library,
     name: EntityNameGiven,
@@ -95,21 +120,54 @@ def related_entities(
     as_of: Annotated[
         str, Field(max_length=50, description="As stated on this day (2026-01-31) or at this time (UTC); empty = now.")
     ] = "",
+    cursor: Cursor = "",
 ) -> Related:
     """List what an entity is related to, the surest first, each with the document and the words that say so."""
-    types, wanted = _typed(name, "")
-    entity = library.graph.one(wanted, meant(library, collection), types, unmentioned=bool(as_of))
-    if as_of:
-        then = library.graph.as_of(entity, as_of, types=relation_types, direction=direction)
-        stated = [relation_data(one) for one in then.relations if one.confidence >= min_confidence]
-        return Related(entity=entity_data(then.entity), relations=stated[:limit], notes=list(then.notes))
-    found = library.graph.neighbours(
-        entity, types=relation_types, direction=direction, min_confidence=min_confidence, limit=limit, evidence=1
+    graph = library.graph
+    chosen = graph.choose(name, meant(library, collection), unmentioned=bool(as_of))
+    entity = chosen.entity
+    page = related_page(
+        library,
+        entity,
+        name,
+        collection,
+        cursor,
+        limit=limit,
+        **_without_defaults(
+            {"relation_types": relation_types, "direction": direction, "min_confidence": min_confidence, "as_of": as_of}
+        ),
     )
-    return Related(entity=entity_data(entity), relations=[relation_data(one) for one in found])
+    if as_of:
+        then = graph.as_of(entity, as_of, types=relation_types, direction=direction, limit=None)
+        entity, stated = then.entity, [one for one in then.relations if one.confidence >= min_confidence]
+        shown, total, notes = stated[page.start : page.start + limit], len(stated), then.notes
+    else:
+        found = graph.relations(
+            entity,
+            types=relation_types,
+            direction=direction,
+            min_confidence=min_confidence,
+            start=page.start,
+            limit=limit,
+            evidence=1,
+        )
+        shown, total, notes = list(found.relations), found.total, found.notes
+    made = Related(
+        entity=entity_data(entity),
+        relations=[relation_data(one) for one in shown],
+        total=total,
+        notes=[*chosen.notes, *notes] or None,
+    )
+    return made.paged(page)
 
 
-@tool(toolset="graph", error_data=as_word, tags=("graph", "path"))
+def related_page(library: Library, entity: Entity, name: str, collection: str, cursor: str = "", **asked: JSON) -> Page:
+    """Return the page of the relations of an entity that a cursor means."""
+    told: dict[str, JSON] = {"name": name, "collection": collection, **asked}
+    return begin("related_entities", told, library.graph.stamp(entity.collection), cursor, f"{ROUTE}/entity")
+
+
+@tool(toolset="graph", least_s=LEAST_S, error_data=as_word, tags=("graph", "path"))
 def entity_path(
     library: Library,
     source: EntityNameGiven,
@@ -117,60 +175,99 @@ def entity_path(
     collection: Collection = "",
     relation_types: RelationTypes = [],  # noqa: B006
     max_hops: Annotated[int, Field(ge=1, le=6, description="At most so many relations.")] = 4,
+    direction: Annotated[
+        Literal["out", "in", "both"],
+        Field(
+            description="out = all relations lead from source to target (who is called in the end), in = against that."
+        ),
+    ] = "both",
+    through_owner: Annotated[
+        Literal["auto", "yes", "no"],
+        Field(
+            description="Whether paths go through the owner (`we`), to whom nearly all are related; auto = if need be."
+        ),
+    ] = "auto",
 ) -> Paths:
-    """Show how two entities are connected: the shortest paths, with the words that state each step."""
-    ends = []
-    for name in (source, target):
-        types, wanted = _typed(name, "")
-        ends.append(library.graph.one(wanted, meant(library, collection), types))
-    found = library.graph.paths(ends[0], ends[1], types=relation_types, most_hops=max_hops)
-    return Paths(paths=[[relation_data(one) for one in path] for path in found])
+    """Show how two entities are connected: the shortest paths, with the direction and the words of each step."""
+    where = meant(library, collection)
+    ends = [library.graph.choose(name, where) for name in (source, target)]
+    found = library.graph.paths(
+        *(one.entity for one in ends),
+        types=relation_types,
+        most_hops=max_hops,
+        direction=direction,
+        through_owner={"auto": None, "yes": True, "no": False}[through_owner],
+    )
+    notes = [note for one in ends for note in one.notes] + list(found.notes)
+    return Paths(paths=[[step_data(one) for one in path] for path in found.paths], notes=notes or None)
 
 
-@tool(toolset="graph", error_data=as_word, tags=("graph", "overview"))
+@tool(toolset="graph", least_s=LEAST_S, error_data=as_word, tags=("graph", "overview"))
 def graph_overview(
     library: Library,
     collection: Collection = "",
     entity_type: EntityTypeGiven = "",
     limit: Annotated[int, Field(ge=1, le=500, description="How many entities.")] = 20,
+    cursor: Cursor = "",
 ) -> Overview:
     """Tell which types of entities there are, how many of each, and which most documents mention."""
-    found = library.graph.top(meant(library, collection), (entity_type,) if entity_type else (), limit)
-    counts = library.graph.counts(meant(library, collection))
-    return Overview(types=counts, entities=[entity_data(one) for one in found])
+    where, types = meant(library, collection), _types(entity_type)
+    asked: dict[str, JSON] = {"collection": collection, "entity_type": entity_type, "limit": limit}
+    page = begin("graph_overview", asked, library.graph.stamp(where), cursor, ROUTE)
+    found = library.graph.top(where, types, page.start + limit)[page.start :]
+    counts = library.graph.counts(where)
+    wanted = {one.casefold() for one in types}
+    total = sum(
+        number for kind, number in counts.items() if (kind.casefold() in wanted if wanted else kind not in STRUCTURE)
+    )
+    notes = [] if found or page.start else library.graph.absent(where)
+    if not found and counts and not page.start:
+        notes.append(f"no document mentions an entity of type {entity_type.upper()}")
+    made = Overview(types=counts, entities=[entity_data(one) for one in found], total=total, notes=notes or None)
+    return made.paged(page)
 
 
-@tool(toolset="graph", error_data=as_word, tags=("graph", "people"))
+@tool(toolset="graph", least_s=LEAST_S, error_data=as_word, tags=("graph", "people"))
 def find_experts(
     library: Library,
     name: EntityNameGiven,
     collection: Collection = "",
     limit: Annotated[int, Field(ge=1, le=100, description="How many people.")] = 5,
+    cursor: Cursor = "",
 ) -> Experts:
     """Tell who wrote most about an entity, by authors in git and metadata, with documents that show it."""
-    types, wanted = _typed(name, "")
-    entity = library.graph.one(wanted, meant(library, collection), types)
+    chosen = library.graph.choose(name, meant(library, collection))
+    asked: dict[str, JSON] = {"name": name, "collection": collection, "limit": limit}
+    page = begin("find_experts", asked, library.graph.stamp(chosen.entity.collection), cursor, f"{ROUTE}/experts")
+    found = library.graph.experts(chosen.entity, _MOST_LISTED)
     experts: list[dict[str, Any]] = []
-    for one in library.graph.experts(entity, limit):
+    for one in found[page.start : page.start + limit]:
         documents = [
             {"doc_id": each.uid, "path": each.path, "mentions": each.mentions, "fields": list(each.fields)}
             for each in one.documents
         ]
         told = {"name": one.name, "wrote": one.wrote, "answers_for": one.answers, "mentions": one.mentions}
         experts.append({**told, "documents": documents})
-    return Experts(entity=entity_data(entity), experts=experts)
+    notes = [] if found else [f"no document that mentions {chosen.entity.name} names people in its metadata"]
+    made = Experts(
+        entity=entity_data(chosen.entity), experts=experts, total=len(found), notes=[*chosen.notes, *notes] or None
+    )
+    return made.paged(page)
 
 
-@tool(toolset="graph", error_data=as_word, tags=("graph", "impact"))
+@tool(toolset="graph", least_s=LEAST_S, error_data=as_word, tags=("graph", "impact"))
 def impact_of(
     library: Library,
     name: EntityNameGiven,
     collection: Collection = "",
     limit: Annotated[int, Field(ge=1, le=200, description="How many documents.")] = 20,
+    cursor: Cursor = "",
 ) -> Impact:
     """List the documents to look at when an entity changes, the most direct first, with the words that say so."""
-    types, wanted = _typed(name, "")
-    entity = library.graph.one(wanted, meant(library, collection), types)
+    chosen = library.graph.choose(name, meant(library, collection))
+    asked: dict[str, JSON] = {"name": name, "collection": collection, "limit": limit}
+    page = begin("impact_of", asked, library.graph.stamp(chosen.entity.collection), cursor, f"{ROUTE}/impact")
+    found = library.graph.impact(chosen.entity, _MOST_LISTED)
     documents = [
         {
             "doc_id": one.uid,
@@ -180,9 +277,13 @@ def impact_of(
             "relations": list(one.relations),
             "text": snippet(one.text),
         }
-        for one in library.graph.impact(entity, limit)
+        for one in found[page.start : page.start + limit]
     ]
-    return Impact(entity=entity_data(entity), documents=documents)
+    notes = [] if found else [f"no document speaks of {chosen.entity.name}"]
+    made = Impact(
+        entity=entity_data(chosen.entity), documents=documents, total=len(found), notes=[*chosen.notes, *notes] or None
+    )
+    return made.paged(page)
 
 
 def entity_data(one: Entity) -> dict[str, JSON]:
@@ -216,10 +317,17 @@ def relation_data(one: Relation) -> dict[str, JSON]:
                 "chunk_id": place.chunk_id,
                 "text": snippet(place.text),
                 "found_by": place.extractor,
+                **({"field": place.field} if place.field else {}),
             }
             for place in one.evidence
         ],
     }
+
+
+def step_data(one: PathRelation) -> dict[str, JSON]:
+    """Return a step of a path as plain data: which way it goes, and how the relation reads that way."""
+    way: dict[str, JSON] = {"from": one.start.name, "to": one.end.name, "direction": one.direction}
+    return {**way, **({"reads": one.reads} if one.reads else {}), **relation_data(one)}
 
 
 def snippet(text: str) -> str:
@@ -228,8 +336,10 @@ def snippet(text: str) -> str:
     return plain if len(plain) <= MAX_SNIPPET_CHARS else f"{plain[: MAX_SNIPPET_CHARS - 3]}..."
 
 
-def _typed(name: str, entity_type: str) -> tuple[tuple[str, ...], str]:
-    kind, colon, rest = name.partition(":")
-    if not entity_type and colon and rest.strip() and kind.isupper():
-        return (kind,), rest.strip()
-    return ((entity_type,) if entity_type else ()), name.strip()
+def _types(entity_type: str) -> tuple[str, ...]:
+    return (entity_type,) if entity_type.strip() else ()
+
+
+def _without_defaults(asked: dict[str, JSON]) -> dict[str, JSON]:
+    usual: dict[str, JSON] = {"relation_types": [], "direction": "both", "min_confidence": 0.0, "as_of": ""}
+    return {name: value for name, value in asked.items() if value != usual[name]}

@@ -28,7 +28,7 @@ from pinakes.text.file_lines import FileLines
 from pinakes.text.injection import WARNING, is_injection
 from pinakes.text.quoting import Quoting, one_line
 from pinakes.tools.declare import as_json
-from pinakes.tools.graph_tools import entity_data, relation_data
+from pinakes.tools.graph_tools import entity_data, related_page, relation_data
 
 INDEX: Final = "pinakes://collections"
 _SPARE: Final = 500
@@ -199,18 +199,21 @@ def _collection(library: Library, record: CollectionRecord, most_tokens: int) ->
 
 def _entity(library: Library, collection: str, kind: str, name: str, most_tokens: int) -> Content:
     one = library.graph.one(name, library.collection(collection).name, (kind,))
-    report = library.graph.show(one, limit=_MOST_RELATIONS + 1)
+    report = library.graph.show(one, limit=_MOST_RELATIONS)
     every: list[JSON] = [relation_data(each) for each in report.relations]
-    relations, left_out = _first(library, every[:_MOST_RELATIONS], most_tokens)
-    how = f"related_entities(name={as_json(f'{kind}:{one.name}')},collection={as_json(collection)},limit=500)"
-    cut: dict[str, JSON] = {"truncated": True, "next": how} if left_out or len(every) > _MOST_RELATIONS else {}
+    relations, _ = _first(library, every, most_tokens)
+    page = related_page(library, one, f"{one.type}:{one.name}", collection, limit=_MOST_RELATIONS)
+    how = page.next(len(relations))
+    cut: dict[str, JSON] = {"truncated": True, "next": how} if len(relations) < report.total else {}
     told: dict[str, JSON] = {
         "entity": entity_data(report.entity),
         "relations": relations,
+        "relations_total": report.total,
         "mentioned_in": [document_uri(collection, place.uid) for place in report.mentions],
+        **({"notes": list(report.notes)} if report.notes else {}),
         **cut,
     }
-    content = _json(entity_uri(collection, kind, one.name), told)
+    content = _json(entity_uri(collection, one.type, one.name), told)
     return replace(content, meta={"untrusted": True, "collection": collection})
 
 

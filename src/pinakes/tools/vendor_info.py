@@ -7,11 +7,11 @@ import binascii
 import json
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Some
-from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.core.errors import InvalidInput, NotFound, PinakesError
@@ -19,6 +19,7 @@ from pinakes.core.records import JSON
 from pinakes.library import Library
 from pinakes.services.knowledge_graph import Entity, EntityReport, Relation
 from pinakes.tools.declare import Reply, Tool, tool
+from pinakes.tools.graph_pages import LEAST_S
 from pinakes.tools.graph_tools import snippet
 from pinakes.tools.parameters import Collection, meant
 
@@ -31,10 +32,9 @@ _LIMITS: Mapping[str, tuple[int, int]] = {
 }
 """Response mode → at most so many entities and relationships in one answer."""
 
-_MOST_RELATIONS = 1_000_000
 _TOP = 5
 _ENTITY_FIELDS = ("entity_id", "name", "entity_type", "confidence", "snippet")
-_RELATIONSHIP_FIELDS = ("relationship_id", "source_id", "target_id", "relationship_type", "metadata")
+_RELATIONSHIP_FIELDS = ("source_id", "target_id", "relationship_type", "metadata")
 
 ResponseMode = Literal["ids_only", "metadata", "preview", "full"]
 
@@ -47,6 +47,26 @@ class VendorInfo(Reply):
     pagination: dict[str, Any]
     execution_time_ms: float
     text: str | SkipJsonSchema[None] = None
+    _again: Callable[[int], VendorInfo] | None = PrivateAttr(None)
+
+    def made_by(self, again: Callable[[int], VendorInfo]) -> VendorInfo:
+        """Note what makes the answer with another number of entities."""
+        self._again = again
+        return self
+
+    def within(self, fits: Callable[[str], bool]) -> VendorInfo:
+        """Return the answer with as many entities as fit, at least one; the cursor is that of the next one."""
+        if self._again is None or fits(self.as_text()):
+            return self
+        low, high, best = 1, self.pagination["page_size"] - 1, self
+        while low <= high:
+            middle = (low + high) // 2
+            shorter = self._again(middle)
+            if fits(shorter.as_text()) or middle == 1:
+                best, low = shorter, middle + 1
+            else:
+                high = middle - 1
+        return best
 
 
 def as_contracted(_tool: Tool, arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:
@@ -54,7 +74,8 @@ def as_contracted(_tool: Tool, arguments: Mapping[str, JSON], error: PinakesErro
     if isinstance(error, NotFound | Ambiguity):
         message = error.message
     elif isinstance(error, InvalidInput):
-        message = f"Invalid request parameters: {error.message}"
+        words = error.message.removeprefix("Invalid arguments for find_vendor_info: ")
+        message = f"Invalid request parameters: {words}"
     else:
         message = f"Search failed: {error.message}"
     return {
@@ -68,7 +89,7 @@ class Ambiguity(InvalidInput):
     """Several entities have the name."""
 
 
-@tool(toolset="graph", error_data=as_contracted, tags=("vendor", "entity", "graph"))
+@tool(toolset="graph", least_s=LEAST_S, error_data=as_contracted, tags=("vendor", "entity", "graph"))
 def find_vendor_info(
     library: Library,
     vendor_name: Annotated[str, Field(max_length=400, description="Name or alias of a vendor, in any case.")],
@@ -97,33 +118,33 @@ def find_vendor_info(
     """
     started = time.perf_counter()
     entity = _named(library, vendor_name.strip(), entity_type.strip().upper(), collection)
-    report = library.graph.show(entity, mentions=1, limit=_MOST_RELATIONS, evidence=0)
-    most_entities, most_relations = _LIMITS[response_mode]
-    related = _related(report)
-    start, size = _start(cursor, entity, response_mode), min(page_size, most_entities)
-    page = related[start : start + size]
-    shown = {one.id for one in page}
-    relations = [one for one in report.relations if {one.source.id, one.target.id} <= shown | {entity.id}]
-    left_out = max(0, len(relations) - most_relations) if include_relationships else 0
-    relations = relations[:most_relations] if include_relationships else []
-    results = _results(library, response_mode, report, related, page, relations)
-    if fields:
-        results = _with_fields(results, fields)
-    has_more = start + size < len(related)
-    pagination = {
-        "page_size": size,
-        "total": len(related),
-        "has_more": has_more,
-        "next_cursor": _cursor(start + size, entity, response_mode) if has_more else None,
-        **({"relationships_left_out": left_out} if left_out else {}),
-    }
-    return VendorInfo(
-        vendor_name=report.entity.name,
-        results=results,
-        pagination=pagination,
-        execution_time_ms=round((time.perf_counter() - started) * 1000, 3),
-        text=_markdown(report, page, relations) if response_format == "markdown" else None,
-    )
+    report = library.graph.show(entity, mentions=1, limit=None, evidence=0)
+    related, most = _related(report), _LIMITS[response_mode]
+    start = _start(cursor, entity, response_mode)
+
+    def answer(size: int) -> VendorInfo:
+        page = related[start : start + size]
+        shown = {one.id for one in page} | {entity.id}
+        every = [one for one in report.relations if {one.source.id, one.target.id} <= shown]
+        relations = every[: most[1]] if include_relationships else []
+        results = _results(library, response_mode, report, related, page, relations)
+        has_more, left_out = start + size < len(related), len(every) - len(relations)
+        pagination = {
+            "page_size": size,
+            "total": len(related),
+            "has_more": has_more,
+            "next_cursor": _cursor(start + size, entity, response_mode) if has_more else None,
+            **({"relationships_left_out": left_out} if left_out and include_relationships else {}),
+        }
+        return VendorInfo(
+            vendor_name=report.entity.name,
+            results=_with_fields(results, fields) if fields else results,
+            pagination=pagination,
+            execution_time_ms=round((time.perf_counter() - started) * 1000, 3),
+            text=_markdown(report, page, relations) if response_format == "markdown" else None,
+        )
+
+    return answer(min(page_size, most[0])).made_by(answer)
 
 
 def _named(library: Library, name: str, entity_type: str, collection: str) -> Entity:
@@ -141,14 +162,16 @@ def _named(library: Library, name: str, entity_type: str, collection: str) -> En
     if entity_type and known and entity_type not in known:
         raise InvalidInput(f"entity_type: there is no {entity_type!r}; there are {', '.join(sorted(known))}.")
     types = (entity_type,) if entity_type else (VENDOR,) if VENDOR in known else ()
-    found = library.graph.find(name, where, types)
+    found = library.graph.called(name, where, types)
     if not found and not entity_type:
-        found = library.graph.find(name, where)
+        found = library.graph.called(name, where)
     if not found:
         near = ", ".join(one.name for one in library.graph.similar(name, where, types))
+        why = [f"{one[0].upper()}{one[1:]}." for one in library.graph.absent(where)]
         like = f" Similar names: {near}." if near else ""
         raise NotFound(
-            f"Vendor '{name}' not found. Try using semantic_search first to find documents that mention it.{like}"
+            f"Vendor '{name}' not found. Try using semantic_search first to find documents that mention it.{like}",
+            hint=" ".join(why),
         )
     if len(found) > 1:
         matches = [f"{one.name} ({one.type}, {one.collection})" for one in found]
@@ -215,11 +238,12 @@ def _entity_data(library: Library, one: Entity) -> dict[str, Any]:
 
 def _relationship_data(one: Relation) -> dict[str, Any]:
     place = one.evidence[0] if one.evidence else None
-    told = {"confidence": one.confidence, "statements": one.statements, "source": one.source.name}
-    told |= {"target": one.target.name, "source_chunk_id": place.chunk_id if place else None}
-    told |= {"source_file": place.path if place else "", "text": snippet(place.text) if place else ""}
+    told = {"relationship_id": _relation_id(one), "confidence": one.confidence, "statements": one.statements}
+    told |= {"source": one.source.name, "target": one.target.name}
+    told |= {"source_chunk_id": place.chunk_id if place else None, "source_file": place.path if place else ""}
+    told |= {"text": snippet(place.text) if place else ""}
+    told |= {"field": place.field} if place and place.field else {}
     return {
-        "relationship_id": _relation_id(one),
         "source_id": one.source.id,
         "target_id": one.target.id,
         "relationship_type": one.type,
@@ -244,7 +268,8 @@ def _with_fields(results: Mapping[str, Any], fields: Sequence[str]) -> dict[str,
         raise InvalidInput(f"fields: there is no {unknown[0]!r}; there are {there}.")
     kept = {name: value for name, value in results.items() if name == "vendor_name" or not parts or name in parts}
     wanted = of_items & set(fields)
-    return {name: _items_with(value, wanted) if wanted else value for name, value in kept.items()}
+    cut = {name: _items_with(value, wanted) if wanted else value for name, value in kept.items()}
+    return {name: value for name, value in cut.items() if not (isinstance(value, list) and {} in value)}
 
 
 def _items_with(value: Any, wanted: Some[str]) -> Any:

@@ -18,6 +18,7 @@ from pinakes.graph.feeding import GraphFeed
 from pinakes.graph.following import follow
 from pinakes.library import Library
 from pinakes.settings import CatalogSettings, GraphRules, Settings
+from pinakes.testing import write_files
 
 
 def test_ten_writers_of_one_new_name_neither_wait_for_ever_nor_lose_a_mention(new_database: Callable[[], str]) -> None:
@@ -86,3 +87,29 @@ def _told(home: Path, graph: dict[str, Any], url: str) -> dict[str, Any]:
         past = found.as_of(found.one("Acme"), first.document.updated_at)
         told["past"] = [(one.source.name, one.target.name, one.evidence[0].text) for one in past.relations]
         return told
+
+
+def test_a_search_goes_on_to_the_same_tied_documents_as_in_sqlite(
+    new_database: Callable[[], str], tmp_path: Path
+) -> None:
+    pages = {
+        "wages.md": "# Wages\n\nThe tool for wages is explained [here](payroll.md) by Acme.\n",
+        "payroll.md": "# Payroll\n\nOvertime is entered by Friday.\n",
+        "acme.md": "# Vendors\n\nAcme sends bills.\n",
+        **{f"page{number}.md": f"# Page {number}\n\nSoup of day {number}.\n" for number in range(20)},
+    }
+    (tmp_path / "pages").mkdir()
+    rules = {"kept": {"graph": {"types": {"VENDOR": {"names": {"Acme": []}}}, "links": True}}}
+    found = []
+    for number, url in enumerate(("", new_database())):
+        settings = {"catalog__url": url} if url else {}
+        home = tmp_path / str(number)
+        with Library.open(home, embedding__provider="deterministic", collections=rules, **settings) as library:
+            library.add(str(write_files(tmp_path / "pages", pages)), "kept")
+            answer = library.search("tool for wages", "kept", mode="keyword", top_k=1, expand=2)
+            found.append([(hit.path, hit.relationship_path) for hit in answer.hits])
+    assert {path for path, _ in found[0]} == {"wages.md", "payroll.md", "acme.md"}
+    assert [path for path, _ in found[0]] == [path for path, _ in found[1]]
+    assert [[step.relation for step in way] for _, way in found[0]] == [
+        [step.relation for step in way] for _, way in found[1]
+    ]

@@ -101,3 +101,19 @@ def test_a_resource_of_an_entity_is_cut_to_the_tokens_there_are(library: Library
     told = json.loads(content.text)
     assert (told["relations"], told["truncated"]) == ([], True)
     assert told["next"].startswith("related_entities(")
+
+
+def test_the_graph_has_more_time_than_a_search_with_a_short_limit(library: Library) -> None:
+    server = library.settings.server.model_copy(update={"search_timeout_s": 0.001})
+    settings = library.settings.model_copy(update={"server": server, "toolsets": ("search", "graph")})
+    with Library(settings) as opened:
+        running = Running(create_app(opened), settings)
+        try:
+            answer = running.client.get("/api/v1/graph/entity", params={"name": "treasure"})
+            assert (answer.status_code, answer.json()["data"]["total"]) == (200, 2)
+            told = running.client.post("/api/v1/tools/find_entity", json={"name": "treasure"}).json()
+            assert told["data"]["result"]["total"] == 1
+            late = running.client.post("/api/v1/tools/search", json={"query": "treasure of the captain"}).json()
+            assert "took longer than 0.001 seconds" in json.dumps(late)
+        finally:
+            running.stop()

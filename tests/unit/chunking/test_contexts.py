@@ -392,6 +392,31 @@ class TestPlainText:
         chunks = cut(text, kind="text", language="rst")
         assert "".join("".join(each.text.split()) for each in chunks) == "".join(text.split())
 
+    @pytest.mark.parametrize(
+        ("head", "row", "names"),
+        [
+            ("Name      Age   City\n--------  ----  ------\n", "N{0}       {0}    C{0}\n", "Name | Age | City"),
+            ("| Name | Age |\n|:-----|----:|\n", "| N{0} | {0} |\n", "Name | Age"),
+            (" name | age \n------+-----\n", " n{0} | {0} \n", "name | age"),
+        ],
+    )
+    def test_tables_in_plain_text_repeat_their_names(self, head: str, row: str, names: str) -> None:
+        rows = [row.format(number) for number in range(60)]
+        chunks = cut(f"What follows is a table.\n\n{head}{''.join(rows)}\nThe end.\n", kind="text")
+        assert len(chunks) > 2
+        assert all(each.heading_path == (names,) for each in chunks[1:])
+        assert all(sum(line.strip() in each.text.split("\n") for each in chunks) <= 1 for line in rows)
+
+    def test_framed_tables_in_plain_text_repeat_their_names(self) -> None:
+        border = "+------+-----+\n"
+        rows = "".join(f"| N{number} | {number} |\n" for number in range(60))
+        chunks = cut(f"{border}| Name | Age |\n{border}{rows}{border}", 80, kind="text")
+        assert all(each.heading_path == ("Name | Age",) for each in chunks[1:])
+
+    def test_rules_that_end_nothing_make_no_table(self) -> None:
+        text = "-- --\n\n" + "some words\n\n-- --\n\n" * 40
+        assert all(each.heading_path == () for each in cut(text, kind="text"))
+
     @pytest.mark.parametrize("language", [None, "rst"])
     def test_items_of_lists_repeat_their_parents(self, language: str | None) -> None:
         text = "1. Stop it\n2. Install the agent\n" + "".join(f"   - step {one} some words\n" for one in range(40))

@@ -216,3 +216,19 @@ def test_hostile_markup_takes_no_longer_than_it_is(text: str, path: str) -> None
     started = time.perf_counter()
     chunk(document, Sizing(1000, 0, word_starts))
     assert time.perf_counter() - started < 10
+
+
+@pytest.mark.parametrize(
+    ("above", "item", "label"),
+    [
+        ("* Hosts in Berlin\n", "** host {} has words\n", "Hosts in Berlin"),
+        (". First step\n", "* host {} has words\n", "First step"),
+        ("- Hosts\n", ".. host {} has words\n", "Hosts"),
+        ("1. Hosts\n+\nA paragraph of it.\n", "** host {} has words\n", "1. Hosts"),
+    ],
+)
+def test_items_of_asciidoc_repeat_those_above_them(above: str, item: str, label: str) -> None:
+    text = f"= Plant\n\n{above}{''.join(item.format(number) for number in range(60))}\nThe end of it.\n"
+    chunks = cut(text, "a.adoc")
+    assert len(chunks) > 3
+    assert all(each.heading_path == ("Plant", label) for each in chunks[1:])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from itertools import pairwise
 
 from pinakes.catalog.stated_edges import Edge
-from pinakes.graph.traversal import Path, shortest_paths
+from pinakes.graph.traversal import MOST_VISITED, Path, shortest_paths
 
 
 def among(edges: Collection[Edge]) -> Callable[[Collection[int]], list[Edge]]:
@@ -63,3 +63,11 @@ def test_an_entity_has_no_path_to_itself_or_to_one_apart() -> None:
     edges = [Edge(0, "R", 1, 1.0, 1), Edge(2, "R", 3, 1.0, 1)]
     assert shortest_paths(among(edges), 0, 0, 4, 3) == []
     assert shortest_paths(among(edges), 0, 3, 4, 3) == []
+
+
+def test_a_search_that_ends_at_its_limit_says_so() -> None:
+    star = [Edge(1, "CALLS", other, 1.0, 1) for other in range(2, MOST_VISITED + 10)]
+    told: list[str] = []
+    far = [*star, Edge(-2, "CALLS", -1, 1.0, 1), Edge(-3, "CALLS", -2, 1.0, 1)]
+    assert shortest_paths(among(far), 1, -1, 6, 3, on_limit=lambda: told.append("limit")) == []
+    assert told == ["limit"]

@@ -105,3 +105,49 @@ def test_org_that_is_all_colons_is_looked_through_at_once() -> None:
     start = time.monotonic()
     read("* a :" + "b:" * 50_000 + "c\n" + "* x " * 50_000 + "\n" + "#+CAPTION: x\n" * 20_000, "a.org")
     assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("body", "shown", "encoding"),
+    [
+        ("<emphasis>h</emphasis>ier", "hier", "utf-8"),
+        ("Wei<strong>ß</strong>brot", "Weißbrot", "utf-8"),
+        ("Уз<strong>ник</strong> и он", "Узник и он", "windows-1251"),
+        ("a <strong>b</strong> c", "a **b** c", "utf-8"),
+    ],
+)
+def test_emphasis_within_a_word_of_a_book_does_not_cut_it(body: str, shown: str, encoding: str) -> None:
+    head = (
+        f'<?xml version="1.0" encoding="{encoding}"?><FictionBook xmlns="http://www.gribuser.ru/xml/fictionbook/2.0">'
+    )
+    assert shown in read(f"{head}<body><section><p>{body}</p></section></body></FictionBook>", "a.fb2", encoding)
+
+
+def test_emphasis_of_a_book_that_is_never_closed_is_looked_through_at_once() -> None:
+    start = time.monotonic()
+    with suppress(Unreadable):
+        read("<FictionBook><body><p>" + "a<emphasis>" * 50_000, "a.fb2")
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize("encoding", ["windows-1251", "koi8-r", "utf-16", "utf-8"])
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        (
+            "a.fb2",
+            '<?xml version="1.0" encoding="{}"?><FictionBook xmlns="http://www.gribuser.ru/xml/fictionbook/2.0"><body>'
+            "<section><p>Узник и он пошли домой.</p></section></body></FictionBook>",
+        ),
+        (
+            "a.opml",
+            '<?xml version="1.0" encoding="{}"?><opml version="2.0"><body><outline text="Узник и он пошли домой."/>'
+            "</body></opml>",
+        ),
+        ("a.org", "* Глава\nУзник и он пошли домой. Там их ждали дети и собака, и все были рады.\n"),
+    ],
+)
+def test_books_and_outlines_are_read_in_the_encoding_that_they_declare_or_have(
+    path: str, source: str, encoding: str
+) -> None:
+    assert "Узник и он пошли домой." in read(source.replace("{}", encoding), path, encoding)

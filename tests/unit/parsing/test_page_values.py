@@ -158,6 +158,7 @@ def test_no_letter_of_a_page_is_lost(parts: list[str]) -> None:
         "<table><thead>" + "<tr><th>a" * 50_000,
         "<ol type=a>" * 30_000,
         "<li value=1>" * 50_000,
+        "<form>" * 50_000,
         "&shy" * 100_000,
     ],
 )
@@ -173,3 +174,24 @@ def test_pages_that_are_made_to_be_slow_are_not(hostile: str) -> None:
 )
 def test_cells_that_a_page_leaves_open_are_read_all(row: str) -> None:
     assert text_of(f"<table>{row}</table>").startswith("| one | two | three |")
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (
+            "<form id=aspnetForm action=x.aspx><h1>Prices</h1><p>All of the page.</p></form>",
+            "# Prices\n\nAll of the page.",
+        ),
+        ("<p>before<form><p>within</form><p>after", "before\n\nwithin\n\nafter"),
+        (
+            "<table><tr><th>A<th>B</tr><FORM action=x><tr><td>one<td>two<input value=3></tr></FORM></table>",
+            "| one | two 3 |",
+        ),
+        ("<form><label>Name</label><input value=Zelda></form>", "Name\n\nZelda"),
+        ("<form>never closed", "never closed"),
+        ("<my-form>x</my-form> <formula>y</formula>", "x y"),
+    ],
+)
+def test_the_text_of_forms_is_read(body: str, shown: str) -> None:
+    assert shown in text_of(body)

@@ -78,6 +78,20 @@ def test_compounds_keep_the_hyphen_at_which_a_line_breaks_them() -> None:
     assert mended(["A-\nB-\nC"]) == ["A-\nB-\nC"]
 
 
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        ("Vor-\nund Nachteile", "Vor- und Nachteile"),
+        ("short-\nand long-term plans", "short- and long-term plans"),
+        ("ned-\noch uppsida", "ned- och uppsida"),
+        ("Aus\x02oder Einfuhr", "Aus- oder Einfuhr"),
+        ("thou-\nsand and hus-\nband", "thousand and husband"),
+    ],
+)
+def test_a_hyphen_before_a_conjunction_stays_with_a_space(page: str, shown: str) -> None:
+    assert mended([page]) == [shown]
+
+
 def test_joined_words_are_parted_only_where_both_are_known() -> None:
     page = "The price endStart of it. At the end, a start. Use camelCase, iPhone and eBay; camel case is known."
     assert mended([page]) == [page.replace("endStart", "end Start").replace("camelCase", "camel Case")]

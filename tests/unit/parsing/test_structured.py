@@ -62,6 +62,23 @@ def test_escapes_are_read_as_what_they_mean_and_no_line_moves(source: str, path:
     assert read(source, path).text == text
 
 
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [
+        (r'{"msg": "\u001b[31mred\u001b[0m alert"}', "a.json"),
+        (r'{"msg": "\u001B[1;31mred\u001B[m alert"}', "a.jsonl"),
+        (r'msg: "\e[31mred\x1b[0m alert"', "a.yaml"),
+        (r'msg = "\u001b[38;5;9mred\u001b[0m alert"', "a.toml"),
+    ],
+)
+def test_colours_of_a_terminal_in_strings_are_left_out(source: str, path: str) -> None:
+    assert "red alert" in read(source, path).text
+
+
+def test_a_text_about_colours_keeps_them() -> None:
+    assert r"\u001b[31m" in read(r'{"doc": "write \\u001b[31m for red"}', "a.json").text
+
+
 def test_top_level_values_become_metadata_under_their_own_names() -> None:
     document = read(KEP)
     assert document.title == "Support paged LIST queries"

@@ -7,7 +7,7 @@ unchanged.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -72,6 +72,15 @@ class IndexVersion:
         return f"format {self.format}, analyser {self.analyser} ({languages})"
 
 
+def _first_analyser() -> Analysis:
+    from pinakes.indexes.storage.analyzer_v1 import AnalyzerV1  # few indexes are so old
+
+    return AnalyzerV1()
+
+
+_ANALYSERS: Mapping[int, Callable[[], Analysis]] = {1: _first_analyser, 2: Analyzer, analysis.VERSION: Analyzer}
+"""Those of version 2 lack forms that this one has: hyphenated words and powers as one word."""
+
 FIRST = IndexVersion(1, 1, ("english",))
 """The version of indexes that recorded none."""
 
@@ -117,7 +126,7 @@ def opened(folder: Path, languages: Sequence[str] = ()) -> IndexVersion:
             make_private(folder)
             _write(folder / FILE, checksums.sealed(asdict(found)))
     check(found)
-    if found.analyser not in (FIRST.analyser, analysis.VERSION):
+    if found.analyser not in _ANALYSERS:
         raise IndexCorrupt(
             f"The search index was built by analyser {found.analyser}, which is not there any more.",
             hint="Rebuild it: pinakes reindex",
@@ -151,11 +160,7 @@ def check(version: IndexVersion) -> None:
 
 def analyzer_of(version: IndexVersion) -> Analysis:
     """Return the analyser that produced the terms of an index."""
-    if version.analyser == analysis.VERSION:
-        return Analyzer()
-    from pinakes.indexes.storage.analyzer_v1 import AnalyzerV1
-
-    return AnalyzerV1()
+    return _ANALYSERS[version.analyser]()
 
 
 def _number(value: Any) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import string
 from dataclasses import dataclass
 
 from pinakes.core.errors import InvalidInput
@@ -14,8 +15,10 @@ MODES: tuple[SearchMode, ...] = ("hybrid", "vector", "keyword", "auto")
 FUSIONS = ("weighted", "rrf")
 MOST_NEIGHBOURS = 3
 
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Control characters: those that steer terminals, and those that change the direction of text."""
+_CONTROL = re.compile("\x1b\\[[0-9;]{0,20}[A-Za-z]|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters: those that steer terminals with their colours, and those that change the direction of text."""
+_FULL_WIDTH = {code + 0xFEE0: code for code in map(ord, string.ascii_letters + string.digits)}
+"""Latin letters and digits as wide as Chinese characters → those that a model knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ def cleaned(query: str, most: int, notes: list[str]) -> str:
     if _CONTROL.search(query):
         query = _CONTROL.sub(" ", query)
         notes.append("control characters of the query are left out")
-    query = query.strip()
+    query = (query if query.isascii() else query.translate(_FULL_WIDTH)).strip()
     if len(query) > most:
         notes.append(f"the query was cut from {len(query)} to {most} characters")
     if not query:

@@ -20,6 +20,7 @@ from pinakes.catalog import (
     documents,
     embeddings,
     entities,
+    graph_removal,
     shared_files,
     sources,
     statistics,
@@ -112,7 +113,8 @@ class Collections:
     def configure(self, name: str, **settings: Any) -> CollectionRecord:
         """Change the settings that a collection keeps: those that are given; None gives one up.
 
-        Documents that are there keep their chunks: files until the next ``sync``, others until ``reindex``.
+        Documents that are there keep their chunks: files until the next ``sync``, others until ``reindex``. One that
+        gives up the rules of its graph loses that, but for decisions on names.
 
         Raises:
             NotFound: there is no such collection.
@@ -122,7 +124,10 @@ class Collections:
         with self._app.catalog.write() as connection:
             record = collections.get(connection, name)
             others = {key: value for key, value in (record.kept or {}).items() if key not in settings}
-            return collections.change(connection, record, description=record.description, kept=others | wanted)
+            changed = collections.change(connection, record, description=record.description, kept=others | wanted)
+            if "graph" in settings and self._app.graphs.of(changed).extraction is None:
+                graph_removal.remove(connection, changed.id)
+            return changed
 
     def rename(self, old: str, new: str) -> CollectionRecord:
         """Give a collection another name; nothing else changes.

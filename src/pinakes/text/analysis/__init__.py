@@ -44,10 +44,10 @@ __all__ = [
     "is_identifier",
 ]
 
-VERSION = 2
+VERSION = 3
 """The version of the analysis; it must change whenever the terms change, since older indexes are then invalid."""
 
-_SEPARATOR = re.compile(r"[-._'’&/]+")
+_SEPARATOR = re.compile(rf"[-._'’&/{cut.POWER}]+")
 _POSSESSIVE = re.compile("'[sS]$")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NUMBER = re.compile(r"[vV]?\d+")
@@ -381,7 +381,7 @@ def _lower_parts(word: str) -> list[str]:
         return [word.lower()[:_LONGEST], *pieces]
     word = _POSSESSIVE.sub("", word.replace("’", "'"))
     parts = [part for piece in _SEPARATOR.split(word) for part in _HUMP.split(piece) if part]
-    whole = word.lower().strip("-._'")
+    whole = word.lower().strip("-._'").replace(cut.POWER, "")
     if not whole:
         return []
     if len(parts) < 2 or "'" in whole:

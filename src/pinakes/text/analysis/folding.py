@@ -3,7 +3,7 @@
 A word as it is written comes first; these stand in for it. ``é`` is ``e``; ``ß`` is ``ss``; ``ä`` is ``a`` and ``ae``;
 ``ø`` is ``o``; ``ł`` is ``l``. In Arabic signs for short vowels and the forms of hamza and alef are one, and a word is
 found without its article, and a Hebrew one, which loses its points. What an apostrophe joins to an article (``l'été``)
-is found without that.
+is found without that; a word with hyphens (``e-mail``, ``SHA-256``) also as one word.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ _ELISION = re.compile(
     "^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu|un|gl|all|dall|dell|nell|sull|coll|quest|quell|sant)'(?=[^\\W\\d_]{3})"
 )
 """Articles and pronouns elided before a vowel: ``l'été``, ``d'eau``, ``dell'arte``; no short English words."""
+
+_HYPHENED = re.compile(r"[^\W\d_]+(?:-[^\W_]+){1,2}|(?=[\d-]{10,30}$)\d+(?:-\d+)+")
+"""Words of two or three parts of which the first is of letters, and long numbers in groups."""
 
 _IRREGULAR = (
     "indices index, matrices matrix, vertices vertex, vortices vortex, appendices appendix, codices codex, apices "
@@ -82,9 +85,9 @@ def folded(word: str) -> str:
 def forms(word: str) -> tuple[str, ...]:
     """Return the variants of a lower-cased ``word``, except itself."""
     if word.isascii():
-        other = irregular().get(word) or (_ELISION.sub("", word) if "'" in word else word)
+        other = irregular().get(word) or (_ELISION.sub("", word) if "'" in word else _joined(word))
         return (other,) if other != word else ()
-    found = [folded(word)]
+    found = [folded(word), folded(_joined(word))]
     if _ARABIC.search(word):
         found.append(_ARTICLE.sub("", found[0]))
     elif _ELISION.match(word):
@@ -94,6 +97,11 @@ def forms(word: str) -> tuple[str, ...]:
     elif _SPELLED.search(word):
         found.append(_without_marks(word.translate(_SPELLED_OUT).translate(_LETTERS)))
     return tuple(dict.fromkeys(one for one in found if one and one != word))
+
+
+def _joined(word: str) -> str:
+    """Return a word without its hyphens where it is often written so: ``e-mail``, ``utf-8``, ``978-3-16-148410-0``."""
+    return word.replace("-", "") if "-" in word and _HYPHENED.fullmatch(word) else word
 
 
 def _without_marks(word: str) -> str:

@@ -58,7 +58,7 @@ _SLASHED = (
 def _pattern(ignored: str, alone: str, *, signs: bool, slashes: bool = False) -> re.Pattern[str]:
     """Return the pattern of a word; ``alone``: the context of a single character that is a word."""
     char = rf"[\w{_MARKS}{ignored}]"
-    joint = r"-.'’\u2010\u2011" if ignored else "-.'’"
+    joint = r"-.'’´ʼ\u2010\u2011" if ignored else "-.'’"
     joined = rf"[{joint}&](?:(?<!&)|(?=[^\W\d_]{{1,12}}(?![\w=;])))" if signs else f"[{joint}]"
     plus = r"(?:\+\+(?![\w+]))?" if signs else ""
     words = [
@@ -115,15 +115,31 @@ _NUMBERED = frozenset(
 _OPERATORS = frozenset(("AND", "OR", "NOT"))
 
 
+_APOSTROPHES = str.maketrans(dict.fromkeys("´ʼʹ", "'"))
+POWER = "ˆ"
+"""Stands for a typed ``^`` within a word, as a letter does."""
+_TYPED_POWER = lazy(r"([^\W_])\^(?:(-?\d{1,6})(?!\w)|\{(-?\d{1,6})\})")
+_NEGATIVE_POWER = lazy("⁻(?=[¹²³⁰⁴-⁹])")
+
+
 def normal(text: str) -> str:
-    """Return ``text`` in compatibility composition, without zero-width marks."""
+    """Return ``text`` in compatibility composition, without zero-width marks, with one form of powers.
+
+    A power is one word, however it is typed, and means the digits behind its base: ``2³²`` and ``2^32`` are 232,
+    ``10⁻⁹`` and ``10^-9`` are 10-9, ``m²`` is m2.
+    """
+    if "^" in text:
+        text = _TYPED_POWER.sub(rf"\1{POWER}\2\3", text)
     if text.isascii():
         return text
+    if "⁻" in text:
+        text = _NEGATIVE_POWER.sub("-", text)
     if _IGNORABLE.search(text):
         text = _IGNORABLE.sub("", text)
     if _OVERLOADED.search(text):
         text = _OVERLOADED.sub(r"\1", text)
-    return unicodedata.normalize("NFKC", text).replace("\u2010", "-").replace("♯", "#")
+    text = unicodedata.normalize("NFKC", text.translate(_APOSTROPHES) if "´" in text or "ʼ" in text else text)
+    return text.replace("\u2010", "-").replace("♯", "#").replace("\u2044", "/")
 
 
 def of_text(text: str, *, code: bool = False) -> list[str]:

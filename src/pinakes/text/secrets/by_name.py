@@ -10,9 +10,11 @@ from pinakes.text.secrets import secret_values
 from pinakes.text.secrets.kinds import Rule, Spans
 
 _PASSWORDS = (
-    "passw(?:or)?[dt]s?|passwds?|passphrases?|pwds?|[_.-]pass|dbpass|userpass|requirepass|masterauth|psk|"
-    "kennwort|mot de passe|contrase(?:n|ñ)a|senha|wachtwoord|has(?:l|ł)o|parola|пароль|l(?:o|ö)senord|adgangskode"
+    "passw(?:or)?[dt]s?|passwds?|passphrases?|pwds?|[_.\\s\"'{,;-]pass|dbpass|userpass|requirepass|masterauth|psk|"
+    "kennwort|mot de passe|contrase(?:n|ñ)a|senha|wachtwoord|has(?:l|ł)o|parola|l(?:o|ö)senord|adgangskode|heslo|"
+    "salasana|jelsz(?:o|ó)|(?:П|п)ароль|密码|密碼|パスワード|비밀번호|סיסמה|كلمة المرور"
 )
+"""Letters beyond ASCII are alternatives, not classes: the anchors are searched in the bytes of UTF-8."""
 _KEYS = (
     "api|app|application|access|account|admin|auth|client|consumer|encryption|encrypt|hmac|jwt|license|master|private|"
     "secret|secure|service|session|shared|signing|sign|storage|webhook"
@@ -29,8 +31,8 @@ _ANCHOR_NAME = _NAME.replace("?P<password>", "?:").replace("?P<name>", "?:")
 _BETWEEN = (
     r"[\"'`\]*]{0,3}"
     r"(?:"
-    r"[ \t]{0,20}(?::=|=>|=|:(?:[ ]?[A-Za-z]{2,12}[ ]?=)?|\|)[ \t]{0,20}"
-    r"|[ ]{1,2}(?i:is|was|ist|lautet|est|es):?[ ]{1,2}(?::[ ])?"
+    r"[ \t]{0,20}(?::=|=>|=|:(?:[ ]?[A-Za-z]{2,12}[ ]?=)?|\||：)[ \t]{0,20}"
+    r"|[ ]{1,2}(?i:is|was|ist|lautet|est|es|è|é):?[ ]{1,2}(?::[ ])?"
     r"|[\"']?,?[ \t\r]{0,4}\n?[ \t]{0,40}[\"']?(?i:value|secret)[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
     r"|>"
     r"|\([ ]{0,2}"
@@ -151,7 +153,8 @@ def _given(text: str, start: int, _end: int) -> Spans:
         line = text[max(0, start - _BEFORE_CHARS) : start]
         if not before.fullmatch(line if group == _NETRC else line.rpartition("\n")[2]):
             return
-    password = re.search("(?i:pass|by|auth)", text[start : match.start(group)]) is not None or group >= _LOGIN_OPTION
+    named = re.search("(?i:pass|by|auth|secure)", text[start : match.start(group)]) is not None
+    password = named or group >= _LOGIN_OPTION
     if _is_secret(value, quoted=True, password=password):
         yield match.span(group)
 
@@ -175,7 +178,7 @@ _GIVEN_PATTERN = (
     r"|(?:PASSWORD|PASSWD|_PASS|TOKEN|SECRET|_KEY)[ ]{1,4}[\"']?([^\s\"'=:|][^\s\"'=]{5,1000})"
     r"|(?i:by|password)[ ]{1,2}'([^'\n]{6,200})'"
     r"|[ \t\n]password[ \t]{1,4}([^\s]{6,200})"
-    r"|(?i:requirepass|masterauth|sshpass -p)[ ]{0,2}[\"']?([^\s\"']{6,200})"
+    r"|(?i:requirepass|masterauth|sshpass -p|convertto-securestring)[ ]{0,2}[\"']?([^\s\"']{6,200})"
     r"|[ ](?:-u|--user)[ =][\"']?[A-Za-z0-9_.@-]{1,60}:([^\s\"':/]{6,200})"
     r"|[ ]-p([^\s\"'=:/-][^\s\"':/]{6,200}))"
 )

@@ -1,0 +1,124 @@
+"""Long lists of the graph in pages: a cursor says where the next one begins, and whether the graph changed since."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Self
+from urllib.parse import urlencode
+
+from pydantic import PrivateAttr
+from pydantic.json_schema import SkipJsonSchema
+
+from pinakes.core import caller
+from pinakes.core.errors import InvalidInput
+from pinakes.core.records import JSON
+from pinakes.tools.declare import Reply, as_json
+
+CHANGED: Final = "the graph has changed since the page before: entries may be missing or come twice; begin anew for all"
+LEAST_S: Final = 10.0
+"""So many seconds a question to the graph may take: it may have to follow documents first."""
+
+_KEY_CHARS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Where an answer begins in a list. ``asked``: what was asked, by names of parameters; ``stamp``: of the graph."""
+
+    tool: str
+    asked: Mapping[str, JSON]
+    stamp: str
+    start: int = 0
+    changed: bool = False
+    route: str = ""
+
+    def cursor(self, at: int) -> str:
+        """Return the cursor of the page that begins with number ``at``."""
+        return base64.urlsafe_b64encode(json.dumps([at, self.key, self.stamp]).encode()).decode()
+
+    @property
+    def key(self) -> str:
+        """What tells a question from another one."""
+        told = json.dumps([self.tool, dict(self.asked)], sort_keys=True)
+        return hashlib.sha256(told.encode(errors="replace")).hexdigest()[:_KEY_CHARS]
+
+    def next(self, at: int) -> str:
+        """Return how to get what follows from number ``at`` on, in words of the caller's interface."""
+        given = {name: value for name, value in self.asked.items() if value not in ("", [], None)}
+        given["cursor"] = self.cursor(at)
+        if caller.current().interface == "http" and self.route:
+            return (
+                f"GET {self.route}?{urlencode({_ROUTE_NAMES.get(key, key): one for key, one in given.items()}, True)}"
+            )
+        return f"{self.tool}({','.join(f'{name}={as_json(value)}' for name, value in given.items())})"
+
+
+_ROUTE_NAMES: Final = {"relation_types": "relation"}
+
+
+def begin(tool: str, asked: Mapping[str, JSON], stamp: str, cursor: str, route: str = "") -> Page:
+    """Return the page that a cursor means, the first one where there is none.
+
+    Raises:
+        InvalidInput: the cursor is none that an answer to this question gave.
+    """
+    page = Page(tool, asked, stamp, route=route)
+    if not cursor:
+        return page
+    try:
+        start, key, seen = json.loads(base64.urlsafe_b64decode(cursor.encode()))
+        if key == page.key and isinstance(start, int) and 0 <= start < 1 << 40 and isinstance(seen, str):
+            return Page(tool, asked, stamp, start, seen != stamp, route)
+    except (ValueError, TypeError, binascii.Error):
+        pass
+    raise InvalidInput("cursor is none that an answer to this question gave.", hint="Leave it out for the first page.")
+
+
+class Listing(Reply):
+    """An answer that is one page of a list of ``total`` entries; ``next`` says how to get what follows."""
+
+    total: int
+    next_cursor: str | SkipJsonSchema[None] = None
+    next: str | SkipJsonSchema[None] = None
+    notes: list[str] | SkipJsonSchema[None] = None
+    listed: ClassVar[str]
+    _page: Page | None = PrivateAttr(None)
+
+    def paged(self, page: Page) -> Self:
+        """Return the answer with the way to what follows it."""
+        shown, notes = page.start + len(getattr(self, self.listed)), list(self.notes or ())
+        more = shown < self.total
+        made = self.model_copy(
+            update={
+                "next_cursor": page.cursor(shown) if more else None,
+                "next": page.next(shown) if more else None,
+                "notes": [*notes, *([CHANGED] if page.changed and CHANGED not in notes else [])] or None,
+            }
+        )
+        made.begin_at(page)
+        return made
+
+    def begin_at(self, page: Page) -> None:
+        """Note which page this is, so that it can be made shorter."""
+        self._page = page
+
+    def within(self, fits: Callable[[str], bool]) -> Self:
+        """Return the answer with as many entries as fit, at least one; the cursor is that of the next one."""
+        entries: Sequence[Any] = getattr(self, self.listed)
+        page = self._page
+        if page is None or fits(self.as_text()):
+            return self
+        low, high, best = 1, len(entries) - 1, self
+        while low <= high:
+            middle = (low + high) // 2
+            shorter = self.model_copy(update={self.listed: list(entries[:middle])}).paged(page)
+            if fits(shorter.as_text()) or middle == 1:
+                best, low = shorter, middle + 1
+            else:
+                high = middle - 1
+        return best

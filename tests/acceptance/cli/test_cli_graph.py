@@ -1,0 +1,88 @@
+"""The commands of the graph, as a new user types them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROFILE = """
+collection = "notes"
+
+[collections.notes.graph]
+owner = "TEAM:Us"
+candidates = false
+
+[collections.notes.graph.types.VENDOR]
+names = { Acme = [], Globex = [], Initech = [] }
+
+[collections.notes.graph.types.TEAM]
+names = { Sales = [] }
+
+[[collections.notes.graph.relations]]
+type = "USES"
+inverse = "USED_BY"
+patterns = ["{source} uses {targets}", "{owner} use {targets}"]
+"""
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def notes(tmp_path: Path, pinakes: Call) -> tuple[str, ...]:
+    """Make a home with a collection that has a graph, and one that has none; return the options that name it."""
+    home, docs = ("--home", str(tmp_path / "home")), tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("# A\n\nSales uses Acme. Sales uses Globex.\n\nWe use Acme. We use Initech.\n")
+    (tmp_path / "notes.toml").write_text(PROFILE)
+    assert pinakes("add", docs, *home, "--profile", tmp_path / "notes.toml").code == 0
+    assert pinakes("collections", "create", "plain", *home).code == 0
+    return home
+
+
+def test_a_path_shows_the_direction_of_each_step_and_avoids_the_owner(pinakes: Call, notes: tuple[str, ...]) -> None:
+    found = pinakes("graph", "path", "acme", "vendor:globex", *notes)
+    lines = [line.strip() for line in found.out.splitlines()]
+    assert lines[0] == "path 1: 2 hops"
+    assert lines[1].startswith("Acme <-USES- Sales  (USED_BY)")
+    assert lines[2].startswith("a.md: ")
+    assert lines[3].startswith("Sales -USES-> Globex")
+    found = pinakes("graph", "path", "Acme", "Initech", *notes)
+    assert "Us -USES-> Initech" in found.out
+    assert "goes through Us" in found.err
+    held = json.loads(pinakes("graph", "path", "Acme", "Initech", "--json", *notes).out)
+    assert [one["direction"] for one in held["paths"][0]] == ["in", "out"]
+    found = pinakes("graph", "path", "Acme", "Initech", "--not-through-owner", *notes)
+    assert (found.out, "no path of at most 4 relations" in found.err) == ("", True)
+
+
+def test_unknown_types_and_cut_lists_are_told(pinakes: Call, notes: tuple[str, ...]) -> None:
+    assert "There are TEAM, VENDOR." in pinakes("graph", "top", "--type", "planet", *notes).err
+    assert "There are USED_BY, USES." in pinakes("graph", "neighbours", "Acme", "--relation", "eats", *notes).err
+    found = pinakes("graph", "neighbours", "sales", "--relation", "uses", "--limit", "1", *notes)
+    assert "1 of 2 relations are shown; all by --limit 2" in found.err
+    assert "collection 'plain' has no graph" in pinakes("graph", "top", "-c", "plain", *notes).err
+
+
+def test_an_export_needs_no_name_where_one_collection_has_a_graph(
+    pinakes: Call, notes: tuple[str, ...], tmp_path: Path
+) -> None:
+    assert pinakes("graph", "export", tmp_path / "notes.graphml", *notes).code == 0
+    assert "Sales uses Acme." in (tmp_path / "notes.graphml").read_text()
+    refused = pinakes("graph", "export", "-", "-c", "plain", *notes)
+    assert (refused.code, "has no graph" in refused.err) == (2, True)
+
+
+def test_a_graph_that_is_forgotten_goes_and_the_command_says_so(
+    pinakes: Call, notes: tuple[str, ...], tmp_path: Path
+) -> None:
+    done = pinakes("collections", "configure", "notes", "--forget", "graph", *notes)
+    assert "its graph was removed" in done.err
+    assert "has no graph" in pinakes("graph", "show", "Acme", *notes).err
+    still = pinakes(
+        "collections", "configure", "notes", "--forget", "graph", "--profile", tmp_path / "notes.toml", *notes
+    )
+    assert "it has a graph still" in still.err
+    assert pinakes("graph", "show", "Acme", "--profile", tmp_path / "notes.toml", *notes).code == 0
