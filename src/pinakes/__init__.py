@@ -59,11 +59,11 @@ if TYPE_CHECKING:
     from pinakes.core.records import Stage as Stage
     from pinakes.core.records import Trace as Trace
     from pinakes.indexes.verification import Difference as Difference
-    from pinakes.ingestion import Event as Event
-    from pinakes.ingestion import Report as Report
-    from pinakes.library import CollectionStatus as CollectionStatus
+    from pinakes.ingestion.report import Event as Event
+    from pinakes.ingestion.report import Report as Report
     from pinakes.library import Library as Library
-    from pinakes.library import Text as Text
+    from pinakes.services.collections.status import CollectionStatus as CollectionStatus
+    from pinakes.services.documents.reading import Text as Text
     from pinakes.settings import Settings as Settings
     from pinakes.settings import load as load
 
@@ -130,7 +130,16 @@ __all__ = [
     "load",
 ]
 
-_MODULES = ("core.errors", "core.records", "settings", "indexes.updater", "ingestion", "library")
+_MODULES = (
+    "core.errors",
+    "core.records",
+    "settings",
+    "ingestion.report",
+    "indexes.verification",
+    "library",
+    "services.documents.reading",
+    "services.collections.status",
+)
 """Where the names are, lightest first."""
 
 

@@ -4,68 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from pinakes import search
 from pinakes import settings as settings_module
-from pinakes.answering import Asking, ChatAnswer
-from pinakes.app import App, source_settings
 from pinakes.core.errors import PinakesError
-from pinakes.core.graph_paths import Expansion
-from pinakes.core.ports import Embedder
+from pinakes.core.once import once
 from pinakes.core.records import JSON, Filter, Results, SearchMode
-from pinakes.indexes.verification import Difference
-from pinakes.ingestion import Event, Report
-from pinakes.jobs.queue import open_queue
-from pinakes.search import SearchContext, explaining
-from pinakes.search.collection_choice import CollectionChoice
+from pinakes.search import SearchContext
 from pinakes.search.defaults import filled
 from pinakes.search.federated import HitLimits
-from pinakes.search.query.syntax import PhraseUse
-from pinakes.services import model_change
-from pinakes.services.audit import Audit
-from pinakes.services.backup import BackupService
-from pinakes.services.cluster import Cluster
 from pinakes.services.collection_search import answered_by
-from pinakes.services.collections import completeness, upgrading, verifying
-from pinakes.services.collections.background import Background, Loading
-from pinakes.services.collections.credentials import Credentials
-from pinakes.services.collections.management import CollectionRecord as CollectionRecord
-from pinakes.services.collections.management import Collections
-from pinakes.services.collections.status import CollectionStatus as CollectionStatus
-from pinakes.services.collections.status import status_of
-from pinakes.services.collections.verifying import Depth
-from pinakes.services.document_search.search import DocumentSearch
-from pinakes.services.documents import rechunking
-from pinakes.services.documents.as_of_snapshots import Snapshots
-from pinakes.services.documents.blame import Blames
-from pinakes.services.documents.editing import Documents
-from pinakes.services.documents.lookup import Lookup
-from pinakes.services.documents.reading import DocumentRecord as DocumentRecord
-from pinakes.services.documents.reading import Text as Text
-from pinakes.services.embedding_worker import EmbeddingWorker
-from pinakes.services.events import Events
-from pinakes.services.graph_job import GraphFollowing
-from pinakes.services.graph_search import GraphSearch
-from pinakes.services.keys import Keys
-from pinakes.services.knowledge_graph import KnowledgeGraph
+from pinakes.services.facade.on_demand import Services
 from pinakes.services.nearness import known_of
 from pinakes.services.run_progress import drain
-from pinakes.services.spending import Spending
-from pinakes.services.sync import adding
-from pinakes.services.sync.forecasting import Forecasts
-from pinakes.services.sync.refreshing import Refresh, Refreshing
-from pinakes.services.sync.staleness import Staleness
-from pinakes.services.sync.syncing import Syncing
-from pinakes.services.sync.watched import WatchedFolders, knowledge_base_there
-from pinakes.services.webhooks import Webhooks
-from pinakes.settings import Settings, SourceSettings
+from pinakes.settings import SourceSettings
 
 if TYPE_CHECKING:
-    from pinakes.services.measuring import Measuring
+    from pinakes.answering import Asking, ChatAnswer
+    from pinakes.core.graph_paths import Expansion
+    from pinakes.indexes.verification import Difference
+    from pinakes.ingestion import Event, Report
+    from pinakes.search.explaining import Explanations
+    from pinakes.search.query.syntax import PhraseUse
+    from pinakes.services.collections.completeness import Completeness
+    from pinakes.services.collections.management import CollectionRecord
+    from pinakes.services.collections.status import CollectionStatus
+    from pinakes.services.documents.reading import DocumentRecord, Text
+    from pinakes.services.sync.refreshing import Refresh
 
 Generation: TypeAlias = Literal["serving", "beside"]
 """Generations of a collection's index: the one in use, or the one that was built beside it for another model."""
@@ -77,58 +46,18 @@ class OnEvent(Protocol):
     def __call__(self, event: Event, /) -> object: ...
 
 
-class Library:
+class Library(Services):
     """A home folder with its collections: add, search, read, verify. Safe to share between threads.
 
-    What it has no method for its services do. Each is made when it is first asked for; ``background``, ``forecasts``,
-    ``graph_job``, ``spending`` and ``webhooks`` make a new one whenever they are called.
+    What it has no method for its services do: see ``Services``. Models and indexes are opened at their first use.
     """
 
-    addition = cached_property(lambda self: partial(adding.addition, self.app))
-    background = cached_property(lambda self: partial(Background, self.app, self.staged.texts))
-    chosen_model = cached_property(lambda self: partial(model_change.chosen_model, self.app))
-    cluster = cached_property(lambda self: Cluster(self.app))
-    credentials = cached_property(lambda self: Credentials(self.app))
-    embedding_worker = cached_property(lambda self: partial(EmbeddingWorker, self.app))
-    events = cached_property(lambda self: Events(self.app.catalog))
-    exchange = cached_property(lambda self: BackupService(self.app))
-    expanding = cached_property(lambda self: GraphSearch(self.app, self.graph))
-    forecasts = cached_property(lambda self: partial(Forecasts, self.app))
-    graph = cached_property(lambda self: KnowledgeGraph(self.app, self.naming.named))
-    graph_job = cached_property(lambda self: partial(GraphFollowing, self.app, self.graph))
-    jobs = cached_property(lambda self: open_queue(self.app.catalog, self.settings.home, self.app.process))
-    keys = cached_property(lambda self: Keys(self.app.catalog))
-    loading = cached_property(lambda self: Loading(self.app))
-    lookup = cached_property(lambda self: Lookup(self.app))
-    naming = cached_property(lambda self: CollectionChoice(self.settings, self.app.catalog))
-    spending = cached_property(lambda self: partial(Spending, self.app))
-    staleness = cached_property(lambda self: Staleness(self.app))
-    syncing = cached_property(lambda self: Syncing(self.app))
-    watched = cached_property(lambda self: WatchedFolders(self.app))
-    webhooks = cached_property(lambda self: partial(Webhooks, self.app.catalog, self.settings))
+    @once
+    def asking(self) -> Asking:
+        """Answers in words, based on searches of this library."""
+        from pinakes.answering import Asking
 
-    def __init__(self, settings: Settings, embedder: Embedder | None = None) -> None:
-        """Open the catalogue; models and indexes are opened at their first use.
-
-        ``embedder``: the embedder of ``settings``, if it is already open.
-        """
-        self.settings = settings
-        self.app = App(settings, embedder)
-        self.audit = Audit(self.app.catalog, settings)
-        self.collecting = Collections(self.app)
-        self.staged = DocumentSearch(self.app, self.naming)
-        self.asking = Asking(settings, self.search)
-        self._pasts = Snapshots(self.app)
-        self._refreshing = Refreshing(self.app)
-        self.blames = Blames(self.app)
-        self.documents = Documents(self.app, self.naming)
-
-    @cached_property
-    def measuring(self) -> Measuring:
-        """What evaluation and tuning need; loaded when it is first asked for, since it takes the longest."""
-        from pinakes.services.measuring import Measuring
-
-        return Measuring(self.app)
+        return Asking(self.settings, self.search)
 
     @classmethod
     def open(cls, home: Path | str | None = None, *, profile: str | None = None, **settings: Any) -> Library:
@@ -166,10 +95,11 @@ class Library:
             WouldRemove: documents would be removed without ``remove``.
             ModelMismatch: the collection was embedded by another model.
         """
-        name, wanted = (
-            collection or self.naming.written,
-            adding.AddRequest(location, ref, kind, include, exclude, as_source),
-        )
+        from pinakes.services.collections import upgrading
+        from pinakes.services.sync import adding
+
+        wanted = adding.AddRequest(location, ref, kind, include, exclude, as_source)
+        name = collection or self.naming.written
         found = self.addition(name, wanted)
         if not remove:
             adding.check(self.app, name, found.source)
@@ -198,6 +128,8 @@ class Library:
         Raises:
             NotFound: the collection or source does not exist.
         """
+        from pinakes.services.collections import upgrading
+
         wanted = self.sources(collection, names)
         every = [record.name for record in self.collections()] if not (names or collection) else []
         mine = [*every, *filter(None, [collection]), *(name for name, _ in wanted)]
@@ -206,11 +138,7 @@ class Library:
 
     def sources(self, collection: str | None = None, names: Sequence[str] = ()) -> list[tuple[str, SourceSettings]]:
         """Return (collection, source) for all that ``sync`` reads. Raises the errors of ``sync``."""
-        wanted = self.syncing.sources_named(names)
-        if not names:
-            wanted = source_settings.configured_sources(self.app.catalog, self.settings, collection)
-            wanted += knowledge_base_there(self.settings, collection)
-        return source_settings.without_repeats(wanted)
+        return self.syncing.wanted(collection, names)
 
     def search(
         self,
@@ -257,11 +185,11 @@ class Library:
         wanted, most, least = HitLimits.among(len(meant.names), self.settings.search, query, filters, top_k, min_score)
         request = partial(filled, self.settings, query, mode, most, filters, fusion, least, neighbours, rerank, phrases)
         request = partial(request, min_similarity=min_similarity)
-        ask = partial(self._pasts.answer, as_of, answered_by, request, beside=generation == "beside")
+        ask = self.asked_as_of(as_of, request, beside=generation == "beside")
         known = known_of(self.app, request, now=(now := not as_of and generation != "beside"))
         with self.app.traffic.search():
-            answer = self._refreshing.answer(partial(meant.answer, ask, known, wanted), refresh if now else "never")
-            answer = self.expanding.of_results(answer, request, meant.names, expand, as_of, generation)
+            answer = self.refreshed(partial(meant.answer, ask, known, wanted), refresh if now else "never")
+            answer = self.expanded(answer, request, meant.names, expand, as_of, generation)
         return self.blames.of_results(answer) if blame else answer
 
     def ask(
@@ -317,11 +245,13 @@ class Library:
         filters: Mapping[str, JSON] | Filter | None = None,
         fusion: str | None = None,
         phrases: PhraseUse = "auto",
-    ) -> explaining.Explanations:
+    ) -> Explanations:
         """Explain why documents rank where they do for ``query``, or are not found: see ``explaining``.
 
         Without a ``collection``, they are looked up in all of ``named``; each is ranked within its own collection.
         """
+        from pinakes.search import explaining
+
         request = partial(filled, self.settings, query, mode, None, filters, fusion, 0.0, 0, True, phrases)
         each = [self.parts(name) for name in self.naming.having(references, collection)]
         answers = [
@@ -368,12 +298,16 @@ class Library:
 
         A damaged index is rebuilt; without ``mend`` its ``problem`` is reported instead.
         """
+        from pinakes.services.collections.status import status_of
+
         return [status_of(self.app, record, mend=mend) for record in self.collections(collection)]
 
     def completeness(
         self, collection: str | None = None, *, fields: Sequence[str] = (), missing: int = 20
-    ) -> list[completeness.Completeness]:
+    ) -> list[Completeness]:
         """Return the completeness of the metadata of each collection, or of one: see ``completeness.completeness``."""
+        from pinakes.services.collections import completeness
+
         told, app = completeness.completeness, self.app
         return [told(app.catalog, one, app.rules(one), fields, missing) for one in self.collections(collection)]
 
@@ -388,8 +322,10 @@ class Library:
             CatalogueCorrupt: the catalogue is damaged.
             ModelUnavailable: ``embeddings`` is set, and the model is unavailable.
         """
+        from pinakes.services.collections.verifying import Depth, verify
+
         names = [record.name for record in self.collections(collection)]
-        return verifying.verify(self.app, names, Depth(content, embeddings))
+        return verify(self.app, names, Depth(content, embeddings))
 
     def reindex(self, collection: str | None = None, *, embed: bool = False, on_event: OnEvent | None = None) -> None:
         """Rebuild indexes from the catalogue, without embedding again.
@@ -397,6 +333,9 @@ class Library:
         Documents that do not come from files are chunked again if the chunking has changed; ``sync`` does so for files.
         ``embed``: assign the configured model to collections without one, and embed chunks that have no vector of it.
         """
+        from pinakes.services import model_change
+        from pinakes.services.documents import rechunking
+
         for record in self.collections(collection):
             if embed:
                 model_change.adopt_settings(self.app, record)
@@ -417,6 +356,8 @@ class Library:
 
         Without ``model``: the model of the unfinished build, or of the settings. For errors see ``generations.build``.
         """
+        from pinakes.services import model_change
+
         name = self.chosen(collection)
         settings = self.chosen_model(name, model)
         drain(model_change.build(self.app, name, settings, anyway=anyway), on_event)
@@ -424,18 +365,24 @@ class Library:
 
     def switch(self, collection: str | None = None, on_event: OnEvent | None = None) -> CollectionStatus:
         """Serve the generation beside from now on, also in other processes. See ``generations.switch``."""
+        from pinakes.services import model_change
+
         name = self.chosen(collection)
         drain(model_change.switch(self.app, name), on_event)
         return self.status(name)[0]
 
     def roll_back(self, collection: str | None = None) -> CollectionStatus:
         """Serve the generation that served before ``switch``. See ``generations.roll_back``."""
+        from pinakes.services import model_change
+
         name = self.chosen(collection)
         model_change.roll_back(self.app, name)
         return self.status(name)[0]
 
     def drop_beside(self, collection: str | None = None) -> int:
         """Delete the generation beside the serving one; return the number of bytes freed."""
+        from pinakes.services import model_change
+
         return model_change.drop(self.app, self.chosen(collection))
 
     def embed_pending(self, collection: str | None = None, on_event: OnEvent | None = None) -> None:
@@ -444,9 +391,11 @@ class Library:
         Raises:
             ModelUnavailable: there is still no model.
         """
+        from pinakes.services import filling
+
         for record in self.collections(collection):
             self.app.check_model(record)
-            drain(self.app.embed_waiting(record.name, wait=True), on_event)
+            drain(filling.embed_waiting(self.app, record.name, wait=True), on_event)
 
     def collections(self, name: str | None = None) -> list[CollectionRecord]:
         """Return the records of all collections, or of one.
@@ -474,15 +423,7 @@ class Library:
 
     def unread(self) -> list[str]:
         """Return the configured collections with sources that were not yet read completely as configured now."""
-        return source_settings.unread_collections(self.app.catalog, self.settings)
-
-    def close(self) -> None:
-        """Save pending data and release all resources."""
-        self.audit.close()
-        self._refreshing.close()
-        self.blames.close()
-        self._pasts.close()
-        self.app.close()
+        return self.syncing.unread()
 
     def __enter__(self) -> Library:
         return self
@@ -493,6 +434,9 @@ class Library:
         self.close()
 
     def _attempt(self, name: str, source: SourceSettings, on_event: OnEvent | None, retry: bool) -> Report:
+        from pinakes.ingestion import Report
+        from pinakes.services.sync import adding
+
         try:
             return adding.read(self.app, name, source, on_event, retry=retry)
         except PinakesError as error:

@@ -1,11 +1,7 @@
-"""Processes that work on a home, and may die of it.
-
-They are forked from one process that has loaded everything by then: a start takes milliseconds, not seconds.
-"""
+"""Processes that work on a home, and may die of it."""
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,14 +9,10 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 import crash_child
+from forking import FORKING
 
 KILLED = -signal.SIGKILL
 _TIMEOUT_S = 120
-
-_forking = multiprocessing.get_context("forkserver")
-_forking.set_forkserver_preload(
-    ["pinakes.library", "pinakes.models.embedders.bert", "pinakes.ingestion.progressive", "faiss"]
-)
 
 
 class Child:
@@ -36,10 +28,10 @@ class Child:
         number: int = 0,
         **settings: Any,
     ) -> None:
-        self._pipe, theirs = _forking.Pipe()
+        self._pipe, theirs = FORKING.Pipe()
         self._stderr = NamedTemporaryFile()  # noqa: SIM115 - finish closes it
         arguments = (theirs, home, action, str(location), collection, point, number, settings, self._stderr.name)
-        self.process = _forking.Process(target=crash_child.work, args=arguments, daemon=True)
+        self.process = FORKING.Process(target=crash_child.work, args=arguments, daemon=True)
         self.process.start()
         theirs.close()
         assert self._pipe.recv() == "ready"

@@ -12,6 +12,7 @@ from typing import Any
 
 import plugin_packages
 import pytest
+from forking import run_pinakes
 
 DETERMINISTIC = ("--set", "embedding.provider=deterministic")
 EXAMPLE = (
@@ -55,13 +56,12 @@ def docs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def pinakes(site: Path, tmp_path: Path) -> Program:
-    """Call the program; return its exit code, and what it says as JSON."""
+    """Call the program in a process of its own; return its exit code, and what it says as JSON."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PINAKES_")}
     environment |= {"PYTHONPATH": str(site), "PINAKES_HOME": str(tmp_path / "home")}
 
     def call(*words: str | Path) -> tuple[int, Any]:
-        command = [sys.executable, "-m", "pinakes", *map(str, words), "--json"]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        done = run_pinakes([*map(str, words), "--json"], environment)
         assert "Traceback" not in done.stderr, done.stderr
         return done.returncode, json.loads(done.stdout)
 

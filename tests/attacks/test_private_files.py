@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attacked_home import open_library, run, write_documents
+from attacked_home import SETTINGS, open_library, run, write_documents
+from forking import run_each
 
 OTHERS = 0o077
 
@@ -43,9 +44,10 @@ def test_homes_backups_and_exports_are_private(umask: int, tmp_path: Path, docum
         (restored, "restore", str(backup)),
         (restored, "search", "heron"),
     )
-    for place, *words in calls:
-        done = run(place, *words, before=lambda: os.umask(umask) and None)
-        assert done.returncode == 0, (words, done.stderr)
+    commands = [["--home", str(place), *words] for place, *words in calls]
+    environment = {**os.environ, **SETTINGS}
+    for done in run_each(commands, environment, before=lambda: os.umask(umask) and None):
+        assert done.returncode == 0, (done.args, done.stderr)
     assert readable(home, backup, archive, restored) == []
     assert {path.name for path in home.iterdir()} >= {"catalog.db", "config.toml", "index"}
 

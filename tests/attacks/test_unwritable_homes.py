@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from attacked_home import run, write_documents
+from attacked_home import run, run_each, write_documents
 from small_disk import small_file_system
 
 _RIGHTS = "-dac_override,-dac_read_search"
@@ -32,8 +32,8 @@ class Shut:
     through: Sequence[str] = ()
     before: Callable[[], None] | None = None
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return run(self.home, *words, through=self.through, before=self.before)
+    def run_each(self, *commands: Sequence[str]) -> list[subprocess.CompletedProcess[str]]:
+        return run_each(self.home, *commands, through=self.through, before=self.before)
 
 
 Shutting: TypeAlias = Callable[[Path, ExitStack], Shut]
@@ -126,14 +126,12 @@ def test_searches_and_verify_answer(
         shutil.copytree(made / name, tmp_path / name)
     left(tmp_path / "home")
     home = shut(tmp_path / "home", stack)
-    found = home.run("search", "zyzzyva", "--json")
+    found, verified, told = home.run_each(["search", "zyzzyva", "--json"], ["verify"], ["status", "--json"])
     assert found.returncode == 0, found.stderr
     assert json.loads(found.stdout)["hits"][0]["path"] == "late.md"
     assert _NOT_KEPT in found.stderr
-    verified = home.run("verify")
     assert verified.returncode == 0, verified.stderr + verified.stdout
     assert "no difference" in verified.stdout
-    told = home.run("status", "--json")
     assert json.loads(told.stdout)["collections"][0]["documents"] == 4
     if left is with_a_log:
         assert json.loads(told.stdout)["collections"][0]["description"] == "from the log"
@@ -146,16 +144,17 @@ def test_what_would_write_is_refused_and_changes_nothing(
     shutil.copytree(made / "home", tmp_path / "home")
     before = _contents(tmp_path / "home")
     home = shut(tmp_path / "home", stack)
-    for words in (
+    writing = (
         ["add", str(made / "documents")],
         ["reindex"],
         ["keys", "create", "x"],
         ["collections", "create", "y"],
-    ):
-        done = home.run(*words)
+    )
+    *refused, verified = home.run_each(*writing, ["verify"])
+    for words, done in zip(writing, refused, strict=True):
         assert done.returncode == 10, (words, done.stdout, done.stderr)
         assert "can only be read" in done.stderr
-    assert home.run("verify").returncode == 0
+    assert verified.returncode == 0
     assert _contents(tmp_path / "home") == before
 
 
@@ -163,7 +162,8 @@ def test_a_home_is_written_again_once_that_is_possible(made: Path, tmp_path: Pat
     shutil.copytree(made / "home", tmp_path / "home")
     with ExitStack() as stack:
         home = without_rights(tmp_path / "home", stack)
-        assert home.run("search", "heron").returncode == 0
+        [found] = home.run_each(["search", "heron"])
+        assert found.returncode == 0
     assert _NOT_KEPT not in run(tmp_path / "home", "search", "heron").stderr
     with sqlite3.connect(tmp_path / "home" / "catalog.db") as connection:
         tools = [tool for (tool,) in connection.execute("SELECT tool FROM audit ORDER BY id")]

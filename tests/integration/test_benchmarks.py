@@ -129,4 +129,5 @@ def test_the_benchmark_of_commands_has_a_server_answer(tmp_path: Path) -> None:
         "search": 3,
         "search with server": 3,
     }
+    assert all(seconds > 0 for runs in figures["processor_s"].values() for seconds in runs)
     assert 0 < figures["search_with_server_s"] < figures["search_s"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import forking
+from forking import run_pinakes
 
 from pinakes.library import Library
 
@@ -34,21 +36,17 @@ def open_library(home: Path) -> Library:
     return Library.open(home, embedding__provider="deterministic", embedding__mode="full")
 
 
-def run(
+def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command on ``home``."""
+    return run_pinakes(["--home", str(home), *words], {**os.environ, **SETTINGS})
+
+
+def run_each(
     home: Path,
-    *words: str,
+    *commands: Sequence[str],
     through: Sequence[str] = (),
     before: Callable[[], None] | None = None,
-    text: str = "",
-) -> subprocess.CompletedProcess[str]:
-    """Run a command on ``home``, ``through`` another one, what is ``before`` it done in its process."""
-    return subprocess.run(
-        [*through, sys.executable, "-m", "pinakes", "--home", str(home), *words],
-        input=text,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, **SETTINGS},
-        preexec_fn=before,
-    )
+) -> list[subprocess.CompletedProcess[str]]:
+    """Run commands on ``home`` one after the other, ``through`` another, what is ``before`` them done first."""
+    words = [["--home", str(home), *one] for one in commands]
+    return forking.run_each(words, {**os.environ, **SETTINGS}, through, before)

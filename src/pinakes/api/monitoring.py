@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from pinakes.api.instance import HEADER
 from pinakes.api.service import Service
 from pinakes.core.records import JSON
-from pinakes.library import CollectionStatus
+from pinakes.services.collections.status import CollectionStatus
 from pinakes.tools.exactness import counted, distinct, exact_share
 
 

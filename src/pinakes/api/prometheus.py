@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pinakes.api.counters import VARIABLE
-from pinakes.library import CollectionStatus
+from pinakes.services.collections.status import CollectionStatus
 
 _BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 

@@ -17,8 +17,9 @@ from pinakes.core.wording import counted
 from pinakes.ingestion import Event, Report
 from pinakes.jobs.queue import Job, Stopped, job_key
 from pinakes.jobs.worker import Running, Task
-from pinakes.library import CollectionStatus, Library
+from pinakes.library import Library
 from pinakes.platform.disk import folder_bytes
+from pinakes.services.collections.status import CollectionStatus
 from pinakes.services.run_progress import LINE_EVERY_S, RunProgress
 from pinakes.settings import Settings
 

@@ -6,21 +6,21 @@ import logging
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pinakes.catalog import Catalog, Connection, collections
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import InvalidSetting, PluginBroken
 from pinakes.core.records import JSON
-from pinakes.extraction import extraction_of
-from pinakes.graph.entity_retriever import EntityRetriever
-from pinakes.graph.feeding import GraphFeed
 from pinakes.settings import GraphRules, Settings, read_profile
+
+if TYPE_CHECKING:
+    from pinakes.graph.entity_retriever import EntityRetriever
+    from pinakes.graph.feeding import GraphFeed
 
 _log = logging.getLogger(__name__)
 
 _REMEMBERED = 50
-
 
 Made = TypeVar("Made")
 
@@ -50,6 +50,9 @@ class GraphFeeds:
         Raises:
             InvalidSetting, PluginBroken: see ``extraction.extraction_of``.
         """
+        from pinakes.extraction import extraction_of
+        from pinakes.graph.feeding import GraphFeed
+
         known = self._known.get(record.id)
         if known is None or known.name != record.name or known.kept != record.kept:
             # Outside of the lock: reading lists and compiling patterns takes long, and harms nobody if done twice.
@@ -105,8 +108,8 @@ class GraphFeeds:
         known = self._retrievers.get(record.id)
         if known is None or known.name != record.name or known.kept != record.kept:
             rules = self._settings.of_collection(record.name, record.kept or {}).graph
-            known = _Known(record.name, record.kept, EntityRetriever(catalog, record, rules) if rules.types else None)
-            known = self._remember(self._retrievers, record.id, known)
+            made = _retriever(catalog, record, rules) if rules.types else None
+            known = self._remember(self._retrievers, record.id, _Known(record.name, record.kept, made))
         return known.made
 
     def _remember(self, known: dict[int, _Known[Made]], key: int, made: _Known[Made]) -> _Known[Made]:
@@ -119,3 +122,9 @@ class GraphFeeds:
                 known.clear()
             known[key] = made
             return made
+
+
+def _retriever(catalog: Catalog, record: CollectionRecord, rules: GraphRules) -> EntityRetriever:
+    from pinakes.graph.entity_retriever import EntityRetriever
+
+    return EntityRetriever(catalog, record, rules)

@@ -20,7 +20,7 @@ from pinakes.models.embedders.token_counter import counted_by
 from pinakes.parsing import passwords_in, remedied
 from pinakes.platform.locks import taken
 from pinakes.settings import ChunkingSettings, Settings, SourceSettings
-from pinakes.sources import recognise
+from pinakes.sources.locations import recognise
 
 _log = logging.getLogger(__name__)
 

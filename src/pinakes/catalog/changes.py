@@ -21,9 +21,9 @@ from sqlalchemy import (
     or_,
     select,
 )
-from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog.dialects.expressions import among, json_ids
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import beside, changes, chunks, collections, documents, embeddings
 from pinakes.core.filters import flatten
 from pinakes.core.records import JSON, Float32, IndexEntry, VectorEntry

@@ -31,10 +31,10 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog import changes, events, index_numbers
 from pinakes.catalog.dialects.expressions import is_shared
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.engine import Catalog, now
 from pinakes.catalog.schema import beside as besides
 from pinakes.catalog.schema import changes as noted

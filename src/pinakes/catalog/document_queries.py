@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,3 +134,26 @@ _MARK = select(
 )
 _MARKS = _MARK.where(chunks.c.document_id == bindparam("document")).order_by(chunks.c.ordinal)
 _MARKS_OF = _MARK.where(chunks.c.id.in_(bindparam("ids", expanding=True)))
+
+
+def preceding_chunks(
+    connection: Connection, collection_id: int, group_keys: Collection[str]
+) -> dict[str, dict[int, int]]:
+    """Return group → document id → number of chunks of the group's documents before it, in order of path."""
+    rows = connection.execute(_GROUPS, {"collection": collection_id, "keys": list(group_keys)})
+    before: dict[str, dict[int, int]] = {group_key: {} for group_key in group_keys}
+    totals: Counter[str] = Counter()
+    for document_id, group_key, chunk_count in rows:
+        before[group_key][document_id] = totals[group_key]
+        totals[group_key] += chunk_count
+    return before
+
+
+_GROUPS = (
+    select(documents.c.id, documents.c.group_key, documents.c.chunk_count)
+    .where(
+        documents.c.collection_id == bindparam("collection"),
+        documents.c.group_key.in_(bindparam("keys", expanding=True)),
+    )
+    .order_by(documents.c.group_key, documents.c.path)
+)

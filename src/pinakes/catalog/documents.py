@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import compress
 from typing import Any
@@ -349,19 +348,6 @@ def text_of(connection: Connection, uid: str) -> str:
     return str(connection.execute(select(documents.c.text).where(documents.c.uid == uid)).scalar() or "")
 
 
-def preceding_chunks(
-    connection: Connection, collection_id: int, group_keys: Collection[str]
-) -> dict[str, dict[int, int]]:
-    """Return group → document id → number of chunks of the group's documents before it, in order of path."""
-    rows = connection.execute(_GROUPS, {"collection": collection_id, "keys": list(group_keys)})
-    before: dict[str, dict[int, int]] = {group_key: {} for group_key in group_keys}
-    totals: Counter[str] = Counter()
-    for document_id, group_key, chunk_count in rows:
-        before[group_key][document_id] = totals[group_key]
-        totals[group_key] += chunk_count
-    return before
-
-
 def paths(connection: Connection, collection_id: int) -> list[str]:
     """Return the paths of all documents of a collection, those first that came first."""
     query = select(documents.c.path).where(documents.c.collection_id == collection_id)
@@ -434,14 +420,6 @@ def _chunk_values(document_id: int, chunk: Chunk) -> dict[str, Any]:
 
 
 _SELECT = RECORD.order_by(func.length(documents.c.path), documents.c.path)
-_GROUPS = (
-    select(documents.c.id, documents.c.group_key, documents.c.chunk_count)
-    .where(
-        documents.c.collection_id == bindparam("collection"),
-        documents.c.group_key.in_(bindparam("keys", expanding=True)),
-    )
-    .order_by(documents.c.group_key, documents.c.path)
-)
 _SAME_FILE = and_(documents.c.source_id + 0 == bindparam("source"), documents.c.path == bindparam("path"))
 _IN_COLLECTION = documents.c.collection_id == bindparam("collection")
 _AT_PLACE = (

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, select, update
-from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog import embeddings
 from pinakes.catalog.dialects.expressions import clock, is_shared
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import chunks, documents, embedding_claims
 from pinakes.catalog.schema import embeddings as stored
 

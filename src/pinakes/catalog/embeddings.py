@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, select
-from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog import changes
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import changes as noted
 from pinakes.catalog.schema import chunks, documents, embeddings
 from pinakes.core.records import Float32, Int64

@@ -22,11 +22,11 @@ from sqlalchemy import (
     union,
     update,
 )
-from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog import entity_changes
 from pinakes.catalog.dialects.expressions import id_list
 from pinakes.catalog.dialects.many_rows import insert_values
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import (
     documents,

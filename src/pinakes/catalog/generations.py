@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sqlalchemy import Connection, delete, exists, or_, select, update
-from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog import index_numbers
 from pinakes.catalog.collections import CollectionRecord, State, beside, get
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import beside as besides
 from pinakes.catalog.schema import collections, embeddings, models
 from pinakes.core.errors import NotFound

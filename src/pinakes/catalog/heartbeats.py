@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sqlalchemy import Connection, delete, func, select
-from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog.dialects.expressions import clock
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import changes, servers
 
 EVERY_S: Final = 5.0

@@ -7,12 +7,12 @@ the catalogue, a home that builds an index anew takes a number of its own, and t
 from __future__ import annotations
 
 from sqlalchemy import ColumnElement, Connection, Integer, Update, func, select, update
-from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from pinakes.catalog.dialects.expressions import greater, is_shared, this_home
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import beside, collections, index_numbers
 
 

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from sqlalchemy import Case, Connection, case, delete, select, update
-from sqlalchemy.dialects.postgresql import insert
 
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import jobs
 from pinakes.core.records import JSON

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, case, delete, func, select, update
 
-from pinakes.catalog.documents import remove
 from pinakes.catalog.schema import documents, files, sources
 from pinakes.catalog.sources import FileStatus
 
@@ -118,8 +117,11 @@ def empty(connection: Connection, source: int) -> int:
     The source itself stays, as one that was never read.
     """
     ids: Sequence[int] = connection.scalars(select(documents.c.id).where(documents.c.source_id == source)).all()
-    for one in ids:
-        remove(connection, one)
+    if ids:
+        from pinakes.catalog.documents import remove  # with all that writes documents
+
+        for one in ids:
+            remove(connection, one)
     connection.execute(delete(files).where(files.c.source_id == source))
     connection.execute(update(sources).where(sources.c.id == source).values(state=None))
     return len(ids)

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
-from pinakes.catalog import documents, sources
+from pinakes.catalog import sources
 from pinakes.catalog.document_records import DocumentRecord
 from pinakes.catalog.paths import ends_with
 from pinakes.catalog.schema import documents as table
@@ -26,6 +26,8 @@ def find(connection: Connection, collection_id: int, reference: str) -> list[Doc
     What it is to the letter (id, uri, path, group) comes first, then where a file lies (an absolute path, ``file://``),
     then the end of a path; each as written before other cases of letters. A sign of patterns means itself.
     """
+    from pinakes.catalog import documents
+
     if not reference.strip():
         return documents.find(connection, collection_id, reference)
     for test in _tests(connection, collection_id, reference):
@@ -55,6 +57,8 @@ def _tests(connection: Connection, collection_id: int, reference: str) -> Iterat
         return
     ends = [name.strip("/") for name in names if name.strip("/")]
     ending = or_(*(ends_with(table.c.path, end) for end in ends))
+    from pinakes.catalog import documents
+
     rows = documents.where(connection, collection_id, ending)
     exact = [row.id for row in rows if any(row.path.endswith(f"/{end}") for end in ends)]
     yield table.c.id.in_(exact or [row.id for row in rows])

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlalchemy import Connection, delete, func, or_, select, update
-from sqlalchemy.dialects.postgresql import insert
 
 from pinakes.catalog import events
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import documents, files, sources
 from pinakes.core.records import JSON

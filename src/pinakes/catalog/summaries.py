@@ -8,7 +8,6 @@ import numpy as np
 from sqlalchemy import Connection, func, select, update
 
 from pinakes.catalog import changes
-from pinakes.catalog.documents import OWN_SUMMARIES, summary_key
 from pinakes.catalog.schema import documents, embeddings
 from pinakes.core.records import Float32, Int64
 
@@ -18,6 +17,8 @@ def write(connection: Connection, document_id: int, summary: str, by: str) -> No
 
     That is no new version of the document. Its words are searched from now on if they are not those of its text.
     """
+    from pinakes.catalog.documents import OWN_SUMMARIES, summary_key
+
     own = by in OWN_SUMMARIES
     key = summary_key(summary) if own and summary else None
     written = connection.execute(

@@ -29,7 +29,8 @@ from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.ingestion import Event, Report
-    from pinakes.library import CollectionStatus, Library
+    from pinakes.library import Library
+    from pinakes.services.collections.status import CollectionStatus
     from pinakes.services.sync import adding
 
 Following: TypeAlias = Callable[[], AbstractContextManager[OnEvent]]

@@ -9,7 +9,7 @@ from pinakes.cli.screen import printable
 
 if TYPE_CHECKING:
     from pinakes.core.records import Blame, Hit
-    from pinakes.library import Text
+    from pinakes.services.documents.reading import Text
 
 _COMMIT_CHARS = 10
 _DAY_CHARS = len("2026-01-31")

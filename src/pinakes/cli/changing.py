@@ -21,7 +21,8 @@ from pinakes.services.run_progress import duration
 
 if TYPE_CHECKING:
     from pinakes.ingestion import Event
-    from pinakes.library import CollectionStatus, Library
+    from pinakes.library import Library
+    from pinakes.services.collections.status import CollectionStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from pinakes.core.records import JSON
 from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
-    from pinakes.library import CollectionRecord
+    from pinakes.services.collections.management import CollectionRecord
 
 _Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The collection.")]
 _NewName: TypeAlias = Annotated[str, typer.Argument(metavar="NEW", help="A name that no collection has.")]

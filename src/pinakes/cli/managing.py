@@ -19,7 +19,7 @@ from pinakes.settings.catalog_database import without_password
 
 if TYPE_CHECKING:
     from pinakes.indexes.verification import Difference
-    from pinakes.library import CollectionStatus
+    from pinakes.services.collections.status import CollectionStatus
     from pinakes.settings import SettingLine
 
 _OF_JOB = ("key", "kind", "state", "arguments", "priority", "created_at", "run_at", "attempts", "error", "progress")

@@ -62,7 +62,7 @@ def watch(session: Session, wanted: AddOptions) -> None:
 def _added(session: Session, library: Library, wanted: AddOptions) -> list[WatchedFolder]:
     """Add what was named, as ``add`` does, and return it as it is remembered."""
     from pinakes.services.sync.watched import WatchedFolder
-    from pinakes.sources import recognise
+    from pinakes.sources.locations import recognise
 
     screen, name = session.screen, wanted.collection or library.settings.collection
     for typed in map(recognise, wanted.locations):

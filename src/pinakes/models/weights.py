@@ -25,7 +25,6 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from pinakes.core.errors import ModelCorrupt, ModelUnavailable
 from pinakes.core.records import JSON
@@ -332,6 +331,8 @@ def _from_hub(name: str, pin: Pin | None, folder: Path, report: Progress) -> Non
 
 def _check_reachable(base: str) -> None:
     """Fail fast if the hub cannot be reached: neither name lookup nor several addresses may take longer."""
+    from urllib.request import getproxies
+
     url = urlsplit(base)
     if url.scheme in getproxies() or "all" in getproxies():
         return

@@ -14,7 +14,6 @@ from pinakes.catalog import Connection, selection
 from pinakes.core.errors import IndexUnavailable, ModelUnavailable
 from pinakes.core.ports import Index, VectorQuery, lexicon_of
 from pinakes.core.records import JSON, Bool, Filter, Float32, Int64, Ranking, Results
-from pinakes.graph.entity_retriever import SPREAD
 from pinakes.search.query.request import FUSIONS, MODES, Request, check
 from pinakes.search.query.understanding import ParsedRequest, understand
 from pinakes.search.query.unmatched import values
@@ -227,6 +226,8 @@ def _with_graph(request: Request, known: Retrieved, ranked: Ranked, context: Sea
     graph, found = context.graph, known.found
     if graph is None or not graph.rules.weight or found.evidence is None or not len(ranked.rows):
         return known, ranked
+    from pinakes.graph.entity_retriever import SPREAD
+
     with context.tracer.stage("graph") as detail:
         head = ranked.rows[:_HEAD]
         weights = np.exp((ranked.scores[: len(head)] - ranked.scores[0]) / SPREAD)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pinakes.catalog import Catalog, collections, document_queries, history
+from pinakes.catalog import Catalog, collections, document_queries
 from pinakes.catalog import references as documents_by
 from pinakes.core import caller
 from pinakes.core.records import Results
@@ -158,6 +158,8 @@ class CollectionChoice:
             names = {one.id: one.name for one in collections.list_all(connection) if one.name not in looked_in}
             if not (names and doc_ids):
                 return ""
+            from pinakes.catalog import history
+
             found = document_queries.of_uids(connection, list(names), doc_ids)
             where = {uid: names[one.collection_id] for uid, one in found.items()}
             for uid in (one for one in doc_ids if deleted and one not in where):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pinakes import metadata
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import InvalidInput
 from pinakes.core.filters import parse
@@ -32,11 +31,16 @@ def filled(
 ) -> Request:
     """Return the request, with defaults from the settings and from the collection."""
     defaults, rules = settings.search, settings.of_collection(record.name, record.kept)
+    where = filters if isinstance(filters, tuple) else parse(filters)
+    if where:
+        from pinakes.metadata import typed_filter
+
+        where = typed_filter(where, rules.fields)
     return Request(
         query=query,
         mode=mode or rules.retrieval,
         top_k=allowed(top_k, defaults),
-        where=metadata.typed_filter(filters if isinstance(filters, tuple) else parse(filters), rules.fields),
+        where=where,
         fusion=fusion or defaults.fusion,
         semantic_weight=defaults.semantic_weight,
         keyword_weight=defaults.keyword_weight,

@@ -15,7 +15,6 @@ from pinakes.indexes.updater import Superseded
 from pinakes.search import SearchContext
 from pinakes.search.ranking.context import ranks_by_graph
 from pinakes.services.audit import query_id
-from pinakes.services.graph_updates import follow_graph
 
 Result = TypeVar("Result")
 
@@ -76,6 +75,8 @@ def _ask(app: App, request: search.Request, context: SearchContext) -> Results:
         app.check_model(record)
     graph = ranks_by_graph(context)
     if graph is not None and not graph.is_computed():
+        from pinakes.services.graph_updates import follow_graph  # with all that reads texts for a graph
+
         follow_graph(app, record)
     answer = replace(app.result_cache.get(request, context, search.search), query_id=query_id())
     return answer if request.bare else app.freshness.with_freshness(app.links.with_links(answer, record), record)

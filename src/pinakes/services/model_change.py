@@ -20,6 +20,7 @@ from pinakes.core.records import JSON
 from pinakes.ingestion import Event, Waiting, bind_model
 from pinakes.platform.disk import folder_bytes
 from pinakes.platform.locks import held, taken
+from pinakes.services import filling
 from pinakes.settings import EmbeddingSettings
 
 _CHECKED_AT_ONCE = 2048
@@ -106,7 +107,7 @@ def build(app: App, name: str, model: EmbeddingSettings, *, anyway: bool = False
         if not anyway:
             yield from _measured(app, name, embedder)
         record = _begun(app, answering, embedder, model, replaced)
-        app.check_cost(record)
+        filling.check_cost(app, record)
         yield from _completed(app, record)
 
 

@@ -8,6 +8,7 @@ from pinakes.app import App
 from pinakes.app.spending import Charges, check
 from pinakes.core.errors import ModelUnavailable, TooCostly
 from pinakes.ingestion import Report
+from pinakes.services import filling
 
 
 class Spending:
@@ -26,7 +27,7 @@ class Spending:
         for name in dict.fromkeys(report.collection for report in reports if report.degraded):
             try:
                 if not self._app.agreed:
-                    check(self._app.bill(self._app.record(name)))
+                    check(filling.bill_of(self._app, self._app.record(name)))
             except TooCostly as error:
                 found.append(error)
             except ModelUnavailable:  # the report says so, and without the model nothing is paid for

@@ -13,7 +13,6 @@ from typing import Any, cast
 
 from pinakes.core.ports import Source
 from pinakes.settings import FetchSettings, SourceSettings
-from pinakes.sources.locations import recognise
 
 SOURCES = {
     "folder": "pinakes.sources.folder:FolderSource",
@@ -24,7 +23,7 @@ SOURCES = {
     "notion": "pinakes.sources.notion:NotionExport",
 }
 
-__all__ = ["SOURCES", "open_source", "read_at", "recognise"]
+__all__ = ["SOURCES", "open_source", "read_at"]
 
 
 def open_source(

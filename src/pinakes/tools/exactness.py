@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pinakes.core.wording import percent
-from pinakes.library import CollectionStatus, Library
+from pinakes.library import Library
+from pinakes.services.collections.status import CollectionStatus
 
 
 def exactness(status: CollectionStatus) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from pinakes.core.errors import NotFound
-from pinakes.library import Library, Text
+from pinakes.library import Library
+from pinakes.services.documents.reading import Text
 
 _PLACE = re.compile(r"(?P<document>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
 

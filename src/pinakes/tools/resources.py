@@ -18,10 +18,11 @@ from urllib.parse import quote, unquote
 from pinakes.core import caller
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.records import JSON
-from pinakes.library import CollectionRecord, DocumentRecord, Library
+from pinakes.library import Library
 from pinakes.models.token_counts import token_counter
-from pinakes.services.collections.management import CollectionTotals
+from pinakes.services.collections.management import CollectionRecord, CollectionTotals
 from pinakes.services.documents.editing import FullDocument
+from pinakes.services.documents.reading import DocumentRecord
 from pinakes.services.graph_export import entity_uri
 from pinakes.text.file_lines import FileLines
 from pinakes.text.injection import WARNING, is_injection

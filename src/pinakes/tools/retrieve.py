@@ -13,9 +13,11 @@ from pinakes.core.graph_paths import Expansion
 from pinakes.core.records import JSON, Results
 from pinakes.core.records import Blame as Lines
 from pinakes.core.wording import counted
-from pinakes.library import CollectionStatus, Library, Text
+from pinakes.library import Library
 from pinakes.schemas.hit_text import heading, quoted, with_blame
 from pinakes.schemas.hits import hit_data
+from pinakes.services.collections.status import CollectionStatus
+from pinakes.services.documents.reading import Text
 from pinakes.text.file_lines import FileLines
 from pinakes.text.injection import WARNING, is_injection
 from pinakes.text.quoting import Quoting, one_line

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +25,16 @@ from pinakes.settings import load
 HEAVY = {"faiss", "numpy", "onnxruntime", "sqlalchemy", "tantivy"}
 SETTINGS = ("--set", "embedding.provider=deterministic")
 PROBE = """
-import sys
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
 from pinakes.cli.entry import run
-code = run(sys.argv[2:])
-open(sys.argv[1], "w").write(" ".join({name.partition(".")[0] for name in sys.modules}))
-sys.exit(code)
+told = []
+for words in json.load(sys.stdin):
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        code = run(words)
+    loaded = {name.partition(".")[0] for name in sys.modules}
+    told.append((code, out.getvalue(), err.getvalue(), sorted(loaded)))
+json.dump(told, sys.stdout)
 """
 GUIDE = "# Signing keys\n\nEvery service signs with a key of its own.\n\n## Rotation\n\nKeys are rotated daily.\n"
 TEXTS = {
@@ -86,11 +91,23 @@ def announced(home: Path) -> Mapping[str, Any]:
     raise AssertionError("the server does not start")
 
 
-def said(tmp_path: Path, home: Path, *words: str, settings: tuple[str, ...] = SETTINGS) -> Said:
-    loaded = tmp_path / "loaded"
-    command = [sys.executable, "-c", PROBE, str(loaded), *words, "--home", str(home), *settings]
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False)
-    return Said(done.returncode, done.stdout, done.stderr, bool(HEAVY & set(loaded.read_text("utf-8").split())))
+def said(home: Path, *words: str, settings: tuple[str, ...] = SETTINGS) -> Said:
+    """Run a command in a process of its own."""
+    return said_each(home, [words], settings)[0]
+
+
+def said_each(home: Path, commands: Sequence[tuple[str, ...]], settings: tuple[str, ...] = SETTINGS) -> list[Said]:
+    """Run commands one after the other in one process; a command after one that answered by itself seems to do so."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE],
+        input=json.dumps([[*words, "--home", str(home), *settings] for words in commands]),
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return [Said(code, out, err, bool(HEAVY & set(loaded))) for code, out, err, loaded in json.loads(done.stdout)]
 
 
 def steady(out: str) -> str:
@@ -119,11 +136,11 @@ ASKED = (
 )
 
 
-def test_the_server_answers_as_the_command_does(home: Path, served: Mapping[str, Any], tmp_path: Path) -> None:
-    there = [said(tmp_path, home, *words) for words in ASKED]
+def test_the_server_answers_as_the_command_does(home: Path, served: Mapping[str, Any]) -> None:
+    there = said_each(home, ASKED)
     (home / "server.json").rename(home / "aside")
     try:
-        here = [said(tmp_path, home, *words) for words in ASKED]
+        here = said_each(home, ASKED)
     finally:
         (home / "aside").rename(home / "server.json")
     for words, by_server, by_itself in zip(ASKED, there, here, strict=True):
@@ -134,10 +151,8 @@ def test_the_server_answers_as_the_command_does(home: Path, served: Mapping[str,
     assert {one.code for one in here} == {0, 2, 3}
 
 
-def test_the_audit_log_has_a_question_as_one_of_the_command_line(
-    home: Path, served: Mapping[str, Any], tmp_path: Path
-) -> None:
-    asked = said(tmp_path, home, "search", "who signs", "-c", "notes", "--json")
+def test_the_audit_log_has_a_question_as_one_of_the_command_line(home: Path, served: Mapping[str, Any]) -> None:
+    asked = said(home, "search", "who signs", "-c", "notes", "--json")
     assert not asked.alone
     answer = json.loads(asked.out)
     with Library(load(home=home, environment={}, embedding__provider="deterministic")) as library:
@@ -160,18 +175,18 @@ def test_the_audit_log_has_a_question_as_one_of_the_command_line(
     ids=["another setting", "the default collection named", "to say what is done"],
 )
 def test_a_command_that_would_answer_otherwise_answers_itself(
-    home: Path, served: Mapping[str, Any], tmp_path: Path, settings: tuple[str, ...]
+    home: Path, served: Mapping[str, Any], settings: tuple[str, ...]
 ) -> None:
-    assert said(tmp_path, home, "search", "keys", settings=settings).alone
+    assert said(home, "search", "keys", settings=settings).alone
 
 
-def test_a_server_of_another_version_is_not_asked(home: Path, served: Mapping[str, Any], tmp_path: Path) -> None:
+def test_a_server_of_another_version_is_not_asked(home: Path, served: Mapping[str, Any]) -> None:
     file = home / "server.json"
     before = file.read_text("utf-8")
     try:
         for other in (served | {"answers": "0123456789abcdef"}, {**served, "unheard of": 1}):
             file.write_text(json.dumps(other), "utf-8")
-            found = said(tmp_path, home, "search", "keys")
+            found = said(home, "search", "keys")
             assert (found.code, found.alone) == (0, True)
     finally:
         file.write_text(before, "utf-8")
@@ -191,7 +206,7 @@ def test_only_commands_that_can_read_the_home_may_ask(served: Mapping[str, Any])
     "answer", [None, b"", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"], ids=["silent", "ends", "other"]
 )
 def test_where_the_server_is_gone_another_program_is_shown_nothing(
-    home: Path, served: Mapping[str, Any], tmp_path: Path, answer: bytes | None
+    home: Path, served: Mapping[str, Any], answer: bytes | None
 ) -> None:
     file, heard = home / "server.json", list[bytes]()
     before = file.read_text("utf-8")
@@ -212,7 +227,7 @@ def test_where_the_server_is_gone_another_program_is_shown_nothing(
         try:
             file.write_text(json.dumps({**served, "url": f"http://127.0.0.1:{listener.getsockname()[1]}"}), "utf-8")
             began = time.monotonic()
-            found = said(tmp_path, home, "search", "secret question")
+            found = said(home, "search", "secret question")
             assert time.monotonic() - began < 20
             thread.join(10)
         finally:
@@ -224,16 +239,14 @@ def test_where_the_server_is_gone_another_program_is_shown_nothing(
     assert served["key"].encode() not in told
 
 
-def test_where_nothing_listens_any_more_the_command_answers(
-    home: Path, served: Mapping[str, Any], tmp_path: Path
-) -> None:
+def test_where_nothing_listens_any_more_the_command_answers(home: Path, served: Mapping[str, Any]) -> None:
     file = home / "server.json"
     before = file.read_text("utf-8")
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         port = listener.getsockname()[1]
     try:
         file.write_text(json.dumps({**served, "url": f"http://127.0.0.1:{port}"}), "utf-8")
-        found = said(tmp_path, home, "search", "keys")
+        found = said(home, "search", "keys")
     finally:
         file.write_text(before, "utf-8")
     assert (found.code, found.alone) == (0, True)

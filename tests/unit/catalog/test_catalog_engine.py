@@ -46,6 +46,12 @@ def test_the_schema_is_that_of_the_tables(catalog: Catalog) -> None:
         assert compare_metadata(MigrationContext.configure(connection), schema.metadata) == []
 
 
+def test_an_index_with_a_condition_has_it_in_every_database(catalog: Catalog) -> None:
+    [found] = [one for one in inspect(catalog.engine).get_indexes("versions") if "until" in one["column_names"]]
+    condition = str(found["dialect_options"][f"{catalog.engine.dialect.name}_where"])
+    assert condition.strip("()").lower() == "title is not null"
+
+
 def test_the_migrated_schema_has_every_constraint_of_a_new_one(migrated: Catalog, in_file: Catalog) -> None:
     by_migration, by_tables = inspect(migrated.engine), inspect(in_file.engine)
     assert set(by_migration.get_table_names()) == set(by_tables.get_table_names())

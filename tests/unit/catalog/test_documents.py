@@ -12,6 +12,7 @@ from pinakes.catalog import (
     changes,
     collections,
     document_fields,
+    document_queries,
     documents,
     embeddings,
     schema,
@@ -253,7 +254,7 @@ class TestGroups:
             new("x.md", "6"),
         )
         with catalog.read() as connection:
-            assert documents.preceding_chunks(connection, collection.id, "g") == {"g": {a: 0, b: 3}}
+            assert document_queries.preceding_chunks(connection, collection.id, "g") == {"g": {a: 0, b: 3}}
 
     def _inherit(self, catalog: Catalog, collection: CollectionRecord) -> None:
         with catalog.write() as connection:

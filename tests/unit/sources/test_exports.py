@@ -19,7 +19,8 @@ from pinakes.core.errors import InvalidInput, SourceError, StorageFull, TooLarge
 from pinakes.core.ports import Source
 from pinakes.core.records import Scan
 from pinakes.settings import SourceSettings
-from pinakes.sources import exports, open_source, recognise
+from pinakes.sources import exports, open_source
+from pinakes.sources.locations import recognise
 
 MAKERS: dict[str, Callable[[Path], Path]] = {
     "slack": samples.slack,

@@ -10,8 +10,9 @@ import pytest
 
 from pinakes.core.errors import InvalidInput, InvalidSetting, NotFound
 from pinakes.settings import SourceSettings
-from pinakes.sources import SOURCES, open_source, recognise
+from pinakes.sources import SOURCES, open_source
 from pinakes.sources.git_urls import file_uri, redact
+from pinakes.sources.locations import recognise
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from pinakes.api.startup import overview, statistics
 from pinakes.core.wording import percent
-from pinakes.library import CollectionStatus
+from pinakes.services.collections.status import CollectionStatus
 from pinakes.settings import load
 from pinakes.tools.exactness import exactness
 

@@ -316,6 +316,7 @@ def _prepare(engine: Engine, migrating: Callable[[], Engine]) -> None:
         )
         if not inspect(connection).has_table(VERSION.name):
             _check(connection)
+            _condition_indexes()
             metadata.create_all(connection)
             VERSION.create(connection)
             connection.execute(VERSION.insert().values(version_num=HEAD))
@@ -349,3 +350,10 @@ _UNCOMPRESSED: Final = (
 _NO_LIMIT: Final = {"statement_timeout_s": 0}
 _EXAMPLE: Final = "Write, for example, postgresql://pinakes@db.example.com/pinakes."
 _COMMIT_NUMBERED: Final = f"{numbers.before_commit()}; COMMIT"
+
+
+def _condition_indexes() -> None:
+    """Give indexes the conditions that they have in SQLite: the tables name only these, which need no PostgreSQL."""
+    for index in (index for table in metadata.tables.values() for index in table.indexes):
+        if (condition := index.dialect_options["sqlite"]["where"]) is not None:
+            index.dialect_options["postgresql"]["where"] = condition

@@ -210,13 +210,7 @@ versions = Table(
     Column("summary", TEXT),
     Column("summary_by", TEXT),
     Column("text", LargeBinary),
-    Index(
-        None,
-        "collection_id",
-        "until",
-        sqlite_where=text("title IS NOT NULL"),
-        postgresql_where=text("title IS NOT NULL"),
-    ),
+    Index(None, "collection_id", "until", sqlite_where=text("title IS NOT NULL")),
 )
 """What happened to documents, also to those that are gone. See ``catalog.history`` for what stands where and when."""
 

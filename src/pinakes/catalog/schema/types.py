@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any, Final
 
 from sqlalchemy import BigInteger, Dialect, Integer, Text, TypeDecorator
-from sqlalchemy.dialects import postgresql
 
 _NONCHARACTERS: Final = (
     *range(0xFDD0, 0xFDF0),
@@ -66,7 +65,7 @@ class _StoredText(TypeDecorator[str]):
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> Any:
-        return dialect.type_descriptor(postgresql.TEXT(collation="C"))
+        return dialect.type_descriptor(Text(collation="C"))
 
     def process_bind_param(self, value: str | None, _dialect: Dialect) -> str | None:
         return None if value is None else stored_text(value)

@@ -17,8 +17,10 @@ from pinakes.core import caller
 from pinakes.core.content_types import CONTENT_TYPES, FIELD, ContentType, content_type
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.records import Document, Metadata, SourceState
-from pinakes.library import CollectionRecord, DocumentRecord, Library
+from pinakes.library import Library
+from pinakes.services.collections.management import CollectionRecord
 from pinakes.services.documents.editing import FileContent, WrittenDocument
+from pinakes.services.documents.reading import DocumentRecord
 from pinakes.services.sync.placement import Placement
 from pinakes.tools.declare import Reply
 

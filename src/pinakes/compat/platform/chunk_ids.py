@@ -8,7 +8,8 @@ import uuid
 from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
-from pinakes.library import CollectionRecord, Library
+from pinakes.library import Library
+from pinakes.services.collections.management import CollectionRecord
 
 _SPACE = uuid.NAMESPACE_DNS.bytes
 

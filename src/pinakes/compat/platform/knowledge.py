@@ -36,12 +36,13 @@ from pinakes.compat.platform.replies import (
 from pinakes.core import caller
 from pinakes.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, PinakesError, Refused, Unreadable
 from pinakes.core.records import JSON, DocumentKind, Duplicate, Hit, Metadata
-from pinakes.library import CollectionRecord, Library
+from pinakes.library import Library
 from pinakes.parsing import READERS, language_of
 from pinakes.parsing.decode import scrub
 from pinakes.parsing.text import rst_title
 from pinakes.parsing.titles import markdown_title
 from pinakes.schemas.hits import hit_data
+from pinakes.services.collections.management import CollectionRecord
 from pinakes.services.documents.checking import MAX_TITLE_CHARS
 from pinakes.settings import shortened
 from pinakes.text.injection import is_injection

@@ -9,8 +9,10 @@ from functools import partial
 from pinakes.core.errors import NotFound
 from pinakes.core.filters import normal_text
 from pinakes.core.records import Condition, Filter, Hit, Results
-from pinakes.library import CollectionRecord, DocumentRecord, Library
+from pinakes.library import Library
+from pinakes.services.collections.management import CollectionRecord
 from pinakes.services.documents.lookup import BY_ID
+from pinakes.services.documents.reading import DocumentRecord
 
 COLLECTION = "knowledge-base"
 SOURCE_FIELD = "sourceIdentifier"

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 from pinakes.core.errors import NO_DESCRIPTORS, IndexCorrupt, IndexTooNew, no_descriptors, storing
 from pinakes.indexes.storage import checksums
-from pinakes.indexes.storage.analyzer_v1 import AnalyzerV1
 from pinakes.platform.permissions import make_private
 from pinakes.text import analysis
 from pinakes.text.analysis import Analyzer
@@ -73,7 +72,13 @@ class IndexVersion:
         return f"format {self.format}, analyser {self.analyser} ({languages})"
 
 
-_ANALYSERS: Mapping[int, Callable[[], Analysis]] = {1: AnalyzerV1, 2: Analyzer, analysis.VERSION: Analyzer}
+def _first_analyser() -> Analysis:
+    from pinakes.indexes.storage.analyzer_v1 import AnalyzerV1  # few indexes are so old
+
+    return AnalyzerV1()
+
+
+_ANALYSERS: Mapping[int, Callable[[], Analysis]] = {1: _first_analyser, 2: Analyzer, analysis.VERSION: Analyzer}
 """Those of version 2 lack forms that this one has: hyphenated words and powers as one word."""
 
 FIRST = IndexVersion(1, 1, ("english",))

@@ -33,7 +33,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pinakes.core import filters
+from pinakes.core import filters, regexes
 from pinakes.core.errors import InvalidFilter
 from pinakes.core.records import JSON, Filter
 from pinakes.search.query.quotation_marks import CLOSE, OPEN, marked
@@ -76,7 +76,7 @@ first."""
 MOST_PHRASES = 20
 """Each phrase costs an index query; further phrases are text."""
 
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3\u3040-\u30ff\u3400-\u9fff]")
+_UNSPACED = regexes.lazy("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3\u3040-\u30ff\u3400-\u9fff]")
 """Scripts without spaces between words: two characters count as a word."""
 
 _COMMAND_LINE = re.compile(

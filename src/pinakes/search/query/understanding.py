@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pinakes.core.ports import Index, lexicon_of
 from pinakes.search.query.expansion import expand
 from pinakes.search.query.request import Request, cleaned
-from pinakes.search.query.routing import Route, route
 from pinakes.search.query.spelling import absent, corrected, missing
 from pinakes.search.query.syntax import parse_query
 from pinakes.search.query.unmatched import unsearchable_signs
 from pinakes.settings import Settings
+
+if TYPE_CHECKING:
+    from pinakes.search.query.routing import Route
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ def understand(request: Request, fields: Collection[str], index: Index, settings
     request = replace(request, where=request.where + query.where)
     route_taken = None
     if request.mode == "auto":
+        from pinakes.search.query.routing import route
+
         route_taken = route(text, query.phrases)
         request = replace(request, mode=route_taken.mode)
         notes.append(f"searched by {_NAMES[route_taken.mode]}: {route_taken.reason}")

@@ -17,7 +17,6 @@ from pinakes.core.filters import normal_name, normal_text
 from pinakes.core.graph_records import TOPIC
 from pinakes.core.ports import lexicon_of
 from pinakes.core.records import Float32, Int64
-from pinakes.search.query.routing import looks_like_symbol
 from pinakes.search.query.understanding import ParsedRequest
 from pinakes.search.ranking.context import SearchContext
 from pinakes.search.retrieval.adjustments import ScoreAdjustments
@@ -146,8 +145,11 @@ def _named_by(kind: str) -> tuple[frozenset[str], ...]:
 
 
 def _definitions(query: str, found: Candidates, settings: BoostSettings) -> Iterator[tuple[str, Float32]]:
-    symbol = looks_like_symbol(query) if settings.symbol_definition and found.evidence is not None else None
-    if symbol is not None and found.evidence is not None:
+    if not settings.symbol_definition or found.evidence is None:
+        return
+    from pinakes.search.query.routing import looks_like_symbol
+
+    if looks_like_symbol(query) is not None:
         yield "definition", np.where(found.evidence.definitions > 0, settings.symbol_definition, 0).astype(np.float32)
 
 

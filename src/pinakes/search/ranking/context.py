@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pinakes.catalog import Catalog
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.ports import Index
 from pinakes.core.records import Float32
-from pinakes.graph.entity_retriever import EntityRetriever
 from pinakes.search.ranking.reranking import Reranking
 from pinakes.search.retrieval.tracer import Tracer
 from pinakes.search.statistics.caches import CollectionStatistics, QueryVectors
 from pinakes.settings import Settings
+
+if TYPE_CHECKING:
+    from pinakes.graph.entity_retriever import EntityRetriever
 
 
 class HeadRefinement(Protocol):
@@ -35,7 +37,7 @@ class SearchContext:
 
     Everything except ``tracer`` is shared by concurrent searches. ``follow`` lets the index catch up if that is quick
     and returns whether it has caught up or soon will; it raises ``Superseded`` if a newer index version has replaced
-    it. ``graph``: its entities, None where it has none.
+    it. ``graph``: its entities, None where it has none, or rankings do not depend on them.
     """
 
     catalog: Catalog

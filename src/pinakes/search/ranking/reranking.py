@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,8 +12,10 @@ from pinakes.catalog import Connection, selection
 from pinakes.core.ports import Index, Reranker
 from pinakes.core.records import Float32
 from pinakes.search.ranking.rank import Ranked
-from pinakes.search.ranking.rerank import Candidate, Memory, RerankReport, reach, rerank
 from pinakes.settings import RerankSettings
+
+if TYPE_CHECKING:
+    from pinakes.search.ranking.rerank import Memory, RerankReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,11 @@ class Reranking:
     @classmethod
     def opened(cls, settings: RerankSettings, opener: Callable[[], Reranker]) -> Reranking | None:
         """Return the configured reranking; None if it is disabled."""
-        return cls(opener(), settings, Memory()) if settings.enabled else None
+        if not settings.enabled:
+            return None
+        from pinakes.search.ranking.rerank import Memory
+
+        return cls(opener(), settings, Memory())
 
     def rerank(self, connection: Connection, query: str, ranked: Ranked, index: Index) -> tuple[Ranked, RerankReport]:
         """Return ``ranked`` with its head in the reranker's order, and the report.
@@ -35,6 +42,8 @@ class Reranking:
         A reranked chunk's score is the reranker's, 0 to 1 (logits go through the logistic function). The scores of the
         other chunks are scaled to lie below.
         """
+        from pinakes.search.ranking.rerank import Candidate, reach, rerank
+
         found, most = ranked.candidates, reach(self.settings)
         ids, vectors = found.ids[ranked.rows[:most]].tolist(), found.vectors_of(ranked.rows[:most], index)
         chunks = selection.hit_rows(connection, ids)

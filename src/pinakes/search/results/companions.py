@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from pinakes.chunking.tables import cells_of, is_head
-
 _MOST_ROWS = 200
 """The number of rows searched above or below a row."""
 
@@ -114,6 +112,8 @@ def _header(rows: Sequence[str], row: int, headings: Collection[str]) -> int | N
         return top
     if rows[top].lstrip().startswith("|") or any(_BAR in words for words in headings):
         return None
+    from pinakes.chunking.tables import cells_of, is_head
+
     names, cells = cells_of(rows[top], edged=False), cells_of(below, edged=False)
     return top if len(names) == len(cells) > 1 and is_head(names, cells) else None
 

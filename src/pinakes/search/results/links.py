@@ -10,9 +10,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import InvalidSetting
 from pinakes.core.late import changed
 from pinakes.core.records import Metadata, Results
-from pinakes.parsing import keeps_lines
 from pinakes.search.statistics.collection_cache import CollectionCache
-from pinakes.sources.forges import link
 
 _log = logging.getLogger(__name__)
 _REMEMBERED = 64
@@ -51,6 +49,9 @@ def link_of(metadata: Metadata, path: str, lines: tuple[int, int], templates: di
     repository, commit = metadata.get("repository"), metadata.get("commit")
     if not (isinstance(repository, str) and isinstance(commit, str)):
         return ""
+    from pinakes.parsing import keeps_lines
+    from pinakes.sources.forges import link
+
     try:
         return link(repository, commit, path, lines if keeps_lines(path) else None, templates.get(repository, ""))
     except (InvalidSetting, ValueError) as error:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from pinakes.catalog import Connection, contents, documents, selection
+from pinakes.catalog import Connection, contents, document_queries, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.ports import Embedder, Index, Vocabulary
 from pinakes.core.records import Filter, Float32
@@ -63,7 +63,7 @@ class CollectionStatistics:
         known = self._preceding.of(collection)
         known.setdefault("", {})  # for documents without a group
         if missing := [one for one in groups if one not in known]:
-            known |= documents.preceding_chunks(connection, collection.id, missing)
+            known |= document_queries.preceding_chunks(connection, collection.id, missing)
         return known
 
     def totals(self, connection: Connection, collection: CollectionRecord, vectors: int) -> contents.Totals:

@@ -19,6 +19,7 @@ from pinakes.catalog import credentials as held
 from pinakes.catalog.documents import embedding_key
 from pinakes.core.errors import InvalidInput, ModelUnavailable, NotFound
 from pinakes.core.records import JSON, Chunk
+from pinakes.services import filling
 from pinakes.services.documents.masking import masked_chunk
 from pinakes.text.secrets import Detector, lines_of
 from pinakes.text.secrets.masking import CODE, Masking
@@ -195,7 +196,7 @@ def _indexed(app: App, names: list[str]) -> str | None:
                 record = collections.get(connection, name)
             for _ in app.rebuilder.rebuild(record):
                 pass
-            with closing(app.embed_waiting(name)) as events:
+            with closing(filling.embed_waiting(app, name)) as events:
                 for _ in events:
                     pass
         except NotFound:

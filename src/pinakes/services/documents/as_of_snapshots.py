@@ -29,6 +29,7 @@ from pinakes.ingestion import embed, result_of
 from pinakes.search import Request, federated
 from pinakes.search.as_of import held_at, moment
 from pinakes.search.retrieval.term_statistics import TermStatistics
+from pinakes.services import filling
 from pinakes.services.documents.planned_changes import state_as_new, title_to_cut
 
 _REMEMBERED = 2
@@ -163,7 +164,7 @@ class Snapshots:
     def _write(self, past: _Past, record: CollectionRecord, states: list[State], gone: list[str]) -> None:
         """Write ``states`` into the home of a past, with the vectors that are known; remove what is ``gone``."""
         app = past.app or self._opened(past, record)
-        with self._app.tools(record).cutting(()) as cutter:
+        with filling.tools(self._app, record).cutting(()) as cutter:
             made = [
                 replace(
                     state_as_new(state),

@@ -15,6 +15,7 @@ from pinakes.core.errors import InvalidInput, ModelMismatch, ModelUnavailable
 from pinakes.ingestion import Event, Tools
 from pinakes.models.embedders.token_counter import counts_tokens
 from pinakes.models.token_counts import token_counter
+from pinakes.services import filling
 from pinakes.services.documents.planned_changes import as_new
 
 _log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ def recut(app: App, name: str, *, only_older: bool = False) -> Iterator[Event]:
     uids = [uid for uid, chunker, kind, language in every if not only_older or is_older(chunker, kind, language)]
     if not uids or not _counts_as_before(app, record):
         return
-    tools, changed = app.tools(record), 0
+    tools, changed = filling.tools(app, record), 0
     for start in range(0, len(uids), _AT_ONCE):
         changed += _recut(app, record, tools, uids[start : start + _AT_ONCE])
         yield Event("index", min(start + _AT_ONCE, len(uids)), len(uids))
@@ -45,7 +46,7 @@ def recut(app: App, name: str, *, only_older: bool = False) -> Iterator[Event]:
         return
     tools.follow()
     try:
-        with closing(app.embed_waiting(name, rest=not app.embeds_later, wait=True)) as events:
+        with closing(filling.embed_waiting(app, name, rest=not app.embeds_later, wait=True)) as events:
             yield from events
     except (InvalidInput, ModelUnavailable) as error:
         _log.warning("chunks that were cut anew wait for their vectors: %s", error)

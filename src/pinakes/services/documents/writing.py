@@ -34,6 +34,7 @@ from pinakes.ingestion import Tools, embed, keep, keeping_of, readable, result_o
 from pinakes.metadata import ERRORS, retyped
 from pinakes.models.summarizers import writer_of
 from pinakes.models.token_counts import token_counter
+from pinakes.services import filling
 from pinakes.services.documents.index_update import catch_up
 from pinakes.services.documents.planned_changes import Plan, PlannedChange, as_new
 from pinakes.services.summaries import Summaries
@@ -133,7 +134,7 @@ class DocumentWriter:
     def _carry_out(self, name: str, batch: _Batch, create: bool) -> None:
         for _ in range(_ATTEMPTS):
             record = self._collection(name, create)
-            tools = self._app.tools(record)
+            tools = filling.tools(self._app, record)
             self._prepare(record, tools, batch)
             if batch.ready:
                 self._embed(record, tools, batch)
@@ -319,7 +320,7 @@ class DocumentWriter:
         try:
             sample = self._app.settings.documents.embed_at_once if batch.behind else None
             rest = not self._app.embeds_later
-            with closing(self._app.embed_waiting(name, rest=rest, sample=sample)) as events:
+            with closing(filling.embed_waiting(self._app, name, rest=rest, sample=sample)) as events:
                 for _ in events:
                     pass
         except (Busy, InvalidInput, ModelUnavailable) as error:

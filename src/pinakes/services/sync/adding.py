@@ -18,12 +18,13 @@ from pinakes.core.records import JSON
 from pinakes.core.wording import counted
 from pinakes.ingestion import Event, Report
 from pinakes.ingestion.file_changes import vanished_files
+from pinakes.services import filling
 from pinakes.services.graph_updates import follow_graph
 from pinakes.services.run_progress import drain
 from pinakes.services.sync.watched import knowledge_base
 from pinakes.settings import SourceSettings
-from pinakes.sources import recognise
 from pinakes.sources.globs import Rules
+from pinakes.sources.locations import recognise
 
 AS_SOURCE = "--as-source"
 YES = "--yes"
@@ -133,10 +134,10 @@ def replace_files(app: App, name: str, found: PlannedSource) -> None:
     """Have the documents of single files go to the folder that is read now, as far as that reads these files."""
     if not found.replaces:
         return
-    with closing(app.source(found.source)) as opened:
+    with closing(filling.source_of(app, found.source)) as opened:
         scan = opened.scan(None)
     offered = {item.path for item in scan.items} | {entry.path for entry in scan.skipped}
-    record, kept = app.remember(name, found.source)
+    record, kept = filling.remember(app, name, found.source)
     for one in found.replaces:
         old = _kept(app, name, one)
         if old is None or PurePath(one.location).name not in offered:
@@ -170,8 +171,8 @@ def read(
     charges = Charges(app.embedders)
     with source_settings.source_lock(app.home, name, source, on_event):
         was = before(app, name, source)
-        record, kept = app.remember(name, source)
-        run = app.ingest(record, kept, paths, retry=retry)
+        record, kept = filling.remember(app, name, source)
+        run = filling.ingest(app, record, kept, paths, retry=retry)
         _tell(app, name, source, run.report, was, paths or ())
         drain(run.run(), on_event)
     follow_graph(app, app.reload(record), on_event)
@@ -243,7 +244,7 @@ def _inside(app: App, name: str, typed: SourceSettings, around: Sequence[Overlap
     if record is not None and source_settings.is_removed(app.settings, name, record):
         raise _refusal(typed, name, one)
     source = _settled(app, name, AddRequest(one.other.location, kind=one.other.kind))
-    with closing(app.source(source)) as opened:
+    with closing(filling.source_of(app, source)) as opened:
         scan = opened.look([one.path], None) if isinstance(opened, Lookable) else opened.scan(None)
     there = [*(item.path for item in scan.items), *(entry.path for entry in scan.skipped)]
     if not any(path == one.path or path.startswith(f"{one.path}/") for path in there):
@@ -261,7 +262,7 @@ def _is_unread(app: App, name: str, kept: SourceRecord | None, source: SourceSet
         return True
     with app.catalog.read() as connection:
         record = collections.find(connection, name)
-    return not source_settings.same_options(kept.options, app.options_of(name, record, source))
+    return not source_settings.same_options(kept.options, filling.options_of(app, name, record, source))
 
 
 def _refusal(typed: SourceSettings, name: str, one: Overlap) -> InvalidInput:
@@ -291,7 +292,7 @@ def _left_out(app: App, name: str, kept: SourceRecord, source: SourceSettings) -
         rules = Rules(source.include, source.exclude)
         gone = {path: one for path, one in known.items() if not _takes(rules, path)}
     else:
-        with closing(app.source(source)) as opened:
+        with closing(filling.source_of(app, source)) as opened:
             gone = vanished_files(opened.scan(None), known)
     return _documents(app, kept, gone)
 

@@ -18,7 +18,13 @@ from pinakes.core import caller, schedules
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.records import JSON
 from pinakes.platform.locks import free
-from pinakes.services.sync.watched import WatchedFolder, WatchedFolders, WatchStatus, knowledge_base
+from pinakes.services.sync.watched import (
+    WatchedFolder,
+    WatchedFolders,
+    WatchStatus,
+    knowledge_base,
+    knowledge_base_there,
+)
 from pinakes.settings import Settings, SourceSettings, SyncSettings
 from pinakes.sources import read_at
 from pinakes.sources.locations import path_from_here
@@ -157,6 +163,22 @@ class Syncing:
                 return found[0]
         known = ", ".join(one.name for one in every)
         raise NotFound(f"There is no source {name!r}.", hint=f"There is {known}." if known else "There is none yet.")
+
+    def wanted(self, collection: str | None, names: Sequence[str] = ()) -> list[tuple[str, SourceSettings]]:
+        """Return collection and source of all that a sync reads: those with these names, without names every one.
+
+        Raises:
+            as ``sources_named``, and NotFound: there is no such collection.
+        """
+        found = self.sources_named(names)
+        if not names:
+            found = source_settings.configured_sources(self._app.catalog, self.settings, collection)
+            found += knowledge_base_there(self.settings, collection)
+        return source_settings.without_repeats(found)
+
+    def unread(self) -> list[str]:
+        """Return the configured collections with sources that were not yet read completely as configured now."""
+        return source_settings.unread_collections(self._app.catalog, self.settings)
 
     def sources_named(self, names: Iterable[str]) -> list[tuple[str, SourceSettings]]:
         """Return collection and source of all that are called so.

@@ -19,6 +19,7 @@ from pinakes.core.ports import Lookable, Source
 from pinakes.core.records import JSON
 from pinakes.ingestion import Event, Report, check_place
 from pinakes.jobs.queue import open_queue
+from pinakes.services import filling
 from pinakes.settings import Settings, SourceSettings
 
 WATCH: Final = "watch"
@@ -135,7 +136,7 @@ class WatchedFolders:
         """
         name, source = watched.collection, watched.source
         with source_settings.source_lock(self._app.home, name, source, on_event):
-            run = self._app.ingest(*self._app.remember(name, source), paths)
+            run = filling.ingest(self._app, *filling.remember(self._app, name, source), paths)
             for event in run.run():
                 on_event(event)
         return run.report
@@ -160,7 +161,7 @@ class WatchedFolders:
 
     def source(self, watched: WatchedFolder) -> Source:
         """Open a folder; nothing is read yet."""
-        return self._app.source(watched.source)
+        return filling.source_of(self._app, watched.source)
 
     def concerns(self, watched: WatchedFolder, paths: Collection[str]) -> bool:
         """Say whether something at ``paths`` may have to be read or forgotten: rules leave out much that changes.
@@ -168,7 +169,7 @@ class WatchedFolders:
         Raises:
             SourceError: the folder cannot be reached.
         """
-        with closing(self._app.source(watched.source)) as source:
+        with closing(filling.source_of(self._app, watched.source)) as source:
             if not isinstance(source, Lookable):
                 return True
             scan = source.look(paths, None)
@@ -180,10 +181,10 @@ class WatchedFolders:
         Raises:
             SourceError: the folder cannot be reached, or is another one.
         """
-        _, kept = self._app.remember(watched.collection, watched.source)
+        _, kept = filling.remember(self._app, watched.collection, watched.source)
         with self._app.catalog.read() as connection:
             known = sources.manifest(connection, kept.id)
-        with closing(self._app.source(watched.source)) as source:
+        with closing(filling.source_of(self._app, watched.source)) as source:
             check_place(source.scan(kept.state), known, kept.location, watched.collection)
         return kept
 
@@ -199,7 +200,7 @@ class WatchedFolders:
             kept = self.make_sure(watched)
             with self._app.catalog.write() as connection:
                 removed = manifest.empty(connection, kept.id)
-            run = self._app.ingest(*self._app.remember(name, source))
+            run = filling.ingest(self._app, *filling.remember(self._app, name, source))
             for _ in run.run():
                 pass
         return removed, run.report
