@@ -83,6 +83,9 @@ def test_variables_that_are_named_are_read() -> None:
     source = "\n".join(file.read_text("utf-8") for file in (ROOT / "src").rglob("*.py"))
     others = set(re.findall(r'"(PINAKES_\w+)"', source)) | {"PINAKES_TEST_DATA", "PINAKES_PROFILE"}
     named = {name for page in PRESENT for name in re.findall(r"\bPINAKES_\w+", page.read_text("utf-8"))}
+    named -= {
+        name for name in named if name.startswith(tuple(one for one in others - {"PINAKES_"} if one.endswith("_")))
+    }
     assert named - {line.variable for line in table()} - others == set()
 
 

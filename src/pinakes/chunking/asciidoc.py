@@ -12,7 +12,7 @@ from pinakes.chunking.scale import Scale, clean
 from pinakes.chunking.tables import name_of, separated_names
 from pinakes.core.records import Document
 
-_ITEM = re.compile(r"[ \t]*(?P<sign>\*{1,6}|\.{1,6}|-|\d{1,4}\.)[ \t]+(?=\S)")
+_ITEM = re.compile(r"^[ \t]*(?P<sign>\*{1,6}|\.{1,6}|-|\d{1,4}\.)[ \t]+(?=\S)", re.MULTILINE)
 """An item of a list; more signs, or other ones, make a list within the item above."""
 _TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S[^\n]*)")
 _BLOCK = re.compile(r"(?:([-.=*_+/])\1{3,}|```[^\n`]*|--)")

@@ -22,7 +22,7 @@ MAX_NESTING = 20
 MAX_HEAD_LINES = 40
 """A table with more header lines has no column names."""
 
-_ITEM = re.compile(r"[ \t]*(?P<sign>[-*+•‣]|\d{1,4}[.)]|#\.)[ \t]+(?=\S)")
+_ITEM = re.compile(r"^[ \t]*(?P<sign>[-*+•‣]|\d{1,4}[.)]|#\.)[ \t]+(?=\S)", re.MULTILINE)
 _BULLET = re.compile(r"^\s*(?:[-*+•‣.]{1,6}|#\.)\s+")
 _GRID = re.compile(r"[ \t]*\+(?:[-=]+\+)+[ \t]*")
 _SIMPLE = re.compile(r"[ \t]*=+(?:[ \t]+=+)+[ \t]*")
@@ -48,7 +48,7 @@ def lists(scale: Scale, cuts: Cuts, marked: re.Pattern[str] | None = None) -> It
     Items within others are indented; where ``marked`` is the pattern of items, they have other signs.
     """
     text, open_, item = scale.text, list[_Open](), marked or _ITEM
-    first = re.compile(f"^{item.pattern}", re.MULTILINE).search(text)
+    first = item.search(text)
     if first is None:
         return
     begin = int(scale.line_starts.searchsorted(first.end())) - 1

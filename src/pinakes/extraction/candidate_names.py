@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -27,6 +28,8 @@ _HEAD: Final = re.compile(r"^(?:#{1,6}[ \t]+(?P<heading>[^\n]+)|(?P<line>[^\n|#]
 _NAME_OF_ITEM: Final = re.compile(r"[A-Z0-9][^\n,:;()–|\]]*?(?=[\])*_]*(?:[ ]?[,:;(–|]|[ ]-[ ]|[ ]is[ ]|$))")
 _MOST_OF_ITEM: Final = 4
 _TABLE_ROW: Final = re.compile(r"^[ \t]*\|(?P<cells>[^\n]+)$", re.MULTILINE)
+_CELL: Final = re.compile(r"[^|]+")
+_MOST_COLUMNS: Final = 200
 _RULE: Final = re.compile(r"^[ \t|:-]+$")
 _ITEM: Final = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?P<item>[^\n]{1,200})$", re.MULTILINE)
 _LIST: Final = re.compile(r"(?:[ \t]*\n)++[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]")
@@ -197,7 +200,7 @@ class CandidateNames:
         kinds: list[str] = []
         last_end = -1
         for row in _TABLE_ROW.finditer(prose):
-            cells = list(re.finditer(r"[^|]+", row[0]))
+            cells = list(islice(_CELL.finditer(row[0]), _MOST_COLUMNS))
             if row.start() != last_end + 1:
                 kinds = [wanted.get(cell[0].strip(" *_").casefold(), "") for cell in cells]
             elif any(kinds) and not _RULE.match(row[0]):
