@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
 from pinakes.library import Library
+from pinakes.testing import write_files
 
 OpenLibrary: TypeAlias = Callable[..., Library]
 
@@ -45,3 +46,16 @@ def open_library(home: Path, tmp_path: Path) -> Iterator[OpenLibrary]:
 @pytest.fixture
 def library(open_library: OpenLibrary) -> Library:
     return open_library()
+
+
+@pytest.fixture
+def read_pages(docs: Path, open_library: OpenLibrary) -> Callable[..., Library]:
+    """Return what writes pages, given as name → text, and reads them, with settings of the library."""
+
+    def read(pages: Mapping[str, str], **settings: Any) -> Library:
+        write_files(docs, pages)
+        library = open_library(**settings)
+        library.add(str(docs))
+        return library
+
+    return read

@@ -60,12 +60,8 @@ Tools = {one.name: one for one in TOOLS}
 
 
 @pytest.fixture
-def handbook(docs: Path, open_library: Callable[..., Library]) -> Library:
-    for name, text in PAGES.items():
-        (docs / name).write_text(text)
-    library = open_library(**SETTINGS)
-    library.add(str(docs))
-    return library
+def handbook(read_pages: Callable[..., Library]) -> Library:
+    return read_pages(PAGES, **SETTINGS)
 
 
 def related(library: Library, name: str, kind: str, direction: Any = "out") -> set[str]:

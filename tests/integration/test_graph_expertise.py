@@ -41,12 +41,8 @@ PAGES = {
 
 
 @pytest.fixture
-def library(docs: Path, open_library: Callable[..., Library]) -> Library:
-    for name, text in PAGES.items():
-        (docs / name).write_text(text)
-    library = open_library(collections={"default": {"graph": GRAPH}})
-    library.add(str(docs))
-    return library
+def library(read_pages: Callable[..., Library]) -> Library:
+    return read_pages(PAGES, collections={"default": {"graph": GRAPH}})
 
 
 def test_who_wrote_most_comes_first_with_the_documents_that_show_it(library: Library) -> None:

@@ -55,12 +55,8 @@ Tools = {one.name: one for one in TOOLS}
 
 
 @pytest.fixture
-def library(docs: Path, open_library: Callable[..., Library]) -> Library:
-    for name, text in PAGES.items():
-        (docs / name).write_text(text)
-    library = open_library(collections={"default": {"graph": RULES}})
-    library.add(str(docs))
-    return library
+def library(read_pages: Callable[..., Library]) -> Library:
+    return read_pages(PAGES, collections={"default": {"graph": RULES}})
 
 
 def called(library: Library, tool: str, /, **arguments: Any) -> dict[str, Any]:

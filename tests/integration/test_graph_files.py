@@ -41,12 +41,8 @@ NS = {"g": "http://graphml.graphdrawing.org/xmlns"}
 
 
 @pytest.fixture
-def vendors(docs: Path, open_library: Callable[..., Library]) -> Library:
-    for name, text in PAGES.items():
-        (docs / name).write_text(text)
-    library = open_library(collections={"default": {"graph": GRAPH}})
-    library.add(str(docs))
-    return library
+def vendors(read_pages: Callable[..., Library]) -> Library:
+    return read_pages(PAGES, collections={"default": {"graph": GRAPH}})
 
 
 def stated(library: Library) -> set[tuple[str, str, str, float, int]]:

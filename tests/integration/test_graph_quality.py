@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,12 +35,8 @@ PAGES = {
 
 
 @pytest.fixture
-def library(docs: Path, open_library: Callable[..., Library]) -> Library:
-    for name, text in PAGES.items():
-        (docs / name).write_text(text)
-    library = open_library(collections={"default": {"graph": GRAPH}})
-    library.add(str(docs))
-    return library
+def library(read_pages: Callable[..., Library]) -> Library:
+    return read_pages(PAGES, collections={"default": {"graph": GRAPH}})
 
 
 def test_coverage_and_orphans_are_counted(library: Library) -> None:
