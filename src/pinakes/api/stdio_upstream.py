@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import secrets
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from contextlib import closing, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -22,6 +23,8 @@ from pinakes.core.caller import KEY_VARIABLE, SESSION_HEADER, shown_key
 from pinakes.core.errors import Busy, RateLimited, Refused, ServerUnreachable, TooLarge, Unauthorized
 from pinakes.core.records import JSON
 from pinakes.settings import Settings
+
+_log = logging.getLogger(__name__)
 
 _HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 _CONNECT_TIMEOUT_S = 5.0
@@ -95,11 +98,13 @@ class LocalServer:
         self._startup = Startup(self._library)
         tasks = [self._startup, Watching(self._library), self._library.background(), self._library.graph_job()]
         self._worker = Worker(self._library.jobs, tasks)
+        self._longest_s = max(settings.server.search_timeout_s, settings.server.write_timeout_s) + _GRACE_S
         self._workers = RequestThreads(settings.server.search_timeout_s, settings.server.write_timeout_s)
         self._app = create_mcp_app(create_mcp(Service(self._library, self._workers, self._startup)))
         self._asked = Callers(self._app)
         self._loop = asyncio.new_event_loop()
         self._ending = asyncio.Event()
+        self._calls, self._under_way = threading.Condition(), 0
         self._client: Future[httpx.AsyncClient] = Future()
         self._thread = threading.Thread(target=self._live, daemon=True)
         self._thread.start()
@@ -115,6 +120,28 @@ class LocalServer:
     def is_replaced(self) -> bool:
         """Whether the catalogue is another one now, as after a failover: open another ``LocalServer`` then."""
         return self._replaced.is_set()
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """Keep this server until the block ends, though ``retire`` was asked for."""
+        with self._calls:
+            self._under_way += 1
+        try:
+            yield
+        finally:
+            with self._calls:
+                self._under_way -= 1
+                self._calls.notify_all()
+
+    def retire(self) -> None:
+        """End when what is under way is answered; what goes wrong with that is logged."""
+        with self._calls:
+            self._calls.wait_for(lambda: not self._under_way, self._longest_s)
+        try:
+            if not self.end():
+                _log.warning("part of the server before could not be ended and runs on")
+        except Exception:  # noqa: BLE001 - its catalogue is gone, and there is another server by now
+            _log.exception("the server before could not be ended in order")
 
     def end(self) -> bool:
         """End the background work and the server, save and release everything; False if part of it cannot be ended."""
@@ -134,8 +161,8 @@ class LocalServer:
             os._exit(0)  # a thread is inside a library that cannot be interrupted; all is committed
 
     def _live(self) -> None:
-        with closing(self._loop):
-            self._loop.run_until_complete(self._serve())
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:  # at its end who still waits is told
+            runner.run(self._serve())
 
     async def _serve(self) -> None:
         async with self._app.lifespan(self._app):
@@ -165,8 +192,8 @@ class RunningOrLocal:
         self._remote = _of_instance(settings, instance) if instance is not None else None
         self._local: LocalServer | None = None
         if self._remote is None:
-            with suppress(Busy):  # a database that cannot be reached yet: who asks is told, or answered
-                self._opened()
+            with suppress(Busy), self._opened():  # a database that cannot be reached yet: who asks is told, or answered
+                pass
 
     def answer(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
         """Return the response of whoever serves the home now.
@@ -180,7 +207,8 @@ class RunningOrLocal:
                 return remote.answer(message, protocol_version)
             except (ServerUnreachable, Unauthorized):
                 self._remote = None
-        return self._opened().answer(message, protocol_version)
+        with self._opened() as local:
+            return local.answer(message, protocol_version)
 
     def close(self) -> None:
         """Release everything."""
@@ -188,14 +216,18 @@ class RunningOrLocal:
             if upstream is not None:
                 upstream.close()
 
-    def _opened(self) -> LocalServer:
-        with self._opening:
-            if self._local is not None and self._local.is_replaced:
-                self._local.end()
-                self._local = None
-            if self._local is None:
-                self._local = LocalServer(self._settings)
-            return self._local
+    @contextmanager
+    def _opened(self) -> Iterator[LocalServer]:
+        with ExitStack() as stack:
+            with self._opening:
+                if self._local is not None and self._local.is_replaced:
+                    threading.Thread(target=self._local.retire, name="pinakes-retire", daemon=True).start()
+                    self._local = None
+                if self._local is None:
+                    self._local = LocalServer(self._settings)
+                stack.enter_context(self._local.call())
+                local = self._local
+            yield local
 
 
 def open_upstream(settings: Settings, url: str | None) -> RemoteServer | RunningOrLocal:

@@ -15,7 +15,8 @@ from pinakes.core.records import Document
 
 INDENTED = BLOCK - 10
 _UNDER_NAMES = re.compile(
-    r"^[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:[|+][ \t]*:?-{2,}:?[ \t]*)+\|?[ \t]*$|^[ \t]*-{2,}(?:[ \t]+-{2,})+[ \t]*$",
+    r"^[ \t]*+(?:\|[ \t]*+)?:?-{2,}:?[ \t]*(?:[|+][ \t]*:?-{2,}:?[ \t]*)+\|?[ \t]*$"
+    r"|^[ \t]*-{2,}(?:[ \t]+-{2,})+[ \t]*$",
     re.MULTILINE,
 )
 _FRAME_RULES = 3

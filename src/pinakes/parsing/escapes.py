@@ -19,7 +19,7 @@ _PROPERTY_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
 
 
 def without_colours(source: str) -> str:
-    """Return JSON, YAML or TOML without the colours of a terminal in its strings: ``\\u001b[31m``."""
+    """Return JSON, or a quoted value of YAML or TOML, without the colours of a terminal: ``\\u001b[31m``."""
     return _COLOUR.sub("", source) if "[" in source and "\\" in source else source
 
 
@@ -60,7 +60,7 @@ def unescaped_properties(source: str) -> str:
 
 
 def _decoded(quoted: str) -> str:
-    return _paired(_ESCAPE.sub(_meaning, quoted)) if "\\" in quoted else quoted
+    return _paired(_ESCAPE.sub(_meaning, without_colours(quoted))) if "\\" in quoted else quoted
 
 
 def _meaning(found: re.Match[str]) -> str:

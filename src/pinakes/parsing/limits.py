@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pinakes.core.errors import TooLarge
+from pinakes.core.errors import PinakesError, TooLarge
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def lacks_memory(error: BaseException) -> bool:
         isinstance(one, MemoryError)
         or (isinstance(one, OSError) and one.errno == errno.ENOMEM)
         or (isinstance(one, ctypes.ArgumentError) and "MemoryError" in str(one))
-        or any(words in str(one) for words in _NO_MEMORY)
+        or (not isinstance(one, PinakesError) and any(words in str(one) for words in _NO_MEMORY))
         for one in _with_causes(error)
     )
 
@@ -69,4 +69,4 @@ def _with_causes(error: BaseException) -> Iterator[BaseException]:
     while following is not None and id(following) not in seen:
         seen.add(id(following))
         yield following
-        following = following.__cause__ or following.__context__
+        following = following.__cause__ or (None if following.__suppress_context__ else following.__context__)

@@ -46,7 +46,7 @@ class _Structured:
 
     def read(self, data: bytes, path: str) -> Document:
         """Read ``data``. If it cannot be parsed, it is read unchanged, and ``parse_error`` in the metadata says why."""
-        source = without_colours(self._limits.check(decode(data)))
+        source = self._limits.check(decode(data))
         try:
             values = self.parse(source, path)
             text, lines = self.shown(source, path)
@@ -92,6 +92,7 @@ class Json(_Structured):
 
     def parse(self, source: str, path: str) -> list[JSON]:
         """Return the value in ``source``, or that of each line."""
+        source = without_colours(source)
         if _has_records(path):
             return [parse_json(line) for line in source.split("\n") if line.strip()]
         return [parse_json(source)]
@@ -99,7 +100,7 @@ class Json(_Structured):
     def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:
         """Return the lines of ``source`` without quotes, brackets and commas at their ends."""
         try:
-            text, lines = json_lines(source, records=_has_records(path))
+            text, lines = json_lines(without_colours(source), records=_has_records(path))
         except TooDeepError as error:
             raise ParseError(str(error)) from error
         text = scrub(text)

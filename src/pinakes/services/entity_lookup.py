@@ -72,8 +72,7 @@ class EntityLookup:
         Raises:
             InvalidInput: ``name`` is no name, or there is no such type.
         """
-        every = [one for group in self._groups(name, collection, types, unmentioned) for one in group]
-        return list({one.id: one for one in reversed(every)}.values())[::-1]
+        return [one for group in self._groups(name, collection, types, unmentioned) for one in group]
 
     def called(
         self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -166,8 +166,10 @@ class EntityRelations:
             found = around(barred)
             if not found and owners and through_owner is None:
                 found = around(())
-            different = {tuple(names.same(one.type, *one.key[::2]) for one in path): path for path in reversed(found)}
-            kept = list(different.values())[::-1][:limit]
+            different = dict[Hashable, Path]()
+            for path in found:
+                different.setdefault(tuple(names.same(one.type, *one.key[::2]) for one in path), path)
+            kept = list(different.values())[:limit]
             paths = [self._steps(connection, record, path, source.id, names) for path in kept]
         asked = _asked_of_path(types, most_hops, direction, through_owner is False and bool(owners))
         notes = _notes(paths, source, target, asked, owners)

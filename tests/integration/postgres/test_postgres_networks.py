@@ -231,7 +231,12 @@ def test_agents_over_stdio_go_on_with_the_standby_that_takes_over(own_server: An
             assert not called(upstream, "ingest_document", content="The lost quark.", title="Lost")[0]
             between.target = target_of(standby.get_uri())
             between.cut()
-            until(lambda: not called(upstream, "ingest_document", content="The next quark.", title="Next")[0], 30)
+            with ThreadPoolExecutor(4) as agents:  # whatever is under way meanwhile is answered
+                found = lambda: "Next" in called(upstream, "search_summaries", query="quark")[1]  # noqa: E731
+                asking = [agents.submit(until, found, 30) for _ in range(4)]
+                until(lambda: not called(upstream, "ingest_document", content="The next quark.", title="Next")[0], 30)
+                for one in asking:
+                    one.result()
             at_once = called(upstream, "search_summaries", query="quark")[1]
             assert "First" in at_once or "just started" in at_once, at_once
             until(lambda: "degraded" not in called(upstream, "search_summaries", query="quark")[1])

@@ -321,6 +321,9 @@ class TestHostile:
             ("<table>\n<tr><td>" * 20_000 + "</table>\n" * 20_000, "markdown", None),
             ("<table>" + "<tr>" * 100_000 + "<td" * 100_000, "markdown", None),
             ("<table>\n<tr><td>a</td></tr>\n\n" * 10_000, "markdown", None),
+            (f"id{' ' * 100_000}name\n" * 5, "text", None),
+            (f"a b\n{'-- ' * 100_000}x\n{'--|' * 100_000}x\n", "text", None),
+            ("a) b\n  - c\n" * 30_000, "text", None),
         ],
     )
     def test_takes_time_by_its_length(self, text: str, kind: str, language: str | None) -> None:

@@ -62,7 +62,11 @@ def test_a_lack_of_memory_is_recognised_however_it_is_reported(call: object) -> 
 
 @pytest.mark.parametrize(
     "error",
-    [ValueError("unexpected token 'MemoryError'"), OSError(errno.ENOENT, "No such file"), Unreadable("It is damaged.")],
+    [
+        ValueError("unexpected token 'MemoryError'"),
+        OSError(errno.ENOENT, "No such file"),
+        Unreadable("It says: std::bad_alloc"),
+    ],
 )
 def test_other_failures_are_none(error: Exception) -> None:
     assert not lacks_memory(error)

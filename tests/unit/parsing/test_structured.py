@@ -79,6 +79,18 @@ def test_a_text_about_colours_keeps_them() -> None:
     assert r"\u001b[31m" in read(r'{"doc": "write \\u001b[31m for red"}', "a.json").text
 
 
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [
+        ('run: |\n  echo -e "\\e[31mfailed\\e[0m"\n', "ci.yaml"),
+        (r"run: 'echo \e[31mfailed'", "ci.yml"),
+        (r"run = 'echo \e[31mfailed'", "ci.toml"),
+    ],
+)
+def test_colours_that_a_script_in_a_file_writes_are_its_text(source: str, path: str) -> None:
+    assert r"\e[31mfailed" in read(source, path).text
+
+
 def test_top_level_values_become_metadata_under_their_own_names() -> None:
     document = read(KEP)
     assert document.title == "Support paged LIST queries"

@@ -84,9 +84,10 @@ class TorchEmbedder:
         if not longest:
             return
         # All at once, which runs in parallel: one after the other took as long as the model does on a GPU.
-        rows = self._loaded().tokenizer(
-            longest, add_special_tokens=False, truncation=False, return_attention_mask=False, verbose=False
-        )["input_ids"]
+        with self._lock:
+            rows = self._loaded().tokenizer(
+                longest, add_special_tokens=False, truncation=False, return_attention_mask=False, verbose=False
+            )["input_ids"]
         for text, row in zip(longest, rows, strict=True):
             if len(row) > most and (count := len(self.token_starts(text))) > most:
                 raise InvalidInput(f"A text has {count} tokens; {self.fingerprint} reads {most}.", hint="Cut it first.")
@@ -107,15 +108,24 @@ class TorchEmbedder:
         return np.array([start for start, end in tokens["offset_mapping"] if end > start], np.int64)
 
     def _encoded(self, encode: Any, texts: list[str]) -> Float32:
+        from torch.cuda import OutOfMemoryError
+
         with self._lock:
-            rows = encode(
-                texts,
-                batch_size=_TEXTS_AT_ONCE if self._loaded().device.type == "cpu" else _TEXTS_AT_ONCE_ON_GPU,
-                normalize_embeddings=True,
-                convert_to_numpy=True,
-                show_progress_bar=False,
-            )
-        return np.asarray(rows, np.float32)
+            at_once = _TEXTS_AT_ONCE if self._loaded().device.type == "cpu" else _TEXTS_AT_ONCE_ON_GPU
+            while True:
+                try:
+                    rows = encode(
+                        texts,
+                        batch_size=at_once,
+                        normalize_embeddings=True,
+                        convert_to_numpy=True,
+                        show_progress_bar=False,
+                    )
+                    return np.asarray(rows, np.float32)
+                except OutOfMemoryError:
+                    if at_once == 1:
+                        raise
+                    at_once //= 2
 
     def _loaded(self) -> SentenceTransformer:
         with self._lock:
