@@ -36,6 +36,8 @@ KERNEL = {
     "include/linux/xt_mark.h": "struct Mark { int b; };\n",
     "fs/Kconfig": 'config X\n\tbool "x"\n\tdepends on Y && Z\n\tselect W\n',
     "fs/Makefile": "obj-$(CONFIG_X) += a.o\n",
+    "empty/Kconfig": 'comment "none"\n',
+    "empty/MAINTAINERS": "List of maintainers\n\nNothing here yet.\n",
     "MAINTAINERS": "FILESYSTEMS\nM:\tAda <a@example.org>\nF:\tfs/\n",
     "Documentation/x.rst": "Use\n===\n\nUse open_it() and bar(), of struct mark. See nowhere_to_be_found().\n",
 }

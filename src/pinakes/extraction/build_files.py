@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -77,8 +78,7 @@ class BuildFiles:
 
 
 def _of_menu(file: EntityName, text: str) -> Iterator[StatedRelation]:
-    menus = list(_MENU.finditer(text))
-    for menu, end in zip(menus, [*(one.start() for one in menus[1:]), len(text)], strict=True):
+    for menu, end in _until_next(_MENU, text):
         name = EntityName(CONFIG, f"CONFIG_{menu['name']}")
         yield _stated(file, "DEFINES", name, text, menu.start())
         for clause in _CLAUSE.finditer(text, menu.end(), end):
@@ -90,14 +90,20 @@ def _of_menu(file: EntityName, text: str) -> Iterator[StatedRelation]:
 
 
 def _of_maintainers(file: EntityName, text: str) -> Iterator[StatedRelation]:
-    sections = list(_SECTION.finditer(text))
-    for section, end in zip(sections, [*(one.start() for one in sections[1:]), len(text)], strict=True):
+    for section, end in _until_next(_SECTION, text):
         subsystem = EntityName(SUBSYSTEM, section["name"].strip())
         yield _stated(file, "DEFINES", subsystem, text, section.start())
         for found in _FIELD.finditer(text, section.end(), end):
             path = found["path"].removesuffix("*")
             if not re.search(r"[*?\[]", path):
                 yield _stated(EntityName(FILE, path), "PART_OF", subsystem, text, found.start())
+
+
+def _until_next(pattern: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], int]]:
+    """Yield each match, with where the next one begins, or the text ends."""
+    for found, following in pairwise([*pattern.finditer(text), None]):
+        if found is not None:
+            yield found, following.start() if following else len(text)
 
 
 def _stated(source: EntityName, kind: str, target: EntityName, text: str, at: int) -> StatedRelation:
