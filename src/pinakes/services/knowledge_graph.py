@@ -172,10 +172,6 @@ class KnowledgeGraph:
         """Return entities whose names are like ``name``, the most similar first."""
         return self._lookup.similar(name, collection, types)
 
-    def why_none(self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()) -> str:
-        """Return why no entity is called ``name``, in words."""
-        return self._lookup.why_none(name, collection, types)
-
     def absent(self, collection: str | Sequence[str] | None = None) -> list[str]:
         """Return what keeps the graphs of these collections from answering: there is none, or it is not up to date."""
         found = list[str]()
@@ -352,8 +348,8 @@ class KnowledgeGraph:
             return entities.state(connection, record.id).computed_at
 
     def stamp(self, collection: str | Sequence[str] | None = None) -> str:
-        """Return what changes whenever one of these graphs does."""
-        return " ".join(self.updated_at(name) for name in self._named(collection))
+        """Return what changes whenever one of these graphs does; they follow their documents first."""
+        return " ".join(self.updated_at(one.name) for one in self._current(collection))
 
     def context(self, entity: Entity) -> str:
         """Return some words around the surest mention of an entity, "" where only metadata mentions it."""

@@ -100,7 +100,7 @@ def find_entity(
     found, notes = library.graph.find(name, where, types), list[str]()
     if not found:
         found = library.graph.similar(name, where, types)
-        called = f"no {entity_type.upper() or 'entity'} is called {name!r}"
+        called = f"no {entity_type.strip().upper() or 'entity'} is called {name!r}"
         why = [f"{called}; these are called alike"] if found else [f"{called}, nor alike", *library.graph.absent(where)]
         notes += why if found else [*why, f"see what there is: {step('entities')}"]
     shown = [entity_data(one) for one in found[page.start : page.start + limit]]
@@ -222,7 +222,7 @@ def graph_overview(
     )
     notes = [] if found or page.start else library.graph.absent(where)
     if not found and counts and not page.start:
-        notes.append(f"no document mentions an entity of type {entity_type.upper()}")
+        notes.append(f"no document mentions an entity of type {entity_type.strip().upper()}")
     made = Overview(types=counts, entities=[entity_data(one) for one in found], total=total, notes=notes or None)
     return made.paged(page)
 
@@ -337,7 +337,7 @@ def snippet(text: str) -> str:
 
 
 def _types(entity_type: str) -> tuple[str, ...]:
-    return (entity_type,) if entity_type.strip() else ()
+    return (entity_type.strip(),) if entity_type.strip() else ()
 
 
 def _without_defaults(asked: dict[str, JSON]) -> dict[str, JSON]:
