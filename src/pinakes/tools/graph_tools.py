@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.core.graph_records import STRUCTURE
+from pinakes.core.graph_records import MAX_NAME_CHARS, STRUCTURE
 from pinakes.core.next_steps import step
 from pinakes.core.records import JSON
 from pinakes.library import Library
@@ -18,11 +18,21 @@ from pinakes.tools.graph_pages import LEAST_S, Listing, Page, begin
 from pinakes.tools.parameters import Collection, meant
 
 MAX_SNIPPET_CHARS = 200
+MAX_GIVEN_CHARS = 64 + 1 + MAX_NAME_CHARS
+"""So many characters TYPE:NAME has at most."""
+
+MOST_ENTITIES, MOST_RELATIONS, MOST_PEOPLE, MOST_DOCUMENTS = 500, 500, 100, 200
+"""So many entries one answer has at most."""
+
 _MOST_LISTED = 10_000
 
 EntityNameGiven = Annotated[
     str,
-    Field(min_length=1, max_length=200, description="Its name, alias or title, in any case; TYPE:NAME names the type."),
+    Field(
+        min_length=1,
+        max_length=MAX_GIVEN_CHARS,
+        description="Its name, alias or title, in any case; TYPE:NAME names the type.",
+    ),
 ]
 EntityTypeGiven = Annotated[
     str, Field(max_length=100, description="Only entities of this type, such as VENDOR, in any case; empty = of any.")
@@ -90,7 +100,7 @@ def find_entity(
     name: EntityNameGiven,
     collection: Collection = "",
     entity_type: EntityTypeGiven = "",
-    limit: Annotated[int, Field(ge=1, le=500, description="How many entities.")] = 50,
+    limit: Annotated[int, Field(ge=1, le=MOST_ENTITIES, description="How many entities.")] = 50,
     cursor: Cursor = "",
 ) -> Entities:
     """Find entities by a name, an alias, a title or a misspelling: vendors, products, people, proposals, code."""
@@ -116,7 +126,7 @@ def related_entities(
     relation_types: RelationTypes = [],  # noqa: B006
     direction: Annotated[Literal["out", "in", "both"], Field(description="From the entity, to it, or both.")] = "both",
     min_confidence: Annotated[float, Field(ge=0, le=1, description="Only relations as sure as this.")] = 0.0,
-    limit: Annotated[int, Field(ge=1, le=500, description="How many relations.")] = 20,
+    limit: Annotated[int, Field(ge=1, le=MOST_RELATIONS, description="How many relations.")] = 20,
     as_of: Annotated[
         str, Field(max_length=50, description="As stated on this day (2026-01-31) or at this time (UTC); empty = now.")
     ] = "",
@@ -207,7 +217,7 @@ def graph_overview(
     library: Library,
     collection: Collection = "",
     entity_type: EntityTypeGiven = "",
-    limit: Annotated[int, Field(ge=1, le=500, description="How many entities.")] = 20,
+    limit: Annotated[int, Field(ge=1, le=MOST_ENTITIES, description="How many entities.")] = 20,
     cursor: Cursor = "",
 ) -> Overview:
     """Tell which types of entities there are, how many of each, and which most documents mention."""
@@ -232,7 +242,7 @@ def find_experts(
     library: Library,
     name: EntityNameGiven,
     collection: Collection = "",
-    limit: Annotated[int, Field(ge=1, le=100, description="How many people.")] = 5,
+    limit: Annotated[int, Field(ge=1, le=MOST_PEOPLE, description="How many people.")] = 5,
     cursor: Cursor = "",
 ) -> Experts:
     """Tell who wrote most about an entity, by authors in git and metadata, with documents that show it."""
@@ -260,7 +270,7 @@ def impact_of(
     library: Library,
     name: EntityNameGiven,
     collection: Collection = "",
-    limit: Annotated[int, Field(ge=1, le=200, description="How many documents.")] = 20,
+    limit: Annotated[int, Field(ge=1, le=MOST_DOCUMENTS, description="How many documents.")] = 20,
     cursor: Cursor = "",
 ) -> Impact:
     """List the documents to look at when an entity changes, the most direct first, with the words that say so."""
