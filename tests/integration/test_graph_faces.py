@@ -116,7 +116,7 @@ def test_what_metadata_states_has_the_field_and_the_value_as_its_words(library: 
     found = called(library, "related_entities", name="@ann", relation_types=["APPROVED_BY"])
     assert {one["evidence"][0]["text"] for one in found["relations"]} == {"approvers: @ann"}
     assert {one["evidence"][0]["field"] for one in found["relations"]} == {"approvers"}
-    words = {one.text for one in graph.impact(graph.one("@bob"))}
+    words = {one.text for one in graph.impact(graph.one("@bob")).documents}
     assert "approvers: @bob" in words
     then = graph.as_of(graph.one("PAGE-1"), "2999-01-01")
     assert "see-also: PAGE-2" in {one.evidence[0].text for one in then.relations}

@@ -142,12 +142,8 @@ def routes(service: Service) -> APIRouter:
         ] = "auto",
     ) -> Response:
         """Show how two entities are connected, with the direction and the words of each step."""
-        more = {
-            "relation_types": relation,
-            "max_hops": max_hops,
-            "direction": direction,
-            "through_owner": through_owner,
-        }
+        way = {"max_hops": max_hops, "direction": direction, "through_owner": through_owner}
+        more = {"relation_types": relation, **way}
         return await answered(entity_path, source=source, target=target, collection=collection, **more)
 
     _add_documents(router, answered)

@@ -24,7 +24,6 @@ MAX_GIVEN_CHARS = 64 + 1 + MAX_NAME_CHARS
 MOST_ENTITIES, MOST_RELATIONS, MOST_PEOPLE, MOST_DOCUMENTS = 500, 500, 100, 200
 """So many entries one answer has at most."""
 
-_MOST_LISTED = 10_000
 
 EntityNameGiven = Annotated[
     str,
@@ -249,18 +248,21 @@ def find_experts(
     chosen = library.graph.choose(name, meant(library, collection))
     asked: dict[str, JSON] = {"name": name, "collection": collection, "limit": limit}
     page = begin("find_experts", asked, library.graph.stamp(chosen.entity.collection), cursor, f"{ROUTE}/experts")
-    found = library.graph.experts(chosen.entity, _MOST_LISTED)
+    found = library.graph.experts(chosen.entity, limit, page.start)
     experts: list[dict[str, Any]] = []
-    for one in found[page.start : page.start + limit]:
+    for one in found.experts:
         documents = [
             {"doc_id": each.uid, "path": each.path, "mentions": each.mentions, "fields": list(each.fields)}
             for each in one.documents
         ]
         told = {"name": one.name, "wrote": one.wrote, "answers_for": one.answers, "mentions": one.mentions}
         experts.append({**told, "documents": documents})
-    notes = [] if found else [f"no document that mentions {chosen.entity.name} names people in its metadata"]
+    notes = [] if found.total else [f"no document that mentions {chosen.entity.name} names people in its metadata"]
     made = Experts(
-        entity=entity_data(chosen.entity), experts=experts, total=len(found), notes=[*chosen.notes, *notes] or None
+        entity=entity_data(chosen.entity),
+        experts=experts,
+        total=found.total,
+        notes=[*chosen.notes, *found.notes, *notes] or None,
     )
     return made.paged(page)
 
@@ -277,7 +279,7 @@ def impact_of(
     chosen = library.graph.choose(name, meant(library, collection))
     asked: dict[str, JSON] = {"name": name, "collection": collection, "limit": limit}
     page = begin("impact_of", asked, library.graph.stamp(chosen.entity.collection), cursor, f"{ROUTE}/impact")
-    found = library.graph.impact(chosen.entity, _MOST_LISTED)
+    found = library.graph.impact(chosen.entity, limit, page.start)
     documents = [
         {
             "doc_id": one.uid,
@@ -287,11 +289,14 @@ def impact_of(
             "relations": list(one.relations),
             "text": snippet(one.text),
         }
-        for one in found[page.start : page.start + limit]
+        for one in found.documents
     ]
-    notes = [] if found else [f"no document speaks of {chosen.entity.name}"]
+    notes = [] if found.total else [f"no document speaks of {chosen.entity.name}"]
     made = Impact(
-        entity=entity_data(chosen.entity), documents=documents, total=len(found), notes=[*chosen.notes, *notes] or None
+        entity=entity_data(chosen.entity),
+        documents=documents,
+        total=found.total,
+        notes=[*chosen.notes, *found.notes, *notes] or None,
     )
     return made.paged(page)
 
