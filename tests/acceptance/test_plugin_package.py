@@ -207,3 +207,35 @@ def test_a_broken_part_that_the_settings_name_is_told_in_one_error(
     assert "'mine' of broken 2.3 cannot be used: ModuleNotFoundError" in wrong["error"]
     assert (code, answer["error"]["code"]) == (12, "PLUGIN_BROKEN")
     assert answer["error"]["message"] in wrong["error"]
+
+
+EXTRACTOR = """
+from pinakes.core.graph_records import EntityName, Findings, Mention, StatedRelation
+class Mentors:
+    fingerprint = "mentors:1"
+    @classmethod
+    def open(cls, rules): return cls()
+    def extract(self, subject):
+        if "teaches" not in subject.document.text:
+            return Findings()
+        ends = EntityName("PERSON", "Ann"), EntityName("PERSON", "Bob")
+        stated = StatedRelation(ends[0], "MENTOR_OF", ends[1], 0, 0, 0.9, "mentors")
+        return Findings([Mention(one, 0, 0, 0.9, "mentors") for one in ends], [stated])
+"""
+
+
+def test_a_relation_that_only_a_plugin_states_is_known_to_searches_as_to_the_graph(
+    site: Path, docs: Path, pinakes: Program, tmp_path: Path
+) -> None:
+    plugin_packages.install(site, "mentors", "extractors", {"mentors": "mentors:Mentors"}, EXTRACTOR)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.toml").write_text(
+        '[collections.default.graph]\nextractors = ["mentors"]\n[collections.default.graph.types.PERSON]\nnames = {}\n'
+    )
+    (docs / "ann.md").write_text("# Ann\n\nAnn teaches.\n")
+    assert pinakes(*DETERMINISTIC, "add", docs)[0] == 0
+    for words in (("graph", "neighbours", "Ann"), ("search", "Ann", "--expand", "1")):
+        code, answer = pinakes(*DETERMINISTIC, *words, "--relation", "mentor_of")
+        assert code == 0, answer
+        code, answer = pinakes(*DETERMINISTIC, *words, "--relation", "eats")
+        assert (code, "MENTOR_OF" in answer["error"]["hint"]) == (2, True), answer

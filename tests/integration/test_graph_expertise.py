@@ -46,7 +46,7 @@ def library(read_pages: Callable[..., Library]) -> Library:
 
 
 def test_who_wrote_most_comes_first_with_the_documents_that_show_it(library: Library) -> None:
-    found = library.graph.experts(library.graph.one("Acme"))
+    found = library.graph.experts(library.graph.one("Acme")).experts
     assert [(one.name, one.wrote, one.answers, one.mentions) for one in found] == [
         ("Ann Lee", 2, 0, 4),
         ("Bob", 1, 1, 4),
@@ -58,7 +58,7 @@ def test_who_wrote_most_comes_first_with_the_documents_that_show_it(library: Lib
 
 
 def test_documents_to_look_at_are_told_the_most_direct_first(library: Library) -> None:
-    found = library.graph.impact(library.graph.one("Acme"))
+    found = library.graph.impact(library.graph.one("Acme")).documents
     assert [(one.path, one.link) for one in found] == [
         ("five.md", "states"),
         ("two.md", "states"),
@@ -73,16 +73,38 @@ def test_documents_to_look_at_are_told_the_most_direct_first(library: Library) -
 
 def test_documents_about_an_entity_come_first_and_those_about_related_ones_last(library: Library) -> None:
     graph: KnowledgeGraph = library.graph
-    assert [(one.path, one.link) for one in graph.impact(graph.one("Baking"))] == [
+    assert [(one.path, one.link) for one in graph.impact(graph.one("Baking")).documents] == [
         ("five.md", "about"),
         ("four.md", "related"),
     ]
-    [last] = [one for one in graph.impact(graph.one("Baking")) if one.link == "related"]
+    [last] = [one for one in graph.impact(graph.one("Baking")).documents if one.link == "related"]
     assert last.relations == ("Baking SEE_ALSO Cooking",)
-    assert [(one.path, one.link) for one in graph.impact(graph.one("Cooking"))] == [
+    assert [(one.path, one.link) for one in graph.impact(graph.one("Cooking")).documents] == [
         ("four.md", "about"),
         ("five.md", "states"),
     ]
+
+
+def test_pages_of_documents_and_people_are_parts_of_the_whole_list(library: Library) -> None:
+    graph: KnowledgeGraph = library.graph
+    acme = graph.one("Acme")
+    documents, people = graph.impact(acme), graph.experts(acme)
+    pages = [graph.impact(acme, 1, start) for start in range(5)]
+    assert [one for page in pages for one in page.documents] == documents.documents
+    assert {page.total for page in pages} == {len(documents.documents)}
+    assert [graph.experts(acme, 1, start).experts for start in range(3)] == [[one] for one in people.experts] + [[]]
+    assert people.total == 2
+
+
+def test_a_list_that_looks_at_a_part_only_says_so(read_pages: Callable[..., Library]) -> None:
+    named = {part: ", ".join(f"Page {part}{number}" for number in range(70)) for part in "abc"}
+    pages = {f"{part}.md": f"---\npage: Hub\nsee_also: [{named[part]}]\n---\n# {part}\n\nAll.\n" for part in "abc"}
+    graph = read_pages(pages, collections={"default": {"graph": GRAPH}}).graph
+    found = graph.impact(graph.one("Hub"))
+    assert found.total == 3
+    [note] = found.notes
+    assert note == "of documents about related entities only 2,000 are listed, by the 200 surest relations"
+    assert not graph.impact(graph.one("Page a7")).notes
 
 
 def test_authors_of_a_repository_are_experts(tmp_path: Path, open_library: Callable[..., Library]) -> None:
@@ -100,5 +122,5 @@ def test_authors_of_a_repository_are_experts(tmp_path: Path, open_library: Calla
     source = {"kind": "git", "location": str(folder), "depth": 0}
     library = open_library(collections={"default": {"graph": GRAPH, "sources": [source]}})
     library.sync()
-    [one] = library.graph.experts(library.graph.one("Acme"))
+    [one] = library.graph.experts(library.graph.one("Acme")).experts
     assert (one.name, one.wrote, one.documents[0].path) == ("Dora", 1, "acme.md")

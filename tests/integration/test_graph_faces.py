@@ -116,7 +116,7 @@ def test_what_metadata_states_has_the_field_and_the_value_as_its_words(library: 
     found = called(library, "related_entities", name="@ann", relation_types=["APPROVED_BY"])
     assert {one["evidence"][0]["text"] for one in found["relations"]} == {"approvers: @ann"}
     assert {one["evidence"][0]["field"] for one in found["relations"]} == {"approvers"}
-    words = {one.text for one in graph.impact(graph.one("@bob"))}
+    words = {one.text for one in graph.impact(graph.one("@bob")).documents}
     assert "approvers: @bob" in words
     then = graph.as_of(graph.one("PAGE-1"), "2999-01-01")
     assert "see-also: PAGE-2" in {one.evidence[0].text for one in then.relations}
@@ -201,6 +201,17 @@ def test_a_cursor_holds_for_its_question_and_tells_that_the_graph_has_changed(li
     assert any("has changed since the page before" in note for note in changed["notes"])
 
 
+@pytest.mark.parametrize(("tool", "asked"), [("find_entity", {"name": "Twin"}), ("graph_overview", {})])
+def test_a_cursor_tells_of_changes_after_its_page_only(library: Library, tool: str, asked: dict[str, Any]) -> None:
+    library.documents.put("Sales uses Umbrella.", title="x", collection="default")  # the first page has to follow this
+    first = called(library, tool, limit=1, **asked)
+    second = called(library, tool, limit=1, cursor=first["next_cursor"], **asked)
+    assert not second.get("notes")
+    library.documents.put("Sales uses Initech.", title="y", collection="default")
+    changed = called(library, tool, limit=1, cursor=first["next_cursor"], **asked)
+    assert "has changed since the page before" in changed["notes"][0]
+
+
 def test_types_are_known_in_any_case_and_others_are_refused_with_those_there_are(library: Library) -> None:
     graph = library.graph
     assert {one.type for one in graph.top(types=["vendor"])} == {"VENDOR"}
@@ -208,6 +219,7 @@ def test_types_are_known_in_any_case_and_others_are_refused_with_those_there_are
     assert graph.neighbours(graph.one("Acme"), types=["used_by"]) == graph.neighbours(graph.one("Acme"), types=["USES"])
     assert graph.paths(graph.one("Acme"), graph.one("Hooli"), types=["Uses"]).paths
     assert called(library, "graph_overview", entity_type="team")["total"] == 2
+    assert called(library, "graph_overview", entity_type=" team ")["total"] == 2
     assert library.search("Acme", expand=1).hits
     assert called(library, "search", query="Sales", expand=1, relations=["uses"]).get("error") is None
     for wrong in (

@@ -16,6 +16,11 @@ from pinakes.schemas.envelope import PREFIX, ErrorResponse, RestApiResponse, wra
 from pinakes.services.graph_export import MEDIA_TYPES, GraphFormat
 from pinakes.tools.declare import Tool
 from pinakes.tools.graph_tools import (
+    MAX_GIVEN_CHARS,
+    MOST_DOCUMENTS,
+    MOST_ENTITIES,
+    MOST_PEOPLE,
+    MOST_RELATIONS,
     Experts,
     Impact,
     Overview,
@@ -38,7 +43,7 @@ Named = Annotated[
     str,
     Query(
         min_length=1,
-        max_length=200,
+        max_length=MAX_GIVEN_CHARS,
         description="Name or alias, in any case; TYPE:NAME names the type.",
         examples=["Salesforce"],
     ),
@@ -46,7 +51,10 @@ Named = Annotated[
 RelationTypes = Annotated[list[str], Query(description="Only relations of these types; may be repeated.")]
 Direction = Annotated[Literal["out", "in", "both"], Query(description="From the entity, to it, or both.")]
 After = Annotated[str, Query(max_length=500, description="`next_cursor` of the page before.")]
-Most = Annotated[int, Query(ge=1, le=100, description="How many at most.")]
+Entities = Annotated[int, Query(ge=1, le=MOST_ENTITIES, description="How many at most.")]
+Relations = Annotated[int, Query(ge=1, le=MOST_RELATIONS, description="How many at most.")]
+People = Annotated[int, Query(ge=1, le=MOST_PEOPLE, description="How many at most.")]
+Documents = Annotated[int, Query(ge=1, le=MOST_DOCUMENTS, description="How many at most.")]
 _MISSING: Final[dict[int | str, dict[str, Any]]] = {
     400: {"model": ErrorResponse, "description": "A parameter is missing, or cannot be one."},
     404: {"model": ErrorResponse, "description": "There is no such entity or collection."},
@@ -96,7 +104,7 @@ def routes(service: Service) -> APIRouter:
 
     @get("", response_model=OverviewResponse)
     async def overview(
-        collection: InCollection = "", entity_type: str = "", limit: Most = 20, cursor: After = ""
+        collection: InCollection = "", entity_type: str = "", limit: Entities = 20, cursor: After = ""
     ) -> Response:
         """Tell which types of entities there are, and which entities most documents mention."""
         more = {"entity_type": entity_type, "limit": limit, "cursor": cursor}
@@ -108,12 +116,14 @@ def routes(service: Service) -> APIRouter:
         collection: InCollection = "",
         relation: RelationTypes = [],  # noqa: B006
         direction: Direction = "both",
+        min_confidence: Annotated[float, Query(ge=0, le=1, description="Only relations as sure as this.")] = 0.0,
         as_of: Annotated[str, Query(max_length=50, description="As stated on this day or at this time.")] = "",
-        limit: Most = 50,
+        limit: Relations = 50,
         cursor: After = "",
     ) -> Response:
         """Show an entity and its relations, each with the document and the words that state it."""
-        more = {"relation_types": relation, "direction": direction, "as_of": as_of, "limit": limit, "cursor": cursor}
+        which = {"relation_types": relation, "direction": direction, "min_confidence": min_confidence, "as_of": as_of}
+        more = {**which, "limit": limit, "cursor": cursor}
         return await answered(related_entities, name=name, collection=collection, **more)
 
     @get("/path", response_model=PathsResponse)
@@ -132,12 +142,8 @@ def routes(service: Service) -> APIRouter:
         ] = "auto",
     ) -> Response:
         """Show how two entities are connected, with the direction and the words of each step."""
-        more = {
-            "relation_types": relation,
-            "max_hops": max_hops,
-            "direction": direction,
-            "through_owner": through_owner,
-        }
+        way = {"max_hops": max_hops, "direction": direction, "through_owner": through_owner}
+        more = {"relation_types": relation, **way}
         return await answered(entity_path, source=source, target=target, collection=collection, **more)
 
     _add_documents(router, answered)
@@ -149,12 +155,12 @@ def _add_documents(router: APIRouter, answered: Callable[..., Awaitable[Response
     get = partial(router.get, response_model_exclude_none=True, responses=_MISSING)
 
     @get("/experts", response_model=ExpertsResponse)
-    async def experts(name: Named, collection: InCollection = "", limit: Most = 5, cursor: After = "") -> Response:
+    async def experts(name: Named, collection: InCollection = "", limit: People = 5, cursor: After = "") -> Response:
         """Tell who wrote most about an entity, with documents that show it."""
         return await answered(find_experts, name=name, collection=collection, limit=limit, cursor=cursor)
 
     @get("/impact", response_model=ImpactResponse)
-    async def impact(name: Named, collection: InCollection = "", limit: Most = 20, cursor: After = "") -> Response:
+    async def impact(name: Named, collection: InCollection = "", limit: Documents = 20, cursor: After = "") -> Response:
         """List the documents to look at when an entity changes, the most direct first."""
         return await answered(impact_of, name=name, collection=collection, limit=limit, cursor=cursor)
 

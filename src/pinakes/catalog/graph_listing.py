@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sqlalchemy import Connection, Select, and_, case, func, or_, select, union
 
+from pinakes.catalog.dialects.expressions import id_list
 from pinakes.catalog.graph_statistics import FIELD, OWN
 from pinakes.catalog.relation_ends import CANONICAL, IS_EDGE, SOURCE, TARGET
 from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
@@ -61,7 +62,10 @@ class ListedRelation:
 
 @dataclass(frozen=True, slots=True)
 class SpeakingDocument:
-    """A document that mentions an entity, in ``mentions`` places; ``is_about`` it, where its metadata says so."""
+    """A document that mentions an entity, in ``mentions`` places; ``is_about`` it, where its metadata says so.
+
+    ``metadata``: read only where it is asked for.
+    """
 
     id: int
     uid: str
@@ -69,13 +73,14 @@ class SpeakingDocument:
     title: str
     mentions: int
     is_about: bool
-    metadata: Metadata
+    metadata: Metadata = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentStatement:
-    """A relation of one entity as a document states it; ``text``: its words, "" where ``metadata`` does."""
+    """A relation of one entity as a document states it."""
 
+    id: int
     document_id: int
     uid: str
     path: str
@@ -84,9 +89,19 @@ class DocumentStatement:
     type: str
     target: str
     confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class StatementWords:
+    """The words of a statement: ``text``, at most 500 characters, "" where ``metadata`` or the ``path`` states it."""
+
+    id: int
+    path: str
+    source: str
+    target: str
     text: str
-    extractor: str = ""
-    metadata: Metadata | None = None
+    extractor: str
+    metadata: Metadata | None
 
 
 def each_entity(connection: Connection, collection_id: int) -> Iterator[ListedEntity]:
@@ -174,8 +189,14 @@ def each_relation(connection: Connection, collection_id: int) -> Iterator[Listed
             yield ListedRelation(*row)
 
 
-def speaking_of(connection: Connection, entity_id: int, limit: int) -> list[SpeakingDocument]:
-    """Return the documents that mention a canonical entity: those about it first, then those of most mentions."""
+def speaking_of(
+    connection: Connection, entity_id: int, limit: int, *, metadata: bool = False
+) -> list[SpeakingDocument]:
+    """Return the documents that mention a canonical entity: those about it first, then those of most mentions.
+
+    ``metadata``: whether that is read, too.
+    """
+    read = ("id", "uid", "path", "title", *(("inherited", "metadata") if metadata else ()))
     about = func.max(case((entity_mentions.c.extractor == OWN, 1), else_=0))
     counted = (
         select(entity_mentions.c.document_id, func.count().label("places"), about.label("about"))
@@ -190,14 +211,15 @@ def speaking_of(connection: Connection, entity_id: int, limit: int) -> list[Spea
         .join_from(counted, documents, documents.c.id == counted.c.document_id)
         .order_by(counted.c.about.desc(), counted.c.places.desc(), documents.c.id)
         .with_only_columns(
-            *(documents.c[name] for name in ("id", "uid", "path", "title", "inherited", "metadata")),
+            *(documents.c[name] for name in read),
             counted.c.places,
             counted.c.about,
         )
     )
     return [
         SpeakingDocument(
-            *(row.id, row.uid, row.path, row.title, row.places, bool(row.about)), {**row.inherited, **row.metadata}
+            *(row.id, row.uid, row.path, row.title, row.places, bool(row.about)),
+            {**row.inherited, **row.metadata} if metadata else {},
         )
         for row in connection.execute(query)
     ]
@@ -208,9 +230,8 @@ def statements_of(connection: Connection, entity_id: int, limit: int) -> list[Do
     table, members = entity_relations, name_ids([entity_id])
     query: Select[Any] = (
         select(
-            *(documents.c[name] for name in ("id", "uid", "path", "title")),
-            *(SOURCE.c.name, table.c.type, TARGET.c.name, table.c.confidence, _words(table)),
-            *(table.c.extractor, _metadata(table)),
+            *(table.c.id, *(documents.c[name] for name in ("id", "uid", "path", "title"))),
+            *(SOURCE.c.name, table.c.type, TARGET.c.name, table.c.confidence),
         )
         .select_from(CANONICAL.join(documents, documents.c.id == table.c.document_id))
         .where(
@@ -222,6 +243,21 @@ def statements_of(connection: Connection, entity_id: int, limit: int) -> list[Do
         .limit(limit)
     )
     return [DocumentStatement(*row) for row in connection.execute(query)]
+
+
+def words_of(connection: Connection, statement_ids: Collection[int]) -> dict[int, StatementWords]:
+    """Return id of a statement → its words."""
+    table = entity_relations
+    query: Select[Any] = (
+        select(
+            *(table.c.id, documents.c.path, SOURCE.c.name, TARGET.c.name, _words(table)),
+            *(table.c.extractor, _metadata(table)),
+        )
+        .select_from(CANONICAL.join(documents, documents.c.id == table.c.document_id))
+        .where(table.c.id.in_(id_list(statement_ids)))
+        .order_by(table.c.id)
+    )
+    return {row[0]: StatementWords(*row) for row in connection.execute(query)} if statement_ids else {}
 
 
 def about_any(connection: Connection, entity_ids: Collection[int], limit: int) -> list[tuple[int, int, str, str, str]]:

@@ -142,12 +142,18 @@ def statements_until(
     return [(row[0], row[1], row[2], Evidence(*row[3:])) for row in connection.execute(query)]
 
 
-def mentions(connection: Connection, entity_id: int, limit: int = 5) -> list[Evidence]:
-    """Return the places that mention a canonical entity: the surest of each document, those of many mentions first."""
+def mentions(
+    connection: Connection, entity_id: int, limit: int = 5, document_ids: Collection[int] | None = None
+) -> list[Evidence]:
+    """Return the places that mention a canonical entity: the surest of each document, those of many mentions first.
+
+    ``document_ids``: of these documents only, None = of all.
+    """
     table = entity_mentions
+    some = () if document_ids is None else (table.c.document_id.in_(id_list(document_ids)),)
     best = (
         select(func.min(table.c.id).label("id"), func.count().label("places"))
-        .where(table.c.entity_id.in_(name_ids([entity_id])))
+        .where(table.c.entity_id.in_(name_ids([entity_id])), *some)
         .group_by(table.c.document_id)
         .order_by(func.count().desc(), func.min(table.c.id))
         .limit(limit)

@@ -32,8 +32,8 @@ def experts(session: Session, name: Name, collection: Searched = None, limit: Li
     with session.library() as library:
         entity = entity_named(library, name, collection)
         found = library.graph.experts(entity, limit)
-    session.screen.document({"entity": asdict(entity), "experts": [asdict(one) for one in found]})
-    for one in found:
+    session.screen.document({"entity": asdict(entity), **asdict(found)})
+    for one in found.experts:
         counts = (
             f"wrote {counted(one.wrote, 'document')}, answers for {one.answers:,}, {counted(one.mentions, 'mention')}"
         )
@@ -42,7 +42,9 @@ def experts(session: Session, name: Name, collection: Searched = None, limit: Li
             session.screen.show(
                 printable(f"    {each.path or each.title} ({', '.join(each.fields)}; {each.mentions:,})")
             )
-    if not found:
+    for note in found.notes:
+        session.screen.say(note)
+    if not found.total:
         session.screen.say(f"No document that mentions {entity.name} names people in its metadata.")
 
 
@@ -53,10 +55,12 @@ def impact(session: Session, name: Name, collection: Searched = None, limit: Lim
     with session.library() as library:
         entity = entity_named(library, name, collection)
         found = library.graph.impact(entity, limit)
-    session.screen.document({"entity": asdict(entity), "documents": [asdict(one) for one in found]})
-    for one in found:
+    session.screen.document({"entity": asdict(entity), **asdict(found)})
+    for one in found.documents:
         _show_affected(session, one)
-    if not found:
+    for note in found.notes:
+        session.screen.say(note)
+    if not found.total:
         session.screen.say(f"No document speaks of {entity.name}.")
 
 

@@ -33,6 +33,7 @@ AsOf = Annotated[
     str | None, typer.Option("--as-of", metavar="TIME", help="As documents said on this day, or at this time (UTC).")
 ]
 Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="How many.")]
+PathLimit = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=100, help="How many paths.")]
 
 graph_app = typer.Typer(
     help="See who is related to whom, as documents say.", context_settings={"help_option_names": ["-h", "--help"]}
@@ -126,7 +127,7 @@ def path(
         ),
     ] = None,
     collection: Searched = None,
-    limit: Limit = 3,
+    limit: PathLimit = 3,
 ) -> None:
     """Show the shortest paths between two entities, with the direction of each step and the words that state it."""
     with session.library() as library:

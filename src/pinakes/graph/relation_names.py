@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
+from pinakes.catalog import Connection, relation_types
 from pinakes.core.graph_paths import Direction
 from pinakes.core.graph_records import CO_OCCURS, LINKS_TO, PART_OF
+from pinakes.graph.asked_names import known_names
 from pinakes.settings import GraphRules
 
 _OTHER: dict[Direction, Direction] = {"out": "in", "in": "out", "both": "both"}
@@ -75,3 +77,22 @@ class RelationNames:
     def types(self, names: Collection[str]) -> set[str]:
         """Return the types of relations that names mean, whatever the direction."""
         return {*names, *(self._inverse[name] for name in names if name in self._inverse)}
+
+
+def asked_relations(
+    connection: Connection, collections: Mapping[int, RelationNames], given: Collection[str]
+) -> list[str]:
+    """Return the names of relations as the graphs of ``collections`` have them, whatever the case they are given in.
+
+    ``collections``: id of a collection → its names. Relations that only plug-ins state are known, too.
+
+    Raises:
+        InvalidInput: none of the collections has such a relation.
+    """
+    given = [one for one in given if one.strip()]
+    if not given:
+        return []
+    known = {name for names in collections.values() for name in names.known}
+    if {one.strip().casefold() for one in given} - {one.casefold() for one in known}:
+        known |= {kind for number in collections for kind in relation_types.stated(connection, number)}
+    return known_names(given, known, "relation")

@@ -14,10 +14,9 @@ from pinakes.catalog.stated_edges import Edge, Evidence
 from pinakes.core.errors import InvalidInput
 from pinakes.core.graph_paths import Direction
 from pinakes.core.wording import counted
-from pinakes.graph.asked_names import known_names
 from pinakes.graph.entity_retriever import owner_ids
 from pinakes.graph.metadata_evidence import with_metadata
-from pinakes.graph.relation_names import RelationNames
+from pinakes.graph.relation_names import RelationNames, asked_relations
 from pinakes.graph.traversal import MOST_VISITED, Path, shortest_paths
 from pinakes.services.entity_lookup import Entity, entity_of
 
@@ -120,7 +119,7 @@ class EntityRelations:
             InvalidInput: there is no such relation.
         """
         names = RelationNames(self._app.rules(record).graph)
-        return names.meant(self._known(connection, record, names, types), direction)
+        return names.meant(asked_relations(connection, {record.id: names}, types), direction)
 
     def paths(
         self,
@@ -148,7 +147,7 @@ class EntityRelations:
         rules = self._app.rules(record).graph
         names = RelationNames(rules)
         with self._app.catalog.read() as connection:
-            kinds = names.types(self._known(connection, record, names, types))
+            kinds = names.types(asked_relations(connection, {record.id: names}, types))
 
             def edges_of(ids: Collection[int]) -> list[Edge]:
                 return stated_edges.edges(connection, ids, kinds)
@@ -231,18 +230,6 @@ class EntityRelations:
                 )
             )
         return steps
-
-    def _known(
-        self, connection: Connection, record: CollectionRecord, names: RelationNames, given: Collection[str]
-    ) -> list[str]:
-        """Return the names of relations as the graph has them, whatever the case they are given in."""
-        given = [one for one in given if one.strip()]
-        if not given:
-            return []
-        known = names.known
-        if {one.strip().casefold() for one in given} - {one.casefold() for one in known}:
-            known |= relation_types.stated(connection, record.id)  # extractors of others name their own
-        return known_names(given, known, "relation")
 
     def _why_none(
         self, connection: Connection, entity: Entity, types: Collection[str], direction: Direction, least: float

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from pinakes.catalog import Connection, entities, graph_listing, stated_edges
-from pinakes.catalog.graph_listing import SpeakingDocument
+from pinakes.catalog.graph_listing import SpeakingDocument, StatementWords
 from pinakes.catalog.stated_edges import Edge
 from pinakes.core.graph_records import MAX_NAME_CHARS, folded
 from pinakes.core.records import JSON
@@ -34,12 +34,24 @@ ANSWERS: Final = (
 
 Link: TypeAlias = Literal["about", "states", "mentions", "related"]
 
+_Row = TypeVar("_Row")
+
 MOST_DOCUMENTS: Final = 2_000
 """So many documents that mention an entity are looked at, those of most mentions first."""
+
+MOST_STATEMENTS: Final = 2_000
+"""So many statements of its relations are looked at, the surest first."""
 
 _MOST_EVIDENCE = 3
 _MOST_PEOPLE = 50
 _MOST_RELATED = 200
+_MOST_READ = 5
+"""So many statements of a document are read for words."""
+
+_MORE_DOCUMENTS = f"of the documents that mention it only {MOST_DOCUMENTS:,} are looked at, those of most mentions"
+_MORE_RELATED = (
+    f"of documents about related entities only {MOST_DOCUMENTS:,} are listed, by the {_MOST_RELATED} surest relations"
+)
 _RANKS: Final[Mapping[str, int]] = {"about": 0, "states": 1, "mentions": 2, "related": 3}
 _ADDRESS = re.compile(r"\s*<[^>]*>\s*$")
 
@@ -87,6 +99,24 @@ class Affected:
     text: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ExpertPage:
+    """Some experts, of ``total``. ``notes``: which documents were not looked at."""
+
+    experts: Sequence[Expert]
+    total: int
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AffectedPage:
+    """Some documents to look at, of ``total``. ``notes``: what was not looked at."""
+
+    documents: Sequence[Affected]
+    total: int
+    notes: Sequence[str] = ()
+
+
 @dataclass(slots=True)
 class _Person:
     name: str
@@ -95,9 +125,11 @@ class _Person:
     fields: dict[int, list[str]] = field(default_factory=dict)
 
 
-def experts(connection: Connection, collection_id: int, entity_id: int, limit: int) -> list[Expert]:
+def experts(connection: Connection, collection_id: int, entity_id: int, start: int, limit: int) -> ExpertPage:
     """Return who wrote most of the documents that mention an entity, then who answers for most of them."""
-    spoken = {one.id: one for one in graph_listing.speaking_of(connection, entity_id, MOST_DOCUMENTS)}
+    known = graph_listing.speaking_of(connection, entity_id, MOST_DOCUMENTS + 1, metadata=True)
+    some, more = _cut(known, MOST_DOCUMENTS)
+    spoken = {one.id: one for one in some}
     people: dict[str, _Person] = {}
     for one in spoken.values():
         for name, key in _people(one):
@@ -108,7 +140,8 @@ def experts(connection: Connection, collection_id: int, entity_id: int, limit: i
                 named.append(key)
     joined = _joined(connection, collection_id, people)
     found = [_expert(one, spoken) for one in joined]
-    return sorted(found, key=lambda one: (-one.wrote, -one.answers, -one.mentions, one.name))[:limit]
+    ranked = sorted(found, key=lambda one: (-one.wrote, -one.answers, -one.mentions, one.name))
+    return ExpertPage(ranked[start : start + limit], len(ranked), (_MORE_DOCUMENTS,) if more else ())
 
 
 def _people(one: SpeakingDocument) -> Iterator[tuple[str, str]]:
@@ -154,42 +187,80 @@ def _expert(one: _Person, spoken: Mapping[int, SpeakingDocument]) -> Expert:
     return Expert(one.name, len(one.wrote), len(one.answers - one.wrote), total, shown[:_MOST_EVIDENCE])
 
 
-def affected(connection: Connection, rules: GraphRules, entity_id: int, limit: int) -> list[Affected]:
-    """Return the documents that speak of an entity, the most direct first.
+def affected(connection: Connection, rules: GraphRules, entity_id: int, start: int, limit: int) -> AffectedPage:
+    """Return the documents that speak of an entity, the most direct first, from number ``start`` on.
 
     Those about it come first, then those that state a relation of it, those that mention it, and those about an entity
-    that is related to it.
+    that is related to it. Words are read of those that are returned only.
     """
+    said, more_said = _cut(graph_listing.statements_of(connection, entity_id, MOST_STATEMENTS + 1), MOST_STATEMENTS)
+    statements, relations = dict[int, list[int]](), dict[int, dict[str, None]]()
     found: dict[int, Affected] = {}
-    for said in graph_listing.statements_of(connection, entity_id, MOST_DOCUMENTS):
-        one = found.get(said.document_id) or Affected(said.uid, said.path, said.title, "states", 0, said.confidence)
-        relations = dict.fromkeys([*one.relations, f"{said.source} {said.type} {said.target}"])
-        ends, metadata = (said.source, said.target), said.metadata or {}
-        text = one.text or said.text or outside_words(rules, said.extractor, said.path, metadata, ends)
-        found[said.document_id] = replace(one, relations=tuple(relations), text=text)
-    words = {one.document_id: one for one in stated_edges.mentions(connection, entity_id, limit)}
-    for each in graph_listing.speaking_of(connection, entity_id, MOST_DOCUMENTS):
-        place = words.get(each.id)
-        text = place.context if place and place.end > place.start else ""
-        fresh = Affected(each.uid, each.path, each.title, "mentions", 0, place.confidence if place else 0.0, (), text)
-        one = found.get(each.id) or fresh
-        found[each.id] = replace(
-            one, link="about" if each.is_about else one.link, mentions=each.mentions, text=one.text or text
-        )
-    _add_related(connection, entity_id, found)
-    order = sorted(found.values(), key=lambda one: (_RANKS[one.link], -len(one.relations), -one.mentions, one.path))
-    return order[:limit]
+    for each in said:
+        number = each.document_id
+        found.setdefault(number, Affected(each.uid, each.path, each.title, "states", 0, each.confidence))
+        relations.setdefault(number, {})[f"{each.source} {each.type} {each.target}"] = None
+        statements.setdefault(number, []).append(each.id)
+    found = {number: replace(one, relations=tuple(relations[number])) for number, one in found.items()}
+    spoken, more_spoken = _cut(graph_listing.speaking_of(connection, entity_id, MOST_DOCUMENTS + 1), MOST_DOCUMENTS)
+    for document in spoken:
+        fresh = Affected(document.uid, document.path, document.title, "mentions", 0, 0.0)
+        one = found.get(document.id, fresh)
+        found[document.id] = replace(one, link="about" if document.is_about else one.link, mentions=document.mentions)
+    more_related = _add_related(connection, entity_id, found)
+    order = sorted(
+        found.items(), key=lambda one: (_RANKS[one[1].link], -len(one[1].relations), -one[1].mentions, one[1].path)
+    )
+    shown = dict(order[start : start + limit])
+    notes = [f"of its statements only the {MOST_STATEMENTS:,} surest are looked at"] if more_said else []
+    notes += [_MORE_DOCUMENTS] if more_spoken else []
+    notes += [_MORE_RELATED] if more_related else []
+    return AffectedPage(_with_words(connection, rules, entity_id, shown, statements), len(found), tuple(notes))
 
 
-def _add_related(connection: Connection, entity_id: int, found: dict[int, Affected]) -> None:
-    edges = stated_edges.edges(connection, [entity_id])[:_MOST_RELATED]
+def _with_words(
+    connection: Connection,
+    rules: GraphRules,
+    entity_id: int,
+    shown: Mapping[int, Affected],
+    statements: Mapping[int, Sequence[int]],
+) -> list[Affected]:
+    """Return documents with the words that say what they have to do with an entity. ``statements``: ids by document."""
+    first = {number: statements.get(number, ())[:_MOST_READ] for number in shown}
+    words = graph_listing.words_of(connection, [one for some in first.values() for one in some])
+    places = {one.document_id: one for one in stated_edges.mentions(connection, entity_id, len(shown), shown)}
+    found = list[Affected]()
+    for number, one in shown.items():
+        text, place = next(filter(None, (_words(rules, words[each]) for each in first[number])), ""), places.get(number)
+        if place is not None:
+            text = text or (place.context if place.end > place.start else "")
+            one = replace(one, confidence=one.confidence or place.confidence)
+        found.append(replace(one, text=text))
+    return found
+
+
+def _words(rules: GraphRules, said: StatementWords) -> str:
+    ends = said.source, said.target
+    return said.text or outside_words(rules, said.extractor, said.path, said.metadata or {}, ends)
+
+
+def _add_related(connection: Connection, entity_id: int, found: dict[int, Affected]) -> bool:
+    """Add the documents about related entities; say whether there are more of these than are looked at."""
+    edges, more = _cut(stated_edges.edges(connection, [entity_id]), _MOST_RELATED)
     names = {number: one.name for number, one in entities.of_ids(connection, _ends(edges)).items()}
     others = {end: edge for edge in reversed(edges) for end in (edge.source_id, edge.target_id) if end != entity_id}
-    for other, number, uid, path, title in graph_listing.about_any(connection, others, MOST_DOCUMENTS):
+    about, more_about = _cut(graph_listing.about_any(connection, others, MOST_DOCUMENTS + 1), MOST_DOCUMENTS)
+    for other, number, uid, path, title in about:
         if number not in found:
             edge = others[other]
             relation = f"{names[edge.source_id]} {edge.type} {names[edge.target_id]}"
             found[number] = Affected(uid, path, title, "related", 0, edge.confidence, (relation,))
+    return more or more_about
+
+
+def _cut(found: Sequence[_Row], most: int) -> tuple[Sequence[_Row], bool]:
+    """Return at most so many, and whether there are more."""
+    return found[:most], len(found) > most
 
 
 def _ends(edges: Sequence[Edge]) -> set[int]:

@@ -23,11 +23,10 @@ from pinakes.core.ports import lexicon_of
 from pinakes.core.records import Hit, Results, Stage
 from pinakes.core.wording import counted
 from pinakes.graph import metadata_evidence
-from pinakes.graph.asked_names import known_names
 from pinakes.graph.entity_retriever import SPREAD, EntityRetriever, rarity
 from pinakes.graph.leads import MENTIONS, Leads, Seeds, leads_of, shared_entities
 from pinakes.graph.query_names import Linked
-from pinakes.graph.relation_names import RelationNames
+from pinakes.graph.relation_names import RelationNames, asked_relations
 from pinakes.search import Request, SearchContext, Tracer, graph_hits, rank, retrieve, scored
 from pinakes.search.as_of import is_moment, moment
 from pinakes.search.ranking.rank import Ranked
@@ -81,7 +80,7 @@ class GraphSearch:
                 records.append(self._app.record(name))
         rules = {one.name: self._app.rules(one).graph for one in records}
         if expansion.relations and any(one.types for one in rules.values()):
-            expansion = _with_known_relations(expansion, [one for one in rules.values() if one.types])
+            expansion = self._with_known_relations(expansion, [one for one in records if rules[one.name].types])
         ways = {one.name: _filled(expansion, rules[one.name]) for one in records if rules[one.name].types}
         if expansion.hops and not ways:
             return replace(answer, notes=(*answer.notes, NO_GRAPH))
@@ -110,6 +109,15 @@ class GraphSearch:
         """Return the entities of a collection that ``query`` names; none where it has no graph."""
         entities_of = self._app.graphs.retriever_of(self._app.catalog, record)
         return [] if entities_of is None else entities_of.links(query, is_word)
+
+    def _with_known_relations(self, expansion: Expansion, records: Sequence[CollectionRecord]) -> Expansion:
+        """Return ``expansion`` with the types of relations that its names mean, in any case and from either side."""
+        names = {one.id: RelationNames(self._app.rules(one).graph) for one in records}
+        with self._app.catalog.read_each() as connection:
+            given = asked_relations(connection, names, expansion.relations)
+        return replace(
+            expansion, relations=tuple(sorted({kind for each in names.values() for kind in each.types(given)}))
+        )
 
     def _expanded(
         self, record: CollectionRecord, request: Request, answer: Results, way: Expansion, until: str, told: _Told
@@ -326,13 +334,6 @@ def _check(expansion: Expansion) -> None:
         raise InvalidInput(f"A search cannot add {expansion.hits} hits.", hint=f"Use 1 to {_MOST_HITS}.")
     if expansion.min_confidence is not None and not 0 <= expansion.min_confidence <= 1:
         raise InvalidInput(f"min_confidence cannot be {expansion.min_confidence}.", hint="Use 0 to 1.")
-
-
-def _with_known_relations(expansion: Expansion, rules: Sequence[GraphRules]) -> Expansion:
-    """Return ``expansion`` with the types of relations that its names mean, in any case and from either side."""
-    names = [RelationNames(one) for one in rules]
-    given = known_names(expansion.relations, {one for each in names for one in each.known}, "relation")
-    return replace(expansion, relations=tuple(sorted({kind for each in names for kind in each.types(given)})))
 
 
 def _filled(expansion: Expansion, rules: GraphRules) -> Expansion:

@@ -22,7 +22,7 @@ from pinakes.services import graph_expertise, graph_export
 from pinakes.services.entity_lookup import Chosen, Entity, EntityLookup, entity_of, name_key
 from pinakes.services.entity_relations import EntityPaths, EntityRelations, PathRelation, Relation, RelationPage
 from pinakes.services.graph_as_of import GraphAsOf
-from pinakes.services.graph_expertise import Affected, Expert
+from pinakes.services.graph_expertise import AffectedPage, ExpertPage
 from pinakes.services.graph_export import GraphFormat
 from pinakes.services.graph_report import GraphReport, report_of, why_missing
 
@@ -171,10 +171,6 @@ class KnowledgeGraph:
     ) -> list[Entity]:
         """Return entities whose names are like ``name``, the most similar first."""
         return self._lookup.similar(name, collection, types)
-
-    def why_none(self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()) -> str:
-        """Return why no entity is called ``name``, in words."""
-        return self._lookup.why_none(name, collection, types)
 
     def absent(self, collection: str | Sequence[str] | None = None) -> list[str]:
         """Return what keeps the graphs of these collections from answering: there is none, or it is not up to date."""
@@ -328,17 +324,17 @@ class KnowledgeGraph:
         self._current(collection)
         return report_of(self._app, collection, most)
 
-    def experts(self, entity: Entity, limit: int = 10) -> list[Expert]:
+    def experts(self, entity: Entity, limit: int = 10, start: int = 0) -> ExpertPage:
         """Return who wrote most of what mentions an entity: authors of repositories, people that metadata names."""
         record = self._app.record(entity.collection)
         with self._app.catalog.read() as connection:
-            return graph_expertise.experts(connection, record.id, entity.id, limit)
+            return graph_expertise.experts(connection, record.id, entity.id, start, limit)
 
-    def impact(self, entity: Entity, limit: int = 20) -> list[Affected]:
+    def impact(self, entity: Entity, limit: int = 20, start: int = 0) -> AffectedPage:
         """Return the documents to look at when an entity changes, the most direct first, with the words that say so."""
         rules = self._app.rules(self._app.record(entity.collection)).graph
         with self._app.catalog.read() as connection:
-            return graph_expertise.affected(connection, rules, entity.id, limit)
+            return graph_expertise.affected(connection, rules, entity.id, start, limit)
 
     def export(self, collection: str, form: GraphFormat = "graphml") -> Iterator[str]:
         """Return the pieces of a file with the graph of a collection; see ``graph_export.parts``."""
@@ -352,8 +348,8 @@ class KnowledgeGraph:
             return entities.state(connection, record.id).computed_at
 
     def stamp(self, collection: str | Sequence[str] | None = None) -> str:
-        """Return what changes whenever one of these graphs does."""
-        return " ".join(self.updated_at(name) for name in self._named(collection))
+        """Return what changes whenever one of these graphs does; they follow their documents first."""
+        return " ".join(self.updated_at(one.name) for one in self._current(collection))
 
     def context(self, entity: Entity) -> str:
         """Return some words around the surest mention of an entity, "" where only metadata mentions it."""

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, TypeVar
 from urllib.parse import urlencode
 
 from pydantic import PrivateAttr
@@ -24,6 +24,7 @@ LEAST_S: Final = 10.0
 """So many seconds a question to the graph may take: it may have to follow documents first."""
 
 _KEY_CHARS: Final = 12
+Answer = TypeVar("Answer", bound=Reply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +94,14 @@ class Listing(Reply):
         """Return the answer with the way to what follows it."""
         shown, notes = page.start + len(getattr(self, self.listed)), list(self.notes or ())
         more = shown < self.total
-        made = self.model_copy(
+        self._page = page  # so that it can be made shorter
+        return self.model_copy(
             update={
                 "next_cursor": page.cursor(shown) if more else None,
                 "next": page.next(shown) if more else None,
                 "notes": [*notes, *([CHANGED] if page.changed and CHANGED not in notes else [])] or None,
             }
         )
-        made.begin_at(page)
-        return made
-
-    def begin_at(self, page: Page) -> None:
-        """Note which page this is, so that it can be made shorter."""
-        self._page = page
 
     def within(self, fits: Callable[[str], bool]) -> Self:
         """Return the answer with as many entries as fit, at least one; the cursor is that of the next one."""
@@ -113,12 +109,25 @@ class Listing(Reply):
         page = self._page
         if page is None or fits(self.as_text()):
             return self
-        low, high, best = 1, len(entries) - 1, self
-        while low <= high:
-            middle = (low + high) // 2
-            shorter = self.model_copy(update={self.listed: list(entries[:middle])}).paged(page)
-            if fits(shorter.as_text()) or middle == 1:
-                best, low = shorter, middle + 1
-            else:
-                high = middle - 1
-        return best
+        return longest(
+            self,
+            len(entries) - 1,
+            lambda size: self.model_copy(update={self.listed: list(entries[:size])}).paged(page),
+            fits,
+        )
+
+
+def longest(whole: Answer, most: int, made: Callable[[int], Answer], fits: Callable[[str], bool]) -> Answer:
+    """Return an answer ``made`` of as many entries as fit, 1 to ``most``; ``whole`` where there are none to leave out.
+
+    One of a single entry is returned even where it does not fit.
+    """
+    low, high, best = 1, most, whole
+    while low <= high:
+        middle = (low + high) // 2
+        shorter = made(middle)
+        if fits(shorter.as_text()) or middle == 1:
+            best, low = shorter, middle + 1
+        else:
+            high = middle - 1
+    return best

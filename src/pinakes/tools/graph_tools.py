@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.core.graph_records import STRUCTURE
+from pinakes.core.graph_records import MAX_NAME_CHARS, STRUCTURE
 from pinakes.core.next_steps import step
 from pinakes.core.records import JSON
 from pinakes.library import Library
@@ -18,11 +18,20 @@ from pinakes.tools.graph_pages import LEAST_S, Listing, Page, begin
 from pinakes.tools.parameters import Collection, meant
 
 MAX_SNIPPET_CHARS = 200
-_MOST_LISTED = 10_000
+MAX_GIVEN_CHARS = 64 + 1 + MAX_NAME_CHARS
+"""So many characters TYPE:NAME has at most."""
+
+MOST_ENTITIES, MOST_RELATIONS, MOST_PEOPLE, MOST_DOCUMENTS = 500, 500, 100, 200
+"""So many entries one answer has at most."""
+
 
 EntityNameGiven = Annotated[
     str,
-    Field(min_length=1, max_length=200, description="Its name, alias or title, in any case; TYPE:NAME names the type."),
+    Field(
+        min_length=1,
+        max_length=MAX_GIVEN_CHARS,
+        description="Its name, alias or title, in any case; TYPE:NAME names the type.",
+    ),
 ]
 EntityTypeGiven = Annotated[
     str, Field(max_length=100, description="Only entities of this type, such as VENDOR, in any case; empty = of any.")
@@ -90,7 +99,7 @@ def find_entity(
     name: EntityNameGiven,
     collection: Collection = "",
     entity_type: EntityTypeGiven = "",
-    limit: Annotated[int, Field(ge=1, le=500, description="How many entities.")] = 50,
+    limit: Annotated[int, Field(ge=1, le=MOST_ENTITIES, description="How many entities.")] = 50,
     cursor: Cursor = "",
 ) -> Entities:
     """Find entities by a name, an alias, a title or a misspelling: vendors, products, people, proposals, code."""
@@ -100,7 +109,7 @@ def find_entity(
     found, notes = library.graph.find(name, where, types), list[str]()
     if not found:
         found = library.graph.similar(name, where, types)
-        called = f"no {entity_type.upper() or 'entity'} is called {name!r}"
+        called = f"no {entity_type.strip().upper() or 'entity'} is called {name!r}"
         why = [f"{called}; these are called alike"] if found else [f"{called}, nor alike", *library.graph.absent(where)]
         notes += why if found else [*why, f"see what there is: {step('entities')}"]
     shown = [entity_data(one) for one in found[page.start : page.start + limit]]
@@ -116,7 +125,7 @@ def related_entities(
     relation_types: RelationTypes = [],  # noqa: B006
     direction: Annotated[Literal["out", "in", "both"], Field(description="From the entity, to it, or both.")] = "both",
     min_confidence: Annotated[float, Field(ge=0, le=1, description="Only relations as sure as this.")] = 0.0,
-    limit: Annotated[int, Field(ge=1, le=500, description="How many relations.")] = 20,
+    limit: Annotated[int, Field(ge=1, le=MOST_RELATIONS, description="How many relations.")] = 20,
     as_of: Annotated[
         str, Field(max_length=50, description="As stated on this day (2026-01-31) or at this time (UTC); empty = now.")
     ] = "",
@@ -207,7 +216,7 @@ def graph_overview(
     library: Library,
     collection: Collection = "",
     entity_type: EntityTypeGiven = "",
-    limit: Annotated[int, Field(ge=1, le=500, description="How many entities.")] = 20,
+    limit: Annotated[int, Field(ge=1, le=MOST_ENTITIES, description="How many entities.")] = 20,
     cursor: Cursor = "",
 ) -> Overview:
     """Tell which types of entities there are, how many of each, and which most documents mention."""
@@ -222,7 +231,7 @@ def graph_overview(
     )
     notes = [] if found or page.start else library.graph.absent(where)
     if not found and counts and not page.start:
-        notes.append(f"no document mentions an entity of type {entity_type.upper()}")
+        notes.append(f"no document mentions an entity of type {entity_type.strip().upper()}")
     made = Overview(types=counts, entities=[entity_data(one) for one in found], total=total, notes=notes or None)
     return made.paged(page)
 
@@ -232,25 +241,28 @@ def find_experts(
     library: Library,
     name: EntityNameGiven,
     collection: Collection = "",
-    limit: Annotated[int, Field(ge=1, le=100, description="How many people.")] = 5,
+    limit: Annotated[int, Field(ge=1, le=MOST_PEOPLE, description="How many people.")] = 5,
     cursor: Cursor = "",
 ) -> Experts:
     """Tell who wrote most about an entity, by authors in git and metadata, with documents that show it."""
     chosen = library.graph.choose(name, meant(library, collection))
     asked: dict[str, JSON] = {"name": name, "collection": collection, "limit": limit}
     page = begin("find_experts", asked, library.graph.stamp(chosen.entity.collection), cursor, f"{ROUTE}/experts")
-    found = library.graph.experts(chosen.entity, _MOST_LISTED)
+    found = library.graph.experts(chosen.entity, limit, page.start)
     experts: list[dict[str, Any]] = []
-    for one in found[page.start : page.start + limit]:
+    for one in found.experts:
         documents = [
             {"doc_id": each.uid, "path": each.path, "mentions": each.mentions, "fields": list(each.fields)}
             for each in one.documents
         ]
         told = {"name": one.name, "wrote": one.wrote, "answers_for": one.answers, "mentions": one.mentions}
         experts.append({**told, "documents": documents})
-    notes = [] if found else [f"no document that mentions {chosen.entity.name} names people in its metadata"]
+    notes = [] if found.total else [f"no document that mentions {chosen.entity.name} names people in its metadata"]
     made = Experts(
-        entity=entity_data(chosen.entity), experts=experts, total=len(found), notes=[*chosen.notes, *notes] or None
+        entity=entity_data(chosen.entity),
+        experts=experts,
+        total=found.total,
+        notes=[*chosen.notes, *found.notes, *notes] or None,
     )
     return made.paged(page)
 
@@ -260,14 +272,14 @@ def impact_of(
     library: Library,
     name: EntityNameGiven,
     collection: Collection = "",
-    limit: Annotated[int, Field(ge=1, le=200, description="How many documents.")] = 20,
+    limit: Annotated[int, Field(ge=1, le=MOST_DOCUMENTS, description="How many documents.")] = 20,
     cursor: Cursor = "",
 ) -> Impact:
     """List the documents to look at when an entity changes, the most direct first, with the words that say so."""
     chosen = library.graph.choose(name, meant(library, collection))
     asked: dict[str, JSON] = {"name": name, "collection": collection, "limit": limit}
     page = begin("impact_of", asked, library.graph.stamp(chosen.entity.collection), cursor, f"{ROUTE}/impact")
-    found = library.graph.impact(chosen.entity, _MOST_LISTED)
+    found = library.graph.impact(chosen.entity, limit, page.start)
     documents = [
         {
             "doc_id": one.uid,
@@ -277,11 +289,14 @@ def impact_of(
             "relations": list(one.relations),
             "text": snippet(one.text),
         }
-        for one in found[page.start : page.start + limit]
+        for one in found.documents
     ]
-    notes = [] if found else [f"no document speaks of {chosen.entity.name}"]
+    notes = [] if found.total else [f"no document speaks of {chosen.entity.name}"]
     made = Impact(
-        entity=entity_data(chosen.entity), documents=documents, total=len(found), notes=[*chosen.notes, *notes] or None
+        entity=entity_data(chosen.entity),
+        documents=documents,
+        total=found.total,
+        notes=[*chosen.notes, *found.notes, *notes] or None,
     )
     return made.paged(page)
 
@@ -337,7 +352,7 @@ def snippet(text: str) -> str:
 
 
 def _types(entity_type: str) -> tuple[str, ...]:
-    return (entity_type,) if entity_type.strip() else ()
+    return (entity_type.strip(),) if entity_type.strip() else ()
 
 
 def _without_defaults(asked: dict[str, JSON]) -> dict[str, JSON]:

@@ -19,7 +19,7 @@ from pinakes.core.records import JSON
 from pinakes.library import Library
 from pinakes.services.knowledge_graph import Entity, EntityReport, Relation
 from pinakes.tools.declare import Reply, Tool, tool
-from pinakes.tools.graph_pages import LEAST_S
+from pinakes.tools.graph_pages import LEAST_S, longest
 from pinakes.tools.graph_tools import snippet
 from pinakes.tools.parameters import Collection, meant
 
@@ -58,15 +58,7 @@ class VendorInfo(Reply):
         """Return the answer with as many entities as fit, at least one; the cursor is that of the next one."""
         if self._again is None or fits(self.as_text()):
             return self
-        low, high, best = 1, self.pagination["page_size"] - 1, self
-        while low <= high:
-            middle = (low + high) // 2
-            shorter = self._again(middle)
-            if fits(shorter.as_text()) or middle == 1:
-                best, low = shorter, middle + 1
-            else:
-                high = middle - 1
-        return best
+        return longest(self, self.pagination["page_size"] - 1, self._again, fits)
 
 
 def as_contracted(_tool: Tool, arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:

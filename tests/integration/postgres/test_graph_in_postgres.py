@@ -74,8 +74,8 @@ def _told(home: Path, graph: dict[str, Any], url: str) -> dict[str, Any]:
         found = library.graph
         acme = found.one("Acme")
         told: dict[str, Any] = {
-            "experts": [(one.name, one.wrote, one.mentions) for one in found.experts(acme)],
-            "impact": [(one.title, one.link, one.relations, one.text) for one in found.impact(acme)],
+            "experts": [(one.name, one.wrote, one.mentions) for one in found.experts(acme).experts],
+            "impact": [(one.title, one.link, one.relations, one.text) for one in found.impact(acme).documents],
         }
         for form in ("graphml", "jsonld"):
             told[form] = len("".join(found.export("kept", form)).splitlines())  # type: ignore[arg-type]

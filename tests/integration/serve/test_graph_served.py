@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -15,10 +17,12 @@ from pinakes.api.http_app import create_app
 from pinakes.core.errors import NotFound
 from pinakes.library import Library
 from pinakes.settings import load
-from pinakes.tools import list_resources, read_resource
+from pinakes.tools import TOOLS, list_resources, read_resource
 from pinakes.tools.resources import TEMPLATES
 
 TEXT = "---\nauthors: [Ann]\n---\n# Treasure\n\nThe treasure of the captain.\n\nThe treasure lies in Lisbon.\n"
+BOUNDS = ("minimum", "maximum", "minLength", "maxLength")
+LONG = f"Port{'o' * 196}"
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +32,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     docs.mkdir()
     (docs / "map.md").write_text(TEXT)
     graph = {OPEN: {"graph": GRAPH}}
-    settings = load(
-        home=folder / "home", environment={}, embedding__provider="deterministic", server__port=0, collections=graph
-    )
+    options: dict[str, Any] = {"embedding__provider": "deterministic", "server__port": 0}
+    options["toolsets"] = ("search", "graph")
+    settings = load(home=folder / "home", environment={}, collections=graph, **options)
     with Library(settings) as opened:
         opened.add(str(docs), OPEN)
         yield opened
@@ -101,6 +105,48 @@ def test_a_resource_of_an_entity_is_cut_to_the_tokens_there_are(library: Library
     told = json.loads(content.text)
     assert (told["relations"], told["truncated"]) == ([], True)
     assert told["next"].startswith("related_entities(")
+
+
+def test_what_a_cut_resource_names_answers_also_for_the_longest_name(tmp_path: Path) -> None:
+    types: dict[str, Any] = {"VENDOR": {"names": {LONG: []}}, "TEAM": {"names": {"Sales": []}}}
+    graph = {"types": types, "relations": [{"type": "USES", "patterns": ["{source} uses {targets}"]}]}
+    collections = {"default": {"graph": graph}}
+    settings = load(home=tmp_path, environment={}, embedding__provider="deterministic", collections=collections)
+    with Library(settings) as opened:
+        opened.documents.put(f"Sales uses {LONG}.", title="x", collection="default")
+        told = json.loads(read_resource(opened, f"pinakes://entity/default/VENDOR/{LONG}", 501).text)
+        given = {key: json.loads(value) for key, value in re.findall(r'(\w+)=("[^"]*"|\d+)', told["next"])}
+        assert given["name"] == f"VENDOR:{LONG}"
+        [tool] = [one for one in TOOLS if one.name == "related_entities"]
+        assert tool(library=opened, **given)["total"] == 1
+
+
+def test_the_next_page_of_a_tool_is_one_that_its_route_gives(server: Running) -> None:
+    asked = {"name": "treasure", "limit": 1, "min_confidence": 0.1, "relation_types": ["lies_in", "offers"]}
+    told = server.client.post("/api/v1/tools/related_entities", json=asked).json()["data"]["result"]
+    way, _, address = told["next"].partition(" ")
+    assert (way, "min_confidence=0.1" in address) == ("GET", True)
+    answer = server.client.get(address).json()
+    assert len(answer["data"]["relations"]) == 1
+    assert "next" not in answer["data"]
+
+
+def test_the_routes_take_what_the_tools_take(server: Running) -> None:
+    paths = server.client.get("/openapi.json").json()["paths"]
+    for route, name in (
+        ("", "graph_overview"),
+        ("/entity", "related_entities"),
+        ("/path", "entity_path"),
+        ("/experts", "find_experts"),
+        ("/impact", "impact_of"),
+    ):
+        [tool] = [one for one in TOOLS if one.name == name]
+        asked: Any = tool.schema()["properties"]
+        given = {one["name"]: one["schema"] for one in paths[f"/api/v1/graph{route}"]["get"]["parameters"]}
+        assert {"relation_types" if key == "relation" else key for key in given} == set(asked)
+        for key in ("name", "limit", "cursor", "min_confidence"):
+            bounds = [{kind: one[key].get(kind) for kind in BOUNDS} for one in (given, asked) if key in one]
+            assert bounds[:1] == bounds[1:], (name, key)
 
 
 def test_the_graph_has_more_time_than_a_search_with_a_short_limit(library: Library) -> None:
