@@ -28,6 +28,7 @@ from pinakes.catalog.dialects.expressions import id_list
 from pinakes.catalog.dialects.many_rows import insert_values
 from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.engine import now
+from pinakes.catalog.graph_statistics import OWN
 from pinakes.catalog.schema import (
     documents,
     entities,
@@ -218,9 +219,9 @@ def own_names(connection: Connection, collection_id: int) -> list[tuple[int, int
     other, own = entity_mentions.alias("other"), entity_mentions.alias("own")
     query = (
         select(other.c.entity_id, own.c.entity_id)
-        .join_from(other, own, (own.c.document_id == other.c.document_id) & (own.c.extractor == "documents"))
+        .join_from(other, own, (own.c.document_id == other.c.document_id) & (own.c.extractor == OWN))
         .join(documents, documents.c.id == other.c.document_id)
-        .where(documents.c.collection_id == collection_id, other.c.extractor.startswith("documents:"))
+        .where(documents.c.collection_id == collection_id, other.c.extractor.startswith(f"{OWN}:"))
         .distinct()
         .order_by(other.c.entity_id, own.c.entity_id)
     )
