@@ -160,9 +160,7 @@ def test_servers_of_different_rules_come_to_an_end(catalog: Catalog, record: Col
 def test_relations_of_a_name_in_code_are_checked_once_it_means_something_else(
     catalog: Catalog, record: CollectionRecord
 ) -> None:
-    by = extraction(
-        relations=[*RULES["relations"], {"type": "CALLS", "source": ["FUNCTION"], "target": ["FUNCTION"]}],
-    )
+    by = extraction()
     feed = GraphFeed(by)
 
     def add(path: str, text: str) -> None:
