@@ -255,7 +255,7 @@ def resolve(connection: Connection, resolutions: Sequence[Resolution]) -> None:
 
 
 def put_aliases(connection: Connection, collection_id: int, aliases: Iterable[tuple[EntityName, str, str]]) -> None:
-    """Have exactly these other names of lists, as (entity, alias, folded alias)."""
+    """Have exactly these other names of lists and titles, as (entity, alias, folded alias)."""
     connection.execute(delete(entity_aliases).where(entity_aliases.c.collection_id == collection_id))
     rows = {
         (entity.type, entity.key[1], folded): {
