@@ -110,3 +110,29 @@ def test_a_purge_masks_names_of_entities(docs: Path, open_library: Any) -> None:
         held = str([connection.execute(select(table)).all() for table in tables])
     assert TOKEN.partition("-")[2].casefold() not in held.casefold()
     assert library.verify() == {"default": []}
+
+
+def test_a_purge_masks_titles_that_find_entities(docs: Path, open_library: Any) -> None:
+    rule = {**PROPOSALS["documents"][0], "titles": ["{title}", "Runbook of {password}"]}
+    rules = {**PROPOSALS, "documents": [rule]}
+    password = Maker(12).password()
+    (docs / "one.md").write_text(
+        f"---\nnumber: 1\ntitle: Rotate {TOKEN} each week\npassword: {password}\n---\n\nThe first.\n"
+    )
+    (docs / "two.md").write_text("---\nnumber: 2\ntitle: Sidecar Containers\nsee-also: [KEP-1]\n---\n\nThe second.\n")
+    library: Library = open_library(ingest__secrets="off", **graph_of(rules))
+    library.add(str(docs))
+    assert library.graph.one(f"Runbook of {password}").name == "KEP-1"
+    library = open_library(**graph_of(rules))
+    library.credentials.purge()
+    with library.app.catalog.read() as connection:
+        held = str(connection.execute(select(schema.entity_aliases)).all())
+    assert TOKEN.casefold() not in held.casefold()
+    assert password.casefold() not in held.casefold()
+    assert library.graph.update("default")
+    assert library.graph.one("Sidecar Containers").name == "KEP-2"
+    with library.app.catalog.read() as connection:
+        held = str(connection.execute(select(schema.entity_aliases)).all())
+    assert TOKEN.casefold() not in held.casefold()
+    assert password.casefold() not in held.casefold()
+    assert "each week" in held, "the masked title comes again"

@@ -28,7 +28,10 @@ RULES = {
         "PERSON": {"given_names": True, "before": ["by"]},
         **{kind: {} for kind in ("FUNCTION", "MACRO", "CLASS", "STRUCT", "FILE")},
     },
-    "relations": [{"type": "USES", "source": ["VENDOR"], "target": ["VENDOR"], "patterns": ["{source} uses {target}"]}],
+    "relations": [
+        {"type": "USES", "source": ["VENDOR"], "target": ["VENDOR"], "patterns": ["{source} uses {target}"]},
+        {"type": "CALLS", "source": ["FUNCTION"], "target": ["FUNCTION"]},
+    ],
     "links": True,
     "topics": True,
     "co_occurs": 2,

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Connection, Table, and_, delete, exists, or_, select, update
+from sqlalchemy import Connection, Table, and_, delete, exists, func, or_, select, update
 
 from pinakes.catalog import changes, document_fields, entity_changes
 from pinakes.catalog.documents import KEY_BYTES, OWN_SUMMARIES, summary_key
+from pinakes.catalog.graph_statistics import OWN
 from pinakes.catalog.schema import (
     audit,
     chunks,
@@ -106,10 +107,26 @@ def mask_document(
     drop_vectors(connection, [key for key in keys if key])
     kept = shortened({name: changed.get(name, getattr(old, name)) for name in ("text", "title", "metadata")})
     entity_changes.note_document(connection, old.collection_id, document_id)
+    _forget_titles(connection, old.collection_id, document_id)
     _forget_graph(connection, document_id, kept)
     document_fields.refresh(connection, document_id)
     changes.record(connection, old.collection_id, document_id, "put")
     return True
+
+
+def _forget_titles(connection: Connection, collection_id: int, document_id: int) -> None:
+    """Drop the other names of the entities that a document is about, its title among them, until the graph follows."""
+    main = entities.alias()
+    about = (
+        select(main.c.type, main.c.folded)
+        .join_from(entity_mentions, entities, entities.c.id == entity_mentions.c.entity_id)
+        .join(main, main.c.id == func.coalesce(entities.c.canonical_id, entities.c.id))
+        .where(entity_mentions.c.document_id == document_id, entity_mentions.c.extractor == OWN)
+        .order_by(main.c.id)
+    )
+    for row in connection.execute(about).all():
+        own = (entity_aliases.c.type == row.type, entity_aliases.c.name == row.folded)
+        connection.execute(delete(entity_aliases).where(entity_aliases.c.collection_id == collection_id, *own))
 
 
 def _forget_graph(connection: Connection, document_id: int, kept: str) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -26,8 +26,8 @@ from sqlalchemy import (
 from pinakes.catalog import entity_changes
 from pinakes.catalog.dialects.expressions import id_list
 from pinakes.catalog.dialects.many_rows import insert_values
-from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.engine import now
+from pinakes.catalog.graph_statistics import OWN
 from pinakes.catalog.schema import (
     documents,
     entities,
@@ -39,7 +39,7 @@ from pinakes.catalog.schema import (
     graphs,
 )
 from pinakes.core.graph_records import CODE_TYPES, STRUCTURE, EntityName, Findings
-from pinakes.core.records import JSON, DocumentKind, Metadata
+from pinakes.core.records import DocumentKind, Metadata
 
 _BATCH = 500
 _PLACE = ("start", "end", "confidence", "extractor")
@@ -85,17 +85,6 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class GraphState:
-    """What the derived part of a graph was computed from. ``figures``: what it came to."""
-
-    position: int = 0
-    recipe: str = ""
-    decided: int = 0
-    computed_at: str = ""
-    figures: Mapping[str, JSON] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Resolution:
     """What became of an entity: its canonical one, None for itself, and why."""
 
@@ -124,9 +113,15 @@ def ids(connection: Connection, collection_id: int, keys: Collection[tuple[str, 
     return found
 
 
-def put(connection: Connection, collection_id: int, document_id: int, findings: Findings | None) -> None:
-    """Write what a document says, in place of what it said before; None: that is not known yet."""
-    entity_changes.note_document(connection, collection_id, document_id)
+def put(
+    connection: Connection, collection_id: int, document_id: int, findings: Findings | None, *, noted: bool = True
+) -> None:
+    """Write what a document says, in place of what it said before; None: that is not known yet.
+
+    Not ``noted``: everything is computed anew, and needs no notes of what it said before.
+    """
+    if noted:
+        entity_changes.note_document(connection, collection_id, document_id)
     for table in (entity_mentions, entity_relations, extractions):
         connection.execute(delete(table).where(table.c.document_id == document_id))
     add(connection, collection_id, [(document_id, findings)])
@@ -170,10 +165,14 @@ def add(connection: Connection, collection_id: int, found: Iterable[tuple[int, F
     insert_values(connection, extractions, ("document_id", "recipe", "left_out"), extracted)
 
 
-def outdated(connection: Connection, collection_id: int, recipe: str, limit: int) -> list[int]:
-    """Return ids of documents whose mentions are not known, or were found by another recipe, lowest first."""
+def outdated(connection: Connection, collection_id: int, recipe: str, limit: int, after: int = 0) -> list[int]:
+    """Return ids of documents whose mentions are not known, or were found by another recipe, lowest first.
+
+    ``after``: only higher ids.
+    """
     known = documents.outerjoin(extractions, extractions.c.document_id == documents.c.id)
-    query = select(documents.c.id).select_from(known).where(documents.c.collection_id == collection_id)
+    query = select(documents.c.id).select_from(known)
+    query = query.where(documents.c.collection_id == collection_id, documents.c.id > after)
     other = or_(extractions.c.recipe.is_(None), extractions.c.recipe != recipe)
     return list(connection.scalars(query.where(other).order_by(documents.c.id).limit(limit)))
 
@@ -190,14 +189,6 @@ def forget(connection: Connection, collection_id: int) -> None:
     ids = select(documents.c.id).where(documents.c.collection_id == collection_id)
     connection.execute(delete(extractions).where(extractions.c.document_id.in_(ids)))
     connection.execute(delete(graphs).where(graphs.c.collection_id == collection_id))
-
-
-def state(connection: Connection, collection_id: int) -> GraphState:
-    """Return what the graph of a collection was computed from."""
-    row = connection.execute(select(graphs).where(graphs.c.collection_id == collection_id)).first()
-    if row is None:
-        return GraphState()
-    return GraphState(row.position, row.recipe, row.decided, row.computed_at, row.figures)
 
 
 def last_decision(connection: Connection, collection_id: int) -> int:
@@ -218,9 +209,9 @@ def own_names(connection: Connection, collection_id: int) -> list[tuple[int, int
     other, own = entity_mentions.alias("other"), entity_mentions.alias("own")
     query = (
         select(other.c.entity_id, own.c.entity_id)
-        .join_from(other, own, (own.c.document_id == other.c.document_id) & (own.c.extractor == "documents"))
+        .join_from(other, own, (own.c.document_id == other.c.document_id) & (own.c.extractor == OWN))
         .join(documents, documents.c.id == other.c.document_id)
-        .where(documents.c.collection_id == collection_id, other.c.extractor.startswith("documents:"))
+        .where(documents.c.collection_id == collection_id, other.c.extractor.startswith(f"{OWN}:"))
         .distinct()
         .order_by(other.c.entity_id, own.c.entity_id)
     )
@@ -264,7 +255,7 @@ def resolve(connection: Connection, resolutions: Sequence[Resolution]) -> None:
 
 
 def put_aliases(connection: Connection, collection_id: int, aliases: Iterable[tuple[EntityName, str, str]]) -> None:
-    """Have exactly these other names of lists, as (entity, alias, folded alias)."""
+    """Have exactly these other names of lists and titles, as (entity, alias, folded alias)."""
     connection.execute(delete(entity_aliases).where(entity_aliases.c.collection_id == collection_id))
     rows = {
         (entity.type, entity.key[1], folded): {
@@ -278,28 +269,6 @@ def put_aliases(connection: Connection, collection_id: int, aliases: Iterable[tu
     }
     if rows:
         connection.execute(entity_aliases.insert(), [rows[key] for key in sorted(rows)])
-
-
-def take_turn(connection: Connection, collection_id: int, known: GraphState) -> bool:
-    """Wait for others that write the derived part of a graph; say whether it is still as it was ``known``."""
-    first = {"collection_id": collection_id, "position": 0, "recipe": "", "computed_at": "", "figures": {}}
-    connection.execute(insert(graphs).values(first).on_conflict_do_nothing())
-    connection.execute(select(graphs.c.position).where(graphs.c.collection_id == collection_id).with_for_update())
-    present = state(connection, collection_id)
-    return (present.position, present.recipe, present.decided) == (known.position, known.recipe, known.decided)
-
-
-def put_state(connection: Connection, collection_id: int, reached: GraphState) -> None:
-    """Write what the derived part of a graph was computed from by now."""
-    values = {
-        "position": reached.position,
-        "recipe": reached.recipe,
-        "decided": reached.decided,
-        "computed_at": now(),
-        "figures": dict(reached.figures),
-    }
-    written = insert(graphs).values(collection_id=collection_id, **values)
-    connection.execute(written.on_conflict_do_update(index_elements=["collection_id"], set_=values))
 
 
 def count(connection: Connection, collection_id: int, some: Collection[int] | None) -> None:

@@ -26,6 +26,9 @@ MOST_DOCUMENTS: Final = 500
 MOST_ENTITIES: Final = 20_000
 """Where more changed, everything is computed anew, which then is faster."""
 
+MOST_NOTES: Final = 100_000
+"""So many notes are read, of which one entity may have several: where there are more, everything is computed anew."""
+
 
 class EntityFact(NamedTuple):
     """How often one clue (``extractor``) was found for an entity: in so many documents and places."""
@@ -39,10 +42,14 @@ class EntityFact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The entities that changed documents mention or did, None for all; ``notes``: the rows that told some of them."""
+    """The entities that changed documents mention or did, None for all; ``notes``: the rows that told some of them.
+
+    They are ranges of ids, the last included, in which no other id is: in PostgreSQL a writer may commit a lower id
+    later.
+    """
 
     entities: frozenset[int] | None = None
-    notes: Sequence[int] = ()
+    notes: Sequence[tuple[int, int]] = ()
 
     def sql(self, column: ColumnElement[int]) -> list[ColumnElement[bool]]:
         """Return the tests for a column to be one of the entities: none for all."""
@@ -67,28 +74,41 @@ def newest(connection: Connection, collection_id: int) -> int:
 
 def since(connection: Connection, collection_id: int, position: int, entity_id: int) -> Touched:
     """Return what changed since the change ``position`` and the entity ``entity_id``; all if that is 0, or too much."""
-    noted = select(entity_changes.c.id, entity_changes.c.entity_id).where(
-        entity_changes.c.collection_id == collection_id
-    )
-    rows = connection.execute(noted.order_by(entity_changes.c.id)).all()
-    notes = [row.id for row in rows]
+    ranges = connection.execute(_NOTE_RANGES, {"collection": collection_id})
+    notes = [(row[0], row[1]) for row in ranges]
+    found = _touched(connection, collection_id, position, entity_id) if position else None
+    return Touched(found, notes)
+
+
+def _touched(connection: Connection, collection_id: int, position: int, entity_id: int) -> frozenset[int] | None:
     written = select(changes.c.document_id).where(
         changes.c.collection_id == collection_id, changes.c.seq > position, changes.c.op == "put"
     )
     ids = connection.scalars(written.order_by(changes.c.seq).limit(MOST_DOCUMENTS + 1)).all()
-    if not position or len(ids) > MOST_DOCUMENTS:
-        return Touched(None, notes)
+    if len(ids) > MOST_DOCUMENTS:
+        return None
+    noted = select(entity_changes.c.entity_id).where(entity_changes.c.collection_id == collection_id)
+    rows = connection.scalars(noted.order_by(entity_changes.c.id).limit(MOST_NOTES + 1)).all()
+    if len(rows) > MOST_NOTES:
+        return None
     made = select(entities.c.id).where(entities.c.collection_id == collection_id, entities.c.id > entity_id)
-    found = frozenset(row.entity_id for row in rows).union(
-        connection.scalars(_NAMED, {"ids": json.dumps(list(ids))}), connection.scalars(made.order_by(entities.c.id))
+    found = frozenset(rows).union(
+        connection.scalars(_NAMED, {"ids": json.dumps(list(ids))}),
+        connection.scalars(made.order_by(entities.c.id).limit(MOST_ENTITIES + 1)),
     )
-    return Touched(None if len(found) > MOST_ENTITIES else found, notes)
+    return None if len(found) > MOST_ENTITIES else found
+
+
+def is_any(connection: Connection, collection_id: int) -> bool:
+    """Say whether there is a note of a change that was not followed."""
+    noted = select(entity_changes.c.id).where(entity_changes.c.collection_id == collection_id)
+    return connection.scalar(noted.limit(1)) is not None
 
 
 def forget(connection: Connection, touched: Touched) -> None:
     """Forget the notes of changes that were followed."""
     if touched.notes:
-        connection.execute(delete(entity_changes).where(entity_changes.c.id.in_(id_list(touched.notes))))
+        connection.execute(_FORGET, [{"first": first, "last": last} for first, last in touched.notes])
 
 
 def facts(connection: Connection, collection_id: int, touched: Touched) -> tuple[list[EntityFact], list[EntityFact]]:
@@ -125,6 +145,20 @@ def put_facts(connection: Connection, collection_id: int, touched: Touched, foun
     insert_values(connection, entity_facts, EntityFact._fields, found)
 
 
+_NUMBERED: Final = (
+    select(
+        entity_changes.c.id,
+        (entity_changes.c.id - func.row_number().over(order_by=entity_changes.c.id)).label("range"),
+    )
+    .where(entity_changes.c.collection_id == bindparam("collection"))
+    .subquery()
+)
+_NOTE_RANGES: Final = (
+    select(func.min(_NUMBERED.c.id), func.max(_NUMBERED.c.id))
+    .group_by(_NUMBERED.c.range)
+    .order_by(func.min(_NUMBERED.c.id))
+)
+_FORGET: Final = delete(entity_changes).where(entity_changes.c.id.between(bindparam("first"), bindparam("last")))
 _IS_PROSE: Final = entities.c.type.not_in(sorted(CODE_TYPES))
 _KNOWN: Final = (
     select(*(entity_facts.c[name] for name in EntityFact._fields))

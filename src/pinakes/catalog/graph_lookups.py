@@ -10,7 +10,19 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import BindParameter, Connection, Select, and_, bindparam, case, func, or_, select, union_all
+from sqlalchemy import (
+    BindParameter,
+    Connection,
+    Select,
+    Subquery,
+    and_,
+    bindparam,
+    case,
+    func,
+    or_,
+    select,
+    union_all,
+)
 
 from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
 from pinakes.core.graph_records import DOCUMENT, WEAK
@@ -79,20 +91,22 @@ def called(connection: Connection, collection_id: int, names: Collection[str]) -
 
 def all_names(connection: Connection, collection_id: int, types: Collection[str]) -> list[NamedEntity]:
     """Return all names of the entities of these types."""
-    some = _MAIN.c.type.in_(sorted(types))
-    by_name = _NAMES.where(some, _OF.c.collection_id == collection_id)
-    every = union_all(by_name, _ALIASES.where(some, entity_aliases.c.collection_id == collection_id)).subquery()
+    every = _names_and_aliases(collection_id, types)
     query = select(every).order_by(every.c.documents.desc(), every.c.id, every.c.folded)
     return list(dict.fromkeys(NamedEntity(*row) for row in connection.execute(query)))
 
 
 def similar_names(connection: Connection, collection_id: int, types: Collection[str]) -> list[tuple[str, int]]:
     """Return (folded name, id) of all names of the entities of these types."""
-    some = _MAIN.c.type.in_(sorted(types))
-    by_name = _NAMES.where(some, _OF.c.collection_id == collection_id)
-    every = union_all(by_name, _ALIASES.where(some, entity_aliases.c.collection_id == collection_id)).subquery()
+    every = _names_and_aliases(collection_id, types)
     query = select(every.c.folded, every.c.id).order_by(every.c.id)
     return [(row[0], row[1]) for row in connection.execute(query)]
+
+
+def _names_and_aliases(collection_id: int, types: Collection[str]) -> Subquery:
+    some = _MAIN.c.type.in_(sorted(types))
+    by_name = _NAMES.where(some, _OF.c.collection_id == collection_id)
+    return union_all(by_name, _ALIASES.where(some, entity_aliases.c.collection_id == collection_id)).subquery()
 
 
 def hops(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from pinakes.catalog import Catalog, Connection, chunk_mentions, entities, graph_lookups
+from pinakes.catalog import Catalog, Connection, chunk_mentions, entities, graph_lookups, graph_state
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.graph_lookups import NamedEntity
 from pinakes.core.graph_records import STRUCTURE, TOPIC, EntityName, folded
@@ -54,7 +54,7 @@ class EntityRetriever:
     def refresh(self) -> Hashable:
         """Return what changes with the graph, and forget the answers where it is another than before."""
         with self._catalog.read_each() as connection:
-            known = entities.state(connection, self._collection_id)
+            known = graph_state.state(connection, self._collection_id)
             decided = entities.last_decision(connection, self._collection_id)
         state = (known.recipe, known.computed_at, known.position, known.decided, decided)
         with self._lock:
@@ -67,7 +67,7 @@ class EntityRetriever:
         """Return whether the graph has followed its documents once, since when names are known."""
         if not self._computed:
             with self._catalog.read_each() as connection:
-                self._computed = bool(entities.state(connection, self._collection_id).computed_at)
+                self._computed = bool(graph_state.state(connection, self._collection_id).computed_at)
         return self._computed
 
     def kept(self, key: Hashable, make: Callable[[], Kept], keep: Callable[[Kept], bool] = lambda _: True) -> Kept:

@@ -18,14 +18,16 @@ from pinakes.catalog import (
     documents,
     entities,
     entity_changes,
+    graph_state,
     stated_edges,
 )
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.derived_rows import DerivedMention, DerivedRelation
-from pinakes.catalog.entities import EntityRecord, GraphState, Resolution
+from pinakes.catalog.entities import EntityRecord, Resolution
 from pinakes.catalog.entity_changes import EntityFact, Touched
+from pinakes.catalog.graph_state import GraphState
 from pinakes.core.graph_records import PART_OF, STRUCTURE, TOPIC, UNTYPED, EntityName, folded
-from pinakes.core.records import JSON, Document
+from pinakes.core.records import Document
 from pinakes.extraction import Extraction
 from pinakes.extraction.declared_names import titles_of
 from pinakes.graph import code_resolution
@@ -38,14 +40,17 @@ _log = logging.getLogger(__name__)
 
 _BATCH = 50
 _MOST_ROUNDS = 4
-_NEWEST = "newest entity"
 _TOPICS, _TOGETHER = "topics", "co-occurrence"
 
 
 def is_behind(connection: Connection, record: CollectionRecord, extraction: Extraction) -> bool:
     """Say whether documents, rules or decisions are others than those that the graph was computed from."""
-    known = entities.state(connection, record.id)
-    return known.recipe != extraction.recipe or (known.position, known.decided) != _present(connection, record)
+    known = graph_state.state(connection, record.id)
+    return (
+        known.recipe != extraction.recipe
+        or (known.position, known.decided) != _present(connection, record)
+        or entity_changes.is_any(connection, record.id)
+    )
 
 
 def follow(
@@ -63,10 +68,12 @@ def follow(
             return False
     for problem in extraction.problems:
         _log.warning("collection %r: %s", record.name, problem)
-    _extract_waiting(catalog, record, extraction, on_step)
-    if extraction.rules.topics:
-        _put_topics(catalog, record, extraction.rules)
-    for _ in range(_MOST_ROUNDS):
+    done = 0
+    for number in range(_MOST_ROUNDS):
+        before = done
+        done = _extract_waiting(catalog, record, extraction, on_step, before)
+        if extraction.rules.topics and (done > before or not number):
+            _put_topics(catalog, record, extraction.rules)
         if _resolve(catalog, record, extraction):
             break
     return True
@@ -77,18 +84,19 @@ def _present(connection: Connection, record: CollectionRecord) -> tuple[int, int
 
 
 def _extract_waiting(
-    catalog: Catalog, record: CollectionRecord, extraction: Extraction, on_step: Callable[[int], object]
-) -> None:
-    """Extract the documents that were written without that, or by another recipe."""
-    done = 0
-    with catalog.read() as connection:
-        by_another = entities.state(connection, record.id).recipe != extraction.recipe
+    catalog: Catalog, record: CollectionRecord, extraction: Extraction, on_step: Callable[[int], object], done: int
+) -> int:
+    """Extract the documents that were written without that, or by another recipe, each once: it may change meanwhile.
+
+    Returns how many were extracted by now, together with those ``done`` before.
+    """
+    last = 0
     while True:
         with catalog.read() as connection:
-            ids = entities.outdated(connection, record.id, extraction.recipe, _BATCH)
+            ids = entities.outdated(connection, record.id, extraction.recipe, _BATCH, last)
             held = entities.subjects(connection, ids)
         if not ids:
-            return
+            return done
         found = []
         for one in held:
             document = Document(one.text, one.title, one.kind, one.language)
@@ -97,13 +105,14 @@ def _extract_waiting(
         with catalog.write() as connection:
             entities.ensure(connection, record.id, named.values())
         with catalog.write() as connection:
+            noted = not graph_state.is_anew(connection, record.id, extraction.recipe)
             versions = {one.id: one.version for one in documents.of_ids(connection, ids)}
             for one, findings in found:
                 if versions.get(one.id) == one.version:
-                    entities.put(connection, record.id, one.id, findings)
-                    if not by_another:  # else everything is computed anew
+                    entities.put(connection, record.id, one.id, findings, noted=noted)
+                    if noted:
                         entity_changes.note_document(connection, record.id, one.id)
-        done += len(ids)
+        done, last = done + len(ids), ids[-1]
         on_step(done)
 
 
@@ -161,19 +170,21 @@ class _Computed:
 def _resolve(catalog: Catalog, record: CollectionRecord, extraction: Extraction) -> bool:
     """Compute canonical names and statistics; False where that is to be done again.
 
-    That is where entities were missing, or somebody else computed them meanwhile. What no changed document mentions is
-    taken as it was computed before.
+    That is where documents wait to be extracted, entities were missing, or somebody else computed them meanwhile. What
+    no changed document mentions is taken as it was computed before.
     """
     with catalog.read() as connection:
         if not is_behind(connection, record, extraction):
             return True
+        if entities.outdated(connection, record.id, extraction.recipe, 1):
+            return False
         computed = _compute(connection, record, extraction)
     if not isinstance(computed, _Computed):
         with catalog.write() as connection:
             entities.ensure(connection, record.id, computed)
         return False
     with catalog.write() as connection:
-        if not entities.take_turn(connection, record.id, computed.known):
+        if not graph_state.take_turn(connection, record.id, computed.known):
             return False
         _write(connection, record, extraction, computed)
     return True
@@ -185,10 +196,9 @@ def _compute(
     """Return what became of the entities of a collection, or those that need a row first."""
     rules = extraction.rules
     position, decided = _present(connection, record)
-    known = entities.state(connection, record.id)
+    known = graph_state.state(connection, record.id)
     as_before = known.recipe == extraction.recipe
-    newest = int(str(known.figures.get(_NEWEST, 0)))
-    touched = entity_changes.since(connection, record.id, known.position if as_before else 0, newest)
+    touched = entity_changes.since(connection, record.id, known.position if as_before else 0, known.newest)
     every = entities.every(connection, record.id)
     new, old = entity_changes.facts(connection, record.id, touched)
     decisions = entities.decisions(connection, record.id)
@@ -202,13 +212,11 @@ def _compute(
         names = code_resolution.affected(connection, record.id, touched.entities)
     of_code = code_resolution.resolve(connection, record.id, names) if rules.code else []
     kinds = {one.id: one.type for one in every}
-    types = [kinds[one.id] for one in found.resolutions if one.canonical_id is None]
     changed = [one for was, one in zip(every, found.resolutions, strict=True) if _differs(was, one)]
-    figures: dict[str, JSON] = {"entities": sum(kind != UNTYPED for kind in types), "candidates": types.count(UNTYPED)}
-    figures[_NEWEST] = entity_changes.newest(connection, record.id)
+    newest = entity_changes.newest(connection, record.id)
     return _Computed(
         known,
-        GraphState(position, extraction.recipe, decided, figures=figures),
+        GraphState(position, extraction.recipe, decided, newest=newest, times=known.times + 1),
         touched,
         new,
         changed,
@@ -242,11 +250,12 @@ def _write(connection: Connection, record: CollectionRecord, extraction: Extract
     if touched.entities is None or extraction.rules.co_occurs:
         derived_rows.put_relations(connection, record.id, _TOGETHER, computed.together)
     entities.count(connection, record.id, computed.near)
-    stated_edges.check_types(connection, record.id, ends_of(extraction.rules), computed.near)
+    meant = None if computed.near is None else {*computed.near, *(computed.names or ())}
+    stated_edges.check_types(connection, record.id, ends_of(extraction.rules), meant)
     aliases = [(one.entity, alias, folded(alias)) for one in extraction.listings for alias in one.aliases]
     entities.put_aliases(connection, record.id, [*computed.titles, *aliases])
     entity_changes.forget(connection, touched)
-    entities.put_state(connection, record.id, computed.reached)
+    graph_state.put_state(connection, record.id, computed.reached)
 
 
 def _titles(

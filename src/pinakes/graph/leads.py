@@ -26,7 +26,7 @@ _LEAST_SHARED: Final = 0.1
 _LEAST_RARITY: Final = 0.4
 """Entities that many documents name (of 900 more than 60) tie nothing together, and take the longest."""
 
-_MENTIONS: Final = 0.8
+_MENTION_WEIGHT: Final = 0.8
 """Weight of a chunk that mentions an entity, beside 1 of one that states its relation."""
 
 MENTIONS: Final = "MENTIONS"
@@ -231,7 +231,7 @@ def _of_question(
             leads.append((place.chunk_id, Lead(place.document_id, way, way.confidence)))
     for each in graph_lookups.mentioning(connection, by_entity, _CHUNKS_OF_ENTITY, until) if found else ():
         way = by_entity[each.entity_id]
-        leads.append((each.chunk_id, Lead(each.document_id, way, _MENTIONS * way.confidence * each.confidence)))
+        leads.append((each.chunk_id, Lead(each.document_id, way, _MENTION_WEIGHT * way.confidence * each.confidence)))
     return leads
 
 

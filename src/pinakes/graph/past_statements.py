@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from pinakes.catalog import Connection, entities, history
 from pinakes.catalog.history import State
-from pinakes.catalog.stated_edges import Evidence
+from pinakes.catalog.stated_edges import CONTEXT_BEFORE, CONTEXT_CHARS, Evidence
 from pinakes.core.graph_records import Findings, Mention, StatedRelation
 from pinakes.core.records import Document, DocumentKind
 from pinakes.extraction import Extraction
@@ -22,7 +22,7 @@ MOST_VERSIONS: Final = 1_000
 MOST_CHARS: Final = 20_000_000
 """So many characters of earlier versions are extracted for one time."""
 
-_BEFORE, _CONTEXT, _WORDS = 60, 200, 500
+_WORDS: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +100,9 @@ def _fits(one: PastStatement, types: dict[int, str], ends: dict[str, tuple[set[s
 
 
 def _place(state: State, one: Mention | StatedRelation) -> Evidence:
-    before = max(one.start - _BEFORE, 0)
+    before = max(one.start - CONTEXT_BEFORE, 0)
     words = state.text[one.start : min(one.end, one.start + _WORDS)]
-    context = state.text[before : before + _CONTEXT]
+    context = state.text[before : before + CONTEXT_CHARS]
     return Evidence(
         *(0, state.uid, state.path, state.title, one.start, one.end, None),
         *(words, context, one.confidence, one.extractor),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pinakes.app import App
-from pinakes.catalog import entities, stated_edges
+from pinakes.catalog import graph_state, stated_edges
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.stated_edges import Edge, Evidence
 from pinakes.core.graph_records import WEAK
@@ -67,7 +67,7 @@ class GraphAsOf:
         if extraction is None:
             return PastGraph({}, (), 0, 0, 0)
         with self._app.catalog.read() as connection:
-            state = entities.state(connection, record.id)
+            state = graph_state.state(connection, record.id)
         key = record.id, record.written, extraction.recipe, state.computed_at, at
         with self._lock:
             if key in self._known:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pinakes.app import App
-from pinakes.catalog import entities, graph_removal, stated_edges
+from pinakes.catalog import entities, graph_removal, graph_state, stated_edges
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.entities import Decision
 from pinakes.catalog.stated_edges import CONTEXT_BEFORE, CONTEXT_CHARS, Evidence
@@ -345,7 +345,7 @@ class KnowledgeGraph:
         """Return when the graph of a collection last followed its documents, ISO 8601; "" = never."""
         record = self._app.record(collection)
         with self._app.catalog.read() as connection:
-            return entities.state(connection, record.id).computed_at
+            return graph_state.state(connection, record.id).computed_at
 
     def stamp(self, collection: str | Sequence[str] | None = None) -> str:
         """Return what changes whenever one of these graphs does; they follow their documents first."""

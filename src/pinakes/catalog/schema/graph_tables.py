@@ -53,7 +53,7 @@ entity_aliases = Table(
     Index(None, "collection_id", "folded"),
     sqlite_autoincrement=True,
 )
-"""Other names of the entities of curated lists, as of the last update of the graph."""
+"""Other names of entities, of curated lists and titles of documents, as of the last update of the graph."""
 
 entity_decisions = Table(
     "entity_decisions",
