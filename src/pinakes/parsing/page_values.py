@@ -124,7 +124,8 @@ def _controls(source: str, found: Sequence[Element]) -> Iterator[Change]:
         tag, attributes = element.tag, element.attributes
         if tag == "input":
             if shown := _shown(attributes):
-                yield element.start, element.end, f" {shown} "
+                is_text = shown not in (_OPENED, _CLOSED)  # of which the conversion drops the space before a line break
+                yield element.start, element.end, f"<span> {shown} </span>" if is_text else f" {shown} "
         elif tag == "option":
             yield element.start, element.inside, f" {_CLOSED if 'selected' in attributes else _OPENED} "
             if element.end > element.inner_end:

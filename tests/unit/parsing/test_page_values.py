@@ -189,6 +189,10 @@ def test_cells_that_a_page_leaves_open_are_read_all(row: str) -> None:
             "| one | two 3 |",
         ),
         ("<form><label>Name</label><input value=Zelda></form>", "Name\n\nZelda"),
+        (
+            "<p><input value=Ada>\n<label>Country <select><option selected>Norway</select></label></p>",
+            "Ada Country ☒ Norway",
+        ),
         ("<form>never closed", "never closed"),
         ("<my-form>x</my-form> <formula>y</formula>", "x y"),
     ],

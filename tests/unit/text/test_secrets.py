@@ -164,6 +164,11 @@ def test_a_token_is_found_wherever_it_stands(before: str, after: str, seed: int)
     assert token not in DETECTOR.mask(f"{before} {token} {after}")
 
 
+OTHER_WORDS = (
+    *("Kennwort", "Parol\u0103", "Parola d\u2019ordine", "\u015eifre", "m\u1eadt kh\u1ea9u"),
+    *("\u03ba\u03c9\u03b4\u03b9\u03ba\u03cc\u03c2", "\u092a\u093e\u0938\u0935\u0930\u094d\u0921"),
+    *("\u05e1\u05d9\u05e1\u05de\u05d4", "\u043f\u0430\u0440\u043e\u043b\u044c", "\u5bc6\u7801"),
+)
 VALUE = MAKE.of("ABCDEFabcdef0123456789", 26)
 
 
@@ -226,6 +231,9 @@ def test_secrets_beside_each_other_in_a_table_are_all_found() -> None:
         ("\u30d1\u30b9\u30ef\u30fc\u30c9: ", "EzdPJ!8Tk6bm", "\n"),
         ("\ube44\ubc00\ubc88\ud638: ", "EzdPJ!8Tk6bm", "\n"),
         ("Heslo: ", "EzdPJ!8Tk6bm", "\n"),
+        *((f"{word}: ", "EzdPJ!8Tk6bm", "\n") for word in OTHER_WORDS),
+        *((f"| user | {word} |\n|---|---|\n| me | ", "EzdPJ!8Tk6bm", " |\n") for word in ("Passwort", *OTHER_WORDS)),
+        ("\u5bc6\u7801\u662f\uff1a", "EzdPJ!8Tk6bm", "\n"),
         ("- user: bob\n- pass: ", "EzdPJ!8Tk6bm", "\n"),
         ('ConvertTo-SecureString "', "EzdPJ!8Tk6bm", '" -AsPlainText'),
         ("password: ", "Tr0ub4dor&3xyzQ", ""),

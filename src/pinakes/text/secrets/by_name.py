@@ -11,10 +11,8 @@ from pinakes.text.secrets.kinds import Rule, Spans
 
 _PASSWORDS = (
     "passw(?:or)?[dt]s?|passwds?|passphrases?|pwds?|[_.\\s\"'{,;-]pass|dbpass|userpass|requirepass|masterauth|psk|"
-    "kennwort|mot de passe|contrase(?:n|ñ)a|senha|wachtwoord|has(?:l|ł)o|parola|l(?:o|ö)senord|adgangskode|heslo|"
-    "salasana|jelsz(?:o|ó)|(?:П|п)ароль|密码|密碼|パスワード|비밀번호|סיסמה|كلمة المرور"
+    f"{secret_values.IN_OTHER_LANGUAGES}"
 )
-"""Letters beyond ASCII are alternatives, not classes: the anchors are searched in the bytes of UTF-8."""
 _KEYS = (
     "api|app|application|access|account|admin|auth|client|consumer|encryption|encrypt|hmac|jwt|license|master|private|"
     "secret|secure|service|session|shared|signing|sign|storage|webhook"
@@ -33,6 +31,7 @@ _BETWEEN = (
     r"(?:"
     r"[ \t]{0,20}(?::=|=>|=|:(?:[ ]?[A-Za-z]{2,12}[ ]?=)?|\||：)[ \t]{0,20}"
     r"|[ ]{1,2}(?i:is|was|ist|lautet|est|es|è|é):?[ ]{1,2}(?::[ ])?"
+    r"|是[ ]{0,2}[:：]?[ ]{0,2}"
     r"|[\"']?,?[ \t\r]{0,4}\n?[ \t]{0,40}[\"']?(?i:value|secret)[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
     r"|>"
     r"|\([ ]{0,2}"

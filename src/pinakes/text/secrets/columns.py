@@ -13,11 +13,12 @@ from pinakes.text.secrets import secret_values
 
 _NAMES: Final = (
     r"(?i:(?:[a-z0-9]{1,20}[ _.-]){0,2}(?:passw(?:or)?d|passphrase|pwd|secret|token|credentials?|"
-    r"(?:api|access|auth|client|secret|private)[ _.-]?(?:key|token|secret)))"
+    r"(?:api|access|auth|client|secret|private)[ _.-]?(?:key|token|secret)"
+    rf"|{secret_values.IN_OTHER_LANGUAGES}))"
 )
 _CELL: Final = rf"(?:^|[|,;\t])[ \"*`]{{0,4}}{_NAMES}[ \"*`]{{0,4}}(?:[|,;\t\r]|$)"
 _NAME: Final = lazy(_NAMES)
-_PASSWORD: Final = lazy(r"(?i:pass|pwd)")
+_PASSWORD: Final = lazy(rf"(?i:pass|pwd|{secret_values.IN_OTHER_LANGUAGES})")
 _DELIMITER: Final = lazy(r"[|:\s-]*-[|:\s-]*")
 _SEPARATORS: Final = "|\t;,"
 _AROUND: Final = " \t\"'`*"
@@ -85,4 +86,4 @@ def _end_of_line(text: str, start: int) -> int:
 def _cells() -> Any:
     options = re2.Options()
     options.encoding, options.never_capture = re2.Options.Encoding.LATIN1, True
-    return re2.compile(f"(?m){_CELL}".encode("latin-1"), options)
+    return re2.compile(f"(?m){_CELL}".encode(), options)

@@ -12,6 +12,13 @@ from typing import Final
 
 from pinakes.core.regexes import lazy
 
+IN_OTHER_LANGUAGES: Final = (
+    "kennw(?:o|ö)rt(?:er)?|passw(?:o|ö)rt(?:er)?|mot de passe|contrase(?:n|ñ)a|senha|wachtwoord|has(?:l|ł)o|"
+    "parola d(?:'|’)ordine|parol(?:a|ă)|l(?:o|ö)senord|adgangskode|heslo|salasana|jelsz(?:o|ó)|(?:П|п)ароль|"
+    "(?:Ş|ş)ifre|m(?:a|ậ)t kh(?:a|ẩ)u|(?:Κ|κ)ωδικός|पासवर्ड|密码|密碼|パスワード|비밀번호|סיסמה|كلمة المرور"
+)
+"""Words for a password. Letters beyond ASCII are alternatives, not classes: anchors are searched in bytes of UTF-8."""
+
 MASK: Final = "\u2588"
 """Replaces each masked code point. It is neither letter nor punctuation: a run of it is one token, and not a word."""
 
