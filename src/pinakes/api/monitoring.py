@@ -112,14 +112,15 @@ def _health(service: Service) -> dict[str, JSON]:
 
 
 def _index(every: Sequence[CollectionStatus]) -> dict[str, JSON]:
-    """Return what the indexes say of themselves: that of one collection as it is, of several the sums of numbers."""
+    """Return what the indexes say of themselves: of several the sums of numbers, and the oldest versions."""
     if len(every) == 1:
         return {"pending": every[0].pending, **every[0].index}
-    numbers = Counter[str]()
-    for status in every:
-        numbers.update({"pending": status.pending})
-        numbers.update({name: value for name, value in status.index.items() if type(value) in (int, float)})
-    return dict(numbers)
+    told: dict[str, JSON] = {"pending": sum(one.pending for one in every)}
+    for name in dict.fromkeys(name for one in every for name in one.index):
+        numbers = [value for one in every if isinstance(value := one.index.get(name), int | float)]
+        if numbers and not any(isinstance(value, bool) for value in numbers):
+            told[name] = min(numbers) if name in ("format", "analyser") else sum(numbers)
+    return told
 
 
 def _embedding(every: Sequence[CollectionStatus]) -> dict[str, JSON]:

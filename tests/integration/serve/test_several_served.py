@@ -10,6 +10,7 @@ import pytest
 from serve_support import Running
 
 from pinakes.api.http_app import create_app
+from pinakes.indexes.storage.versions import current_version
 from pinakes.library import Library
 from pinakes.testing import FILES, write_files
 
@@ -86,3 +87,10 @@ def test_the_tool_says_nothing_of_collections_where_one_was_asked(served: Runnin
     answer = tool(served, "search", query="grey heron", collection="zoo", top_k=1)
     assert "collection" not in answer["structuredContent"]["passages"][0]
     assert "in collection" not in answer["content"][0]["text"]
+
+
+def test_versions_of_indexes_are_not_added_up(served: Running) -> None:
+    index = served.client.get("/health").json()["components"]["index"]
+    present = current_version()
+    assert (index["format"], index["analyser"]) == (present.format, present.analyser)
+    assert index["documents"] > 2
