@@ -43,6 +43,25 @@ def test_a_graph_is_there_without_the_profile_that_its_collection_was_added_with
     assert not open_library(profile=profile).graph.update("notes"), "the rules are the same with the profile"
 
 
+def test_what_a_profile_makes_of_files_stays_when_they_are_read_again_without_it(
+    docs: Path, profile: str, open_library: Callable[..., Library]
+) -> None:
+    with Path(profile).open("a") as file:
+        file.write(
+            "\n[collections.notes]\npath_templates = ['{topic}/{file*}']\n[collections.notes.fields]\nrank = 'number'\n"
+        )
+    (docs / "tea").mkdir()
+    (docs / "tea" / "green.md").write_text("---\nrank: 7\n---\nGreen tea.\n")
+    open_library(profile=profile).add(str(docs))
+    library = open_library()
+    assert [one.changed for one in library.sync()] == [0]
+    assert library.search("tea", filters={"topic": "tea", "rank": 7}).hits[0].path == "tea/green.md"
+    kept = library.collecting.configure("notes", path_templates=None).kept
+    assert kept is not None
+    assert "path_templates" not in kept
+    assert [one.changed for one in library.sync()] == [2]
+
+
 def test_a_question_with_the_profile_has_an_older_collection_keep_its_rules(
     docs: Path, profile: str, open_library: Callable[..., Library]
 ) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pinakes.app.collection_models import OwnModels, check_model, close, vocabulary_of
 from pinakes.app.graph_feeds import GraphFeeds
+from pinakes.app.profile_rules import ProfileRules
 from pinakes.catalog import Catalog, collections, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.generations import require
@@ -83,7 +84,7 @@ class App:
         self.result_cache = ResultCache(settings.search.remembered_answers)
         self.freshness = Freshness(self.catalog)
         self.links = LinkMaker(self.catalog)
-        self.graphs = GraphFeeds(settings)
+        self.graphs, self.profile_rules = GraphFeeds(settings), ProfileRules(settings)
         self.reranking = Reranking.opened(settings.rerank, lambda: open_reranker(settings.rerank, settings.cache))
         self.query_vectors = QueryVectors(self.embedder, settings.search.remembered_queries)
         self.refiner = HeadRefiner(self.catalog, self.embedder, self.index)

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from pinakes.catalog import Catalog, Connection, collections
+from pinakes.catalog import Catalog
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import InvalidSetting, PluginBroken
 from pinakes.core.records import JSON
-from pinakes.settings import GraphRules, Settings, read_profile
+from pinakes.settings import GraphRules, Settings
 
 if TYPE_CHECKING:
     from pinakes.graph.entity_retriever import EntityRetriever
@@ -40,7 +40,6 @@ class GraphFeeds:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._known: dict[int, _Known[GraphFeed]] = {}
-        self._given: dict[str, dict[str, JSON] | None] = {}
         self._retrievers: dict[int, _Known[EntityRetriever | None]] = {}
         self._lock = threading.Lock()
 
@@ -62,21 +61,6 @@ class GraphFeeds:
             known = self._remember(self._known, record.id, known)
         return known.made
 
-    def keep(self, connection: Connection, record: CollectionRecord) -> CollectionRecord:
-        """Have a collection keep the rules of its graph that a profile gives, so that it has them without the profile.
-
-        What the home itself says needs no keeping: it always holds.
-        """
-        if not self.are_to_keep(record):
-            return record
-        kept = {**(record.kept or {}), "graph": self._of_profile(record.name)}
-        return collections.change(connection, record, description=record.description, kept=kept)
-
-    def are_to_keep(self, record: CollectionRecord) -> bool:
-        """Say whether a profile gives other rules than those that a collection keeps."""
-        given = self._of_profile(record.name)
-        return given is not None and (record.kept or {}).get("graph") != given
-
     def portable(self, record: CollectionRecord) -> dict[str, JSON] | None:
         """Return the rules of a graph for another home: with the names of its lists, without files and plug-ins.
 
@@ -95,13 +79,6 @@ class GraphFeeds:
             names = rules["types"][one.entity.type].setdefault("names", {})
             names[one.entity.name] = list(one.aliases)
         return rules
-
-    def _of_profile(self, name: str) -> dict[str, JSON] | None:
-        if name not in self._given:
-            layer = read_profile(self._settings.profile) if self._settings.profile else {}
-            rules = GraphRules.model_validate(layer.get("collections", {}).get(name, {}).get("graph", {}))
-            self._given[name] = rules.model_dump(mode="json", exclude_unset=True) if rules.types else None
-        return self._given[name]
 
     def retriever_of(self, catalog: Catalog, record: CollectionRecord) -> EntityRetriever | None:
         """Return what searches ask of the entities of a collection; None where its settings name no types."""

@@ -43,7 +43,7 @@ def remember(app: App, name: str, source: SourceSettings) -> tuple[CollectionRec
     fingerprint = app.fingerprint_of(known)  # may fetch the model, which nobody else should wait for
     with app.catalog.write() as connection:
         record = collections.ensure(connection, name, app.settings.of_collection(name).description)
-        record = app.graphs.keep(connection, record)
+        record = app.profile_rules.keep(connection, record)
         if known is None or record.line == known.line:
             check_model(record, fingerprint)
         was = earlier_part(app.settings, name, source)

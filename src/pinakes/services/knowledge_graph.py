@@ -79,9 +79,9 @@ class KnowledgeGraph:
         extraction = self._app.graphs.of(record).extraction
         if extraction is None or self._app.catalog.unwritable:
             return False
-        if again or self._app.graphs.are_to_keep(record):
+        if again or self._app.profile_rules.are_to_keep(record):
             with self._app.catalog.write() as connection:
-                record = self._app.graphs.keep(connection, record)
+                record = self._app.profile_rules.keep(connection, record)
                 if again:
                     entities.forget(connection, record.id)
         return following.follow(self._app.catalog, record, extraction, on_step)
@@ -122,7 +122,7 @@ class KnowledgeGraph:
         extraction = self._app.graphs.of(record).extraction
         if extraction is None:
             return False
-        if self._app.graphs.are_to_keep(record):
+        if self._app.profile_rules.are_to_keep(record):
             return True
         with self._app.catalog.read() as connection:
             return following.is_behind(connection, record, extraction)

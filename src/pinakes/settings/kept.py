@@ -15,8 +15,14 @@ from pinakes.settings.sections import CollectionSettings
 KEPT = ("boosts", "chunking", "label", "retrieval")
 """Settings that a collection may be created with; others belong to sources, which are in settings files."""
 
-FORGOTTEN = (*KEPT, "graph")
-"""Settings that a collection may give up: the rules of its graph come from a profile, see ``app.graph_feeds``."""
+OF_PROFILE = (
+    *("metadata_rules", "fields", "group_metadata", "path_templates", "document_key", "key_field"),
+    *("required", "required_where", "graph"),
+)
+"""Settings that a collection takes over from a profile: what becomes of its files, and of the graph."""
+
+FORGOTTEN = (*KEPT, *OF_PROFILE)
+"""Settings that a collection may give up."""
 
 
 def kept_settings(settings: Mapping[str, Any], known: Iterable[str] = ()) -> dict[str, JSON]:
@@ -28,7 +34,9 @@ def kept_settings(settings: Mapping[str, Any], known: Iterable[str] = ()) -> dic
     for name in (*settings, *known):
         if name not in (KEPT if name in settings else FORGOTTEN):
             raise InvalidSetting(
-                f"A collection keeps no setting {name!r} of its own.", hint=f"It may keep {', '.join(KEPT)}."
+                f"A collection keeps no setting {name!r} of its own.",
+                hint=f"It may {'keep' if name in settings else 'give up'} "
+                f"{', '.join(KEPT if name in settings else FORGOTTEN)}.",
             )
     plain = {
         name: value.model_dump(mode="json", exclude_unset=True) if isinstance(value, BaseModel) else value
