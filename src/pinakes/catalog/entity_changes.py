@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, select, union
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, literal_column, select, union
 
 from pinakes.catalog.dialects.expressions import among, id_list, json_ids
 from pinakes.catalog.dialects.many_rows import insert_values
@@ -168,15 +168,14 @@ _KNOWN: Final = (
 )
 
 
-def _named(documents: Any) -> Any:
-    """Return the query for the entities that documents mention or relate."""
+def _named(documents: Any, *first: ColumnElement[Any]) -> Any:
+    """Return the query for the entities that documents mention or relate, behind the columns ``first``."""
     columns = (entity_mentions.c.entity_id, entity_relations.c.source_id, entity_relations.c.target_id)
-    return union(*(select(column).where(documents(column.table.c.document_id)) for column in columns))
+    return union(*(select(*first, column).where(documents(column.table.c.document_id)) for column in columns))
 
 
 _NAMED: Final = _named(lambda column: among(column, json_ids("ids")))
-_OF_DOCUMENT: Final = _named(lambda column: column == bindparam("document")).subquery()
+_OF_DOCUMENT: Final = _named(lambda column: column == bindparam("document"), bindparam("collection", type_=ID))
 _NOTE_DOCUMENT: Final = entity_changes.insert().from_select(
-    ["collection_id", "entity_id"],
-    select(bindparam("collection", type_=ID), _OF_DOCUMENT.c[0]).order_by(_OF_DOCUMENT.c[0]),
+    ["collection_id", "entity_id"], _OF_DOCUMENT.order_by(literal_column("2"))
 )

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from pinakes.app import App
+from pinakes.app.leftovers import drop_leftovers
 from pinakes.app.source_settings import settings_of
 from pinakes.catalog import (
     changes,
@@ -79,9 +79,7 @@ class Collections:
     """The collections of a home. Safe to share between threads and processes."""
 
     def __init__(self, app: App) -> None:
-        """Drop what deleted collections have left in the home, where their deletion did not come to its end."""
         self._app = app
-        self._drop_leftovers()
 
     def create(self, name: str, description: str = "", **settings: Any) -> CollectionRecord:
         """Make an empty collection that keeps these ``settings``: any of ``KEPT``, as they stand in settings files.
@@ -214,7 +212,7 @@ class Collections:
             read = sources.list_all(connection, record.id)
             keys = embeddings.keys_of(connection, record.id)
             collections.remove(connection, record)
-        self._drop_leftovers()
+        drop_leftovers(self._app)
         self._drop_locks(record.name, read)
         self._drop_vectors(keys)
         return Removed(record.name, "", held.documents, held.chunks)
@@ -239,7 +237,7 @@ class Collections:
         self._check_not_followed(record, [kept])
         with _held(record, self._reading(record, [kept])):
             documents_, chunks, handed = self._remove_documents(record, kept)
-        self._drop_leftovers()
+        drop_leftovers(self._app)
         self._drop_locks(record.name, [kept])
         catch_up(app, name)
         return Removed(record.name, kept.location, documents_, chunks, handed)
@@ -369,20 +367,6 @@ class Collections:
             beside.replace(new)
             with self._app.catalog.write() as connection:
                 changes.record_waiting(connection, made.id, made.model_id)
-
-    def _drop_leftovers(self) -> None:
-        """Drop what was made for collections and sources that are gone."""
-
-        def used() -> set[Path]:
-            with self._app.catalog.read() as connection:
-                return {
-                    home.source(kept.kind, kept.location, settings_of(kept).ref)
-                    for kept in sources.list_all(connection)
-                }
-
-        home = self._app.home
-        self._app.drop_gone()
-        home.keep_fetched(used)
 
     def _drop_locks(self, collection: str, read: Iterable[SourceRecord]) -> None:
         for kept in read:

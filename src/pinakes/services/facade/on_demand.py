@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pinakes.app import App
+from pinakes.app.leftovers import drop_leftovers
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.graph_paths import Expansion
 from pinakes.core.once import once
@@ -54,9 +55,10 @@ class Services:
     """The services of one home. Those that are a ``partial``, such as ``background``, are made anew by each call."""
 
     def __init__(self, settings: Settings, embedder: Embedder | None = None) -> None:
-        """Open the catalogue; ``embedder``: that of ``settings``, if it is already open."""
+        """Open the catalogue, drop what killed deletions left; ``embedder``: that of ``settings``, if it is open."""
         self.settings = settings
         self.app = App(settings, embedder)
+        drop_leftovers(self.app)
         self.audit = Audit(self.app.catalog, settings)
         self.naming = CollectionChoice(settings, self.app.catalog)
 
