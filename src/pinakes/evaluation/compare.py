@@ -143,8 +143,9 @@ def _report(
     if not both:
         raise NotFound("There is no question to which both sides have an answer.", hint="Ask again when both answer.")
     judged = [pair for pair in both if pair.scores_a and pair.scores_b]
-    sides = tuple(
-        _side(one, {name for pair in both for name in only(pair)}) for one, only in ((a, _only_a), (b, _only_b))
+    sides = (
+        _side(a, {name for pair in both for name in pair.only_a}),
+        _side(b, {name for pair in both for name in pair.only_b}),
     )
     return ComparisonReport(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -241,14 +242,6 @@ def _side(side: AskedSystem, unique: set[str]) -> SystemReport:
         failure=side.querier.error.message if side.querier.error else "",
         unique=len(unique),
     )
-
-
-def _only_a(pair: Pair) -> tuple[str, ...]:
-    return pair.only_a
-
-
-def _only_b(pair: Pair) -> tuple[str, ...]:
-    return pair.only_b
 
 
 def _mean(pairs: Sequence[Pair], name: str) -> Mean | None:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from pinakes.catalog import Catalog, document_lists, selection
+from pinakes.catalog import Catalog, document_lists
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.core.errors import InvalidInput, NotFound, PinakesError
-from pinakes.core.filters import listed, nearest, normal_name, normal_text
+from pinakes.core.errors import NotFound, PinakesError
+from pinakes.core.filters import listed, normal_text
 from pinakes.core.records import JSON, SearchMode
+from pinakes.evaluation.names import field_values
 from pinakes.evaluation.questions import Question
 from pinakes.evaluation.run import Rank, SearchFunction, missing_retriever
 from pinakes.evaluation.runs import CorpusInfo, corpus_of
@@ -217,11 +218,5 @@ def _documents(catalog: Catalog, record: CollectionRecord, by: str | None) -> li
         every = document_lists.list_all(connection, record.id)
         if by is None:
             return [Named(one.uid, one.uri, one.path, one.group_key) for one in every]
-        name = normal_name(by)
-        values = document_lists.values(connection, record.id, name)
-        if not values:
-            known = selection.common_field_names(connection, record.id)
-            raise InvalidInput(
-                f"No document has a field {by!r}.", hint=f"There are {listed(list(nearest(name, known) or known), 10)}."
-            )
+        values = field_values(connection, record.id, by)
     return [Named(one.uid, one.uri, one.path, next(iter(values.get(one.id, ())), "")) for one in every]

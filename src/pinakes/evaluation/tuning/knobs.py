@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -126,11 +125,6 @@ def current_values(
 def setting_words(point: Point) -> str:
     """Return the settings of ``point`` in the form for ``--set``: "search.rrf_k=60"."""
     return " ".join(f"{name}={_plain(value)}" for name, value in point) if point else "as it is set now"
-
-
-def written(value: JSON) -> str:
-    """Return a number, a truth value or a text as TOML."""
-    return json.dumps(value)
 
 
 def _plain(value: JSON) -> str:
