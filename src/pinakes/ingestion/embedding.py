@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from pinakes.catalog import Catalog, Connection, collections, embedding_claims, embeddings, sources, summaries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core import interrupt
 from pinakes.core.errors import InvalidInput
+from pinakes.core.generators import result_of
 from pinakes.core.ports import Embedder, Remote
 from pinakes.core.records import Float32
 from pinakes.core.wording import counted
 from pinakes.ingestion.claiming import Claims
 from pinakes.ingestion.report import Event
 from pinakes.platform.ctrl_c import held_back
-
-Result = TypeVar("Result")
 
 _EMBEDDED_PER_EVENT = 64
 _MOST_WANTED = 64
@@ -157,16 +155,6 @@ def _embed_individually(
         except InvalidInput as error:
             refused[key] = str(error)
     return vectors
-
-
-def result_of(events: Generator[Event, None, Result]) -> Result:
-    """Run a generator to its end and return its result."""
-    while True:
-        try:
-            next(events)
-        except StopIteration as end:
-            result: Result = end.value
-            return result
 
 
 def readable(text: str, embedder: Embedder) -> str:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from filelock import FileLock, Timeout
 
 from pinakes.core.errors import Busy, PinakesError, SourceError, TooLarge, Unreadable
+from pinakes.core.generators import result_of
 from pinakes.core.records import Item, Scan, Skipped
 from pinakes.fetching import check_url, open_client, shown
 from pinakes.platform.permissions import make_private
@@ -141,13 +142,7 @@ class HttpSource:
 
     def scan(self, state: str | None) -> Scan:
         """Scan without reporting progress; see ``scanning``."""
-        steps = self.scanning(state)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                scan: Scan = end.value
-                return scan
+        return result_of(self.scanning(state))
 
     def scanning(self, state: str | None) -> Generator[tuple[int, int], None, Scan]:
         """Request every page, unless its sitemap says that it is unchanged; ``state``: that of an earlier scan.
