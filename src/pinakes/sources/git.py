@@ -21,7 +21,7 @@ from pinakes.platform.permissions import make_private
 from pinakes.settings import FetchSettings, SourceSettings
 from pinakes.sources import git_urls
 from pinakes.sources.credentials import git_settings, token_of
-from pinakes.sources.git_addresses import limits_for
+from pinakes.sources.git_addresses import GitLimits, limits_for
 from pinakes.sources.git_history import WHOLE, Reach, blamed, fetch_depth, histories, missing_from
 from pinakes.sources.git_process import BlobReader, Git
 from pinakes.sources.globs import Rules, Tally, folders_of
@@ -96,10 +96,9 @@ class GitSource:
         self._work = work
         self._clone = work / "clone.git"
         secrets = lambda: git_settings(self._location, token_of(settings))  # noqa: E731
-        self._git = Git(self._location, work, git_timeout_s, secrets)
-        if settings.open_network_only:
-            limits = partial(limits_for, self._location, fetch or FetchSettings())
-            self._git = Git(self._location, work, git_timeout_s, secrets, limits)
+        checked = partial(limits_for, self._location, fetch or FetchSettings())
+        limits = checked if settings.open_network_only else GitLimits
+        self._git = Git(self._location, work, git_timeout_s, secrets, limits)
         self._reach = Reach(work, settings.depth)
         self._blobs: BlobReader | None = None
 
