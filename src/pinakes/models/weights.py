@@ -17,7 +17,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from urllib.parse import urlsplit
 from pinakes.core.errors import ModelCorrupt, ModelUnavailable
 from pinakes.core.records import JSON
 from pinakes.models import convert, folders
+from pinakes.models.endpoint import within
 from pinakes.settings import DEFAULT_MODEL, DEFAULT_RERANKER, Purpose
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def locate(settings: ModelSettings, cache: Path) -> Installed | None:
 def present(settings: ModelSettings, cache: Path) -> bool:
     """Return whether the model's files exist; their content is not read."""
     folder = _parent(settings, cache) / "weights" if settings.path is None else settings.path.expanduser()
-    return all((folder / required).is_file() for required in REQUIRED)
+    return not _missing(folder)
 
 
 def install(
@@ -254,8 +254,7 @@ def _is_intact(model: Installed, weights_too: bool) -> bool:
 
 def _given(settings: ModelSettings, folder: Path, parent: Path) -> Installed:
     name, section = settings.model, settings.purpose
-    missing = [required for required in REQUIRED if not (folder / required).is_file()]
-    if missing:
+    if missing := _missing(folder):
         raise ModelUnavailable(
             f"The model folder {folder} lacks {', '.join(missing)}.",
             hint=f"`{section}.path` names the folder that holds these files directly.",
@@ -304,9 +303,13 @@ def _fetch(settings: ModelSettings, cache: Path, report: Progress, allowed: bool
     )
 
 
+def _missing(folder: Path) -> list[str]:
+    """Return the required files that a folder does not have."""
+    return [name for name in REQUIRED if not (folder / name).is_file()]
+
+
 def _check(folder: Path, pin: Pin | None) -> None:
-    missing = [name for name in REQUIRED if not (folder / name).is_file()]
-    if missing:
+    if missing := _missing(folder):
         raise _StepError(f"it lacks {', '.join(missing)}")
     if pin and (found := folders.sha256(folder / convert.WEIGHTS)) != pin.weights_sha256:
         raise _StepError(f"its {convert.WEIGHTS} has SHA-256 {found}, not {pin.weights_sha256}")
@@ -337,22 +340,12 @@ def _check_reachable(base: str) -> None:
     if url.scheme in getproxies() or "all" in getproxies():
         return
     address = (url.hostname or "", url.port or (443 if url.scheme == "https" else 80))
-    outcome: list[Exception | None] = []
-
-    def connect() -> None:
-        try:
-            socket.create_connection(address, timeout=CONNECT_TIMEOUT_S).close()
-            outcome.append(None)
-        except (OSError, UnicodeError) as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=connect, daemon=True)
-    thread.start()
-    thread.join(CONNECT_TIMEOUT_S)
-    if not outcome:
-        raise _StepError(f"{base} does not answer within {CONNECT_TIMEOUT_S} s")
-    if outcome[0] is not None:
-        raise _StepError(f"{base} cannot be reached: {outcome[0]}")
+    try:
+        within(CONNECT_TIMEOUT_S, lambda: socket.create_connection(address, timeout=CONNECT_TIMEOUT_S).close())
+    except TimeoutError as error:
+        raise _StepError(f"{base} does not answer within {CONNECT_TIMEOUT_S} s") from error
+    except (OSError, UnicodeError) as error:
+        raise _StepError(f"{base} cannot be reached: {error}") from error
 
 
 def _download(client: httpx.Client, url: str, target: Path, report: Progress, *, optional: bool) -> None:
