@@ -253,13 +253,7 @@ class Waiting:
             if not rows:
                 self.embed_summaries()
                 return False
-            texts = {key: text for _, key, text in rows}
-            given = self.catalog, self.collection, self.embedder
-            if self.claims is None:
-                self.collection = yield from embed_and_keep(*given, texts, self.refused)
-            else:
-                with self.claims.stored(self.collection, texts, self.refused) as kept:
-                    yield from embed_and_keep(*given, texts, self.refused, kept)
+            yield from self._embed_rows(rows)
             self.follow(len(rows))
             self._done += len(rows)
             yield Event("index", self._done, max(self._done, total))
@@ -307,12 +301,16 @@ class Waiting:
         Raises:
             ModelUnavailable, ModelMismatch: see ``embed`` and ``Claims.bound``.
         """
-        assert self.claims is not None
-        rows = self._rows(batch)
-        if rows:
-            texts = {key: text for _, key, text in rows}
+        if rows := self._rows(batch):
+            yield from self._embed_rows(rows)
+
+    def _embed_rows(self, rows: Sequence[tuple[int, bytes, str]]) -> Generator[Event, None, None]:
+        texts = {key: text for _, key, text in rows}
+        given = self.catalog, self.collection, self.embedder
+        if self.claims is None:
+            self.collection = yield from embed_and_keep(*given, texts, self.refused)
+        else:
             with self.claims.stored(self.collection, texts, self.refused) as kept:
-                given = self.catalog, self.collection, self.embedder
                 yield from embed_and_keep(*given, texts, self.refused, kept)
 
     def left_to_others(self) -> bool:
