@@ -307,7 +307,8 @@ class _File:
         for (start, end), (at, _, number) in zip(places, around, strict=True):
             entity = entities[number] if number >= 0 else None
             source = entity if entity is not None and entity.type in (FUNCTION, MACRO) else file
-            self._add(source, USES, EntityName(CONFIG, _config(self.text[start:end])), at, OWN)
+            symbol = self.text[start:end].removesuffix("_MODULE")  # CONFIG_X_MODULE: that CONFIG_X is a module
+            self._add(source, USES, EntityName(CONFIG, symbol), at, OWN)
 
     def _comments(self, file: EntityName) -> None:
         """Note which definitions have a kernel-doc comment."""
@@ -355,11 +356,6 @@ def _held(source: bytes, one: Definition) -> frozenset[bytes]:
 def _within(name: str, path: str) -> str:
     """Return the name of what only its file sees; the end of a long path tells enough."""
     return f"{name}@{path[-max(MAX_NAME_CHARS - len(name) - 1, 20) :]}"
-
-
-def _config(name: str) -> str:
-    """Return a symbol of the configuration; CONFIG_X_MODULE is that of CONFIG_X being a module."""
-    return name.removesuffix("_MODULE") or name
 
 
 def _callee(written: str, language: str) -> str:
