@@ -260,7 +260,10 @@ def _trimmed(row: str) -> tuple[int, int]:
         words.pop(0)
     while words and (_is_stop(row[slice(*words[-1])]) or row[slice(*words[-1])] == "&"):
         words.pop()
-    return (words[0][0], _without_possessive(row, words[0][0], words[-1][1])) if words else (0, 0)
+    if not words:
+        return 0, 0
+    start, end = words[0][0], words[-1][1]
+    return start, end - 2 if row[start:end].endswith(("'s", "’s")) else end
 
 
 def _by_word(words: Iterable[tuple[str, Iterable[str]]]) -> dict[str, str]:
@@ -296,10 +299,6 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     inner = text[start:end]
     start += len(inner) - len(inner.lstrip(" \t*_`\"'([#:"))
     return start, start + len(text[start:end].rstrip(" \t*_`\"')].,:;"))
-
-
-def _without_possessive(text: str, start: int, end: int) -> int:
-    return end - 2 if text[start:end].endswith(("'s", "’s")) else end
 
 
 def _is_taken(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:
