@@ -71,8 +71,8 @@ def post(client: Client, hook: WebhookSettings, told: Sequence[Mapping[str, JSON
     except InvalidSetting as error:
         return Outcome(error=error.message, counts=False)
     try:
-        answer = client.send(
-            "POST", hook.url, content=body, headers=headers, max_bytes=_MOST_ANSWERED, timeout_s=hook.timeout_s
+        answer = client.post(
+            hook.url, content=body, headers=headers, max_bytes=_MOST_ANSWERED, timeout_s=hook.timeout_s
         )
     except (Refused, InvalidInput) as error:
         return Outcome(error=_without(hook, str(error)), counts=False)
