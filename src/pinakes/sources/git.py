@@ -121,7 +121,8 @@ class GitSource:
                     )
                 return Scan((), "")
             remote, entries = self._fetch(remote)
-            before = self._list_if_there(known[1]) if known and known[2] == remote.ref else None
+            comparable = known and known[2] == remote.ref and self._has(known[1])
+            before = self._list(known[1]) if known and comparable else None
         there = folders_of(entries)
         self._rules = Rules(*self._patterns, exists=there.__contains__)
         new_state = f"{remote.commit} {remote.ref}"
@@ -133,7 +134,7 @@ class GitSource:
         offered = {item.path for item in items}
         gone = {path for path in before if path not in entries}
         gone |= {entry.path for entry in changed if entry.path in before and entry.path not in offered}
-        removed = sorted(path for path in gone if self._wants(path))
+        removed = sorted(path for path in gone if self._rules.includes(path) and not self._rules.why_not_listed(path))
         described = self._with_history(items, remote)
         return Scan(described, new_state, complete=False, removed=tuple(removed), skipped=tuple(skipped))
 
@@ -360,9 +361,6 @@ class GitSource:
     def _has(self, commit: str) -> bool:
         return self._git.succeeds("cat-file", "-e", f"{commit}^{{tree}}", git_dir=self._clone)
 
-    def _list_if_there(self, commit: str) -> dict[str, _Entry] | None:
-        return self._list(commit) if self._has(commit) else None
-
     def _list(self, commit: str) -> dict[str, _Entry]:
         """Return path → file of ``commit``, in git's order."""
         out = self._git.run("ls-tree", "-r", "-z", "-l", "--full-tree", commit, git_dir=self._clone)
@@ -372,9 +370,6 @@ class GitSource:
             mode, _, blob, size = facts.split()
             entries[path] = _Entry(path, mode, blob, int(size) if size.isdigit() else 0)
         return entries
-
-    def _wants(self, path: str) -> bool:
-        return self._rules.includes(path) and self._rules.why_not_listed(path) is None
 
     def _choose(self, entries: Iterable[_Entry], remote: _Remote) -> tuple[list[Item], list[Skipped]]:
         items, skipped, tally = [], [], Tally()
