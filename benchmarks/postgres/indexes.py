@@ -45,11 +45,11 @@ def compared(corpus: Corpus, url: str, folder: Path, provider: str, rounds: int)
         for engine, found in asked_in_turn(libraries, corpus.questions, rounds).items():
             print(f"{engine:<10} hybrid p50 {found.p50_ms:6.1f} ms, p95 {found.p95_ms:6.1f} ms")
         with libraries["local"].app.catalog.read() as connection:
-            count, text = connection.execute(select(func.count(), func.sum(func.octet_length(chunks.c.text)))).one()
-        sizes(url, int(count), int(text))
+            count, chars = connection.execute(select(func.count(), func.sum(chunks.c.end - chunks.c.start))).one()
+        sizes(url, int(count), int(chars))
 
 
-def sizes(url: str, count: int, text_bytes: int) -> None:
+def sizes(url: str, count: int, chars: int) -> None:
     """Print what the tables of the engine take, for each of ``count`` chunks."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
@@ -58,7 +58,7 @@ def sizes(url: str, count: int, text_bytes: int) -> None:
             total += whole
             parts = f"rows {main / count:.0f}, indexes {own / count:.0f}"
             print(f"{name:<22} {whole / count:7.0f} B a chunk ({parts}), {rows:,} rows")
-    print(f"{'all tables':<22} {total / count:7.0f} B a chunk; {count:,} chunks of {text_bytes / count:.0f} B of text")
+    print(f"{'all tables':<22} {total / count:7.0f} B a chunk; {count:,} chunks of {chars / count:.0f} characters")
 
 
 def main() -> None:
