@@ -7,17 +7,14 @@ import logging
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
-from pinakes.core.errors import NO_ROOM, Busy, SourceError, StorageFull, Unreadable
+from pinakes.core.errors import SourceError, Unreadable
 from pinakes.core.records import Blame, Item, Scan, Skipped
-from pinakes.platform.permissions import make_private
 from pinakes.settings import FetchSettings, SourceSettings
 from pinakes.sources import git_urls
 from pinakes.sources.credentials import git_settings, token_of
@@ -25,6 +22,7 @@ from pinakes.sources.git_addresses import GitLimits, limits_for
 from pinakes.sources.git_history import WHOLE, Reach, blamed, fetch_depth, histories, missing_from
 from pinakes.sources.git_process import BlobReader, Git
 from pinakes.sources.globs import Rules, Tally, folders_of
+from pinakes.sources.work_folders import fetching_into
 
 _log = logging.getLogger(__name__)
 
@@ -199,23 +197,8 @@ class GitSource:
             self._blobs.close()
             self._blobs = None
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        try:
-            make_private(self._work)
-            lock = FileLock(self._work / "lock", timeout=self._git.timeout_s)
-            with lock:
-                yield
-        except Timeout as error:
-            raise Busy(f"Another process is fetching {self._location!r}.", hint="Try again when it is done.") from error
-        except OSError as error:
-            if error.errno in NO_ROOM:
-                raise StorageFull(
-                    f"The disk is full: {self._location!r} cannot be kept.", hint="Free space."
-                ) from error
-            raise SourceError(
-                f"{str(self._work)!r} cannot hold a clone: {error.strerror}.", hint="Check its permissions."
-            ) from error
+    def _locked(self) -> AbstractContextManager[None]:
+        return fetching_into(self._work, self._location, self._git.timeout_s)
 
     def _look(self) -> _Remote | None:
         """Ask the repository for the ref; None if it has no commits."""

@@ -6,21 +6,17 @@ import hashlib
 import threading
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from filelock import FileLock, Timeout
-
-from pinakes.core.errors import Busy, PinakesError, SourceError, TooLarge, Unreadable
+from pinakes.core.errors import PinakesError, SourceError, TooLarge, Unreadable
 from pinakes.core.generators import result_of
 from pinakes.core.records import Item, Scan, Skipped
 from pinakes.fetching import check_url, open_client, shown
-from pinakes.platform.permissions import make_private
 from pinakes.settings import FetchSettings, SourceSettings
 from pinakes.sources import sitemaps, web_pages
 from pinakes.sources.credentials import check_protected, token_of
@@ -28,6 +24,7 @@ from pinakes.sources.globs import Rules, Tally, folders_of
 from pinakes.sources.locations import check_page
 from pinakes.sources.politeness import Politeness
 from pinakes.sources.web_pages import Store, StoredPage
+from pinakes.sources.work_folders import fetching_into
 
 if TYPE_CHECKING:
     from pinakes.fetching.client import Fetched
@@ -154,7 +151,7 @@ class HttpSource:
             Refused: no URL may be fetched.
             Busy: another process is fetching the same pages and does not finish in time.
         """
-        with self._locked():
+        with fetching_into(self._work, shown(self._urls[0]), self._fetch.timeout_s):
             found = yield from self._find(Politeness(self._client, self._fetch, self._pause))
             self._raise_if_nothing_fetched(found, state)
             if found.whole:
@@ -179,21 +176,6 @@ class HttpSource:
         """Stop fetching, and close all connections."""
         self._ended.set()
         self._client.close()
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        try:
-            make_private(self._work)
-            with FileLock(self._work / "lock", timeout=self._fetch.timeout_s):
-                yield
-        except Timeout as error:
-            raise Busy(
-                f"Another process is fetching {shown(self._urls[0])!r}.", hint="Try again when it is done."
-            ) from error
-        except OSError as error:
-            raise SourceError(
-                f"{str(self._work)!r} cannot hold what is fetched: {error.strerror}.", hint="Check its permissions."
-            ) from error
 
     def _pause(self, seconds: float) -> None:
         if self._ended.wait(seconds):
