@@ -9,6 +9,7 @@ from pathlib import Path
 from pinakes.core.errors import storing
 from pinakes.evaluation.questions import columns, rows, text_of, wrong
 
+
 def read_queries(path: Path) -> dict[str, str]:
     """Return query id → text of a file of ``id<TAB>text`` lines, or of JSON lines (``.jsonl``, ``.jsonl.gz``).
 

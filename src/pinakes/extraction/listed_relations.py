@@ -46,8 +46,8 @@ class ListedRelations:
             for rule in rules.relations
             for source, target in rule.tables
         ]
-        told = [(rule.type, rule.lists, rule.lists_of, rule.reverse, rule.tables) for rule in rules.relations]
-        self.fingerprint = f"structure:2 {rules.owner} {rules.title_owners!r} {told!r}"
+        parts = [(rule.type, rule.lists, rule.lists_of, rule.reverse, rule.tables) for rule in rules.relations]
+        self.fingerprint = f"structure:2 {rules.owner} {rules.title_owners!r} {parts!r}"
 
     def extract(self, subject: ExtractionSubject) -> Findings:
         """Return the relations of lists and tables. Linear time."""

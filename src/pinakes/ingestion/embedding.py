@@ -104,14 +104,14 @@ def embed_and_keep(
         ModelUnavailable: see ``embed``.
     """
     kept = kept or keeping(catalog, collection, embedder)
-    with quiet_progress(embedder):
+    with ctrl_c_delayed(embedder):
         vectors = yield from embed(embedder, texts, refused, kept)
         if not isinstance(embedder, Remote):
             kept(vectors)
     return bind_model(catalog, collection, embedder) if collection.model_id is None else collection
 
 
-def quiet_progress(embedder: Embedder) -> AbstractContextManager[object]:
+def ctrl_c_delayed(embedder: Embedder) -> AbstractContextManager[object]:
     """Return a context that delays Ctrl+C until vectors are computed and stored.
 
     For a remote model it does nothing: a call may take long, and each answer is stored at once.
@@ -296,7 +296,7 @@ class Waiting:
         return now is not None and now.model_id == mine.model_id
 
     def embed_batch(self, batch: int) -> Generator[Event, None, None]:
-        """Embed up to ``batch`` claimed chunks; the events tell how many of them are done, all of them at the end.
+        """Embed up to ``batch`` claimed chunks; the events count those done.
 
         Raises:
             ModelUnavailable, ModelMismatch: see ``embed`` and ``Claims.bound``.

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from pinakes.fetching.client import Fetched
 
 _HOSTS_AT_ONCE: Final = 8
-_OF_A_HOST: Final = 2
+_PER_HOST: Final = 2
 """Concurrent requests per host; `fetch.delay_s` between two requests limits the load."""
-_TELL_EVERY_S: Final = 1.0
+_PROGRESS_EVERY_S: Final = 1.0
 _TRUSTED_S: Final = 7 * 86_400.0
 """Seconds after which a page is requested again although its sitemap says that it is unchanged."""
 
-_LET_LIE_S: Final = 2 * _TRUSTED_S
+_UNLINKED_KEPT_S: Final = 2 * _TRUSTED_S
 """Seconds after which a page that nothing links to any more is deleted; sources of other collections may share it."""
 
 _GONE: Final = frozenset((404, 410))
@@ -156,7 +156,7 @@ class HttpSource:
             self._raise_if_nothing_fetched(found, state)
             if found.whole:
                 every = {outcome.wanted.url for outcome in (*found.pages.values(), *found.lists)}
-                self._store.keep_only(every, fetched_since=time.time() - _LET_LIE_S)
+                self._store.keep_only(every, fetched_since=time.time() - _UNLINKED_KEPT_S)
         return self._scan_of(found)
 
     def read(self, item: Item) -> bytes:
@@ -253,14 +253,14 @@ class HttpSource:
                     return
                 outcomes[wanted.url] = self._ask(wanted, politeness)
 
-        with ThreadPoolExecutor(_HOSTS_AT_ONCE * _OF_A_HOST, thread_name_prefix="fetch") as threads:
+        with ThreadPoolExecutor(_HOSTS_AT_ONCE * _PER_HOST, thread_name_prefix="fetch") as threads:
             tasks = [
-                threads.submit(work, queue) for queue in queues.values() for _ in range(min(_OF_A_HOST, len(queue)))
+                threads.submit(work, queue) for queue in queues.values() for _ in range(min(_PER_HOST, len(queue)))
             ]
             pending = set(tasks)
             try:
                 while pending:
-                    _, pending = wait(pending, _TELL_EVERY_S)
+                    _, pending = wait(pending, _PROGRESS_EVERY_S)
                     yield asked + len(outcomes), asked + len(wave)
             except BaseException:
                 self._ended.set()

@@ -38,7 +38,9 @@ class SweepPoint:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """The ways that were tried, the current one first. ``best``: the fastest good one, as settings; none = no other.
+    """``ways``: the search efforts that were tried, the current one first.
+
+    ``best``: the settings of the fastest good one; none = no other.
 
     ``better``: it is faster than the current one, and that is not by chance; else ``why`` says why not.
     """
@@ -73,15 +75,15 @@ def sweep(trials: Trials, metric: str, budget: Budget, on_try: Callable[[int], o
     others = [moved((), {_MAX: limit, _SHARE: share}, current) for share in SHARES]
     built = _approximate(trials, others[0], count)
     scanned = _built(trials, exact)
-    ways: dict[Point, Trials] = {(): trials, exact: scanned}
-    ways |= {point: built for point in others if point not in ways}
+    efforts: dict[Point, Trials] = {(): trials, exact: scanned}
+    efforts |= {point: built for point in others if point not in efforts}
     asked = _asked(trials)
     truth = [set(one.ids.tolist()) for one in scanned.subject.parts.index.vector(*asked)]
     scores: dict[Point, Scores] = {}
     found: dict[Point, tuple[float, list[float]]] = {}
     stopped: Stopped = ""
     until = time.monotonic() + budget.seconds
-    for point, by in ways.items():
+    for point, by in efforts.items():
         if scores and (len(scores) > budget.tries or time.monotonic() >= until):
             stopped = "tries" if len(scores) > budget.tries else "time"
             break

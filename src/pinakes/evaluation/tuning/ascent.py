@@ -75,7 +75,7 @@ def climb(
     """Change one knob after another as long as that raises the mean score of the training questions.
 
     ``current`` are the values that the settings have now, where all climbs start. An interrupt from the keyboard ends
-    the climb as a used-up budget does, once the current settings were scored. ``on_try`` is told how many were tried.
+    the climb as a used-up budget does, once the current settings were scored. ``on_try`` gets how many were tried.
     """
     climbed = AscentResult([()] * (len(held_out) + 1))
     climbed.tried[()] = score(())
@@ -150,7 +150,7 @@ def _best(now: Point, line: Sequence[Point], rows: Rows, tried: dict[Point, Scor
     """Return the point of ``line`` with the best mean over ``rows``, the first of equals; ``now`` if none is better.
 
     Better by a standard error of the difference, at least: the rule of Breiman, Friedman, Olshen and Stone
-    (Classification and Regression Trees, 1984), which keeps what is simpler where the figures do not tell.
+    (Classification and Regression Trees, 1984), which keeps what is simpler where the figures do not decide.
     """
     means = {point: float(tried[point][rows].mean()) for point in line if point in tried}
     best = max(means, key=lambda point: means[point], default=now)

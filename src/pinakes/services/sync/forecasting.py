@@ -31,7 +31,7 @@ from pinakes.ingestion import Event, Tools, held_by_others
 from pinakes.ingestion.cutter import Cutter
 from pinakes.ingestion.file_changes import vanished_files
 from pinakes.ingestion.rereading import Rereading
-from pinakes.ingestion.scan import check_place, looked_through
+from pinakes.ingestion.scan import check_place, scanned
 from pinakes.parsing.pool import WORTH_BYTES
 from pinakes.services import filling
 from pinakes.services.sync import adding
@@ -142,7 +142,7 @@ class Forecasts:
             closing(self._opened(source, paths)) as opened,
         ):
             on_event(Event("scan", 0, 0, source.location))
-            scan = self._apart(record, source, result_of(looked_through(opened, state), on_event))
+            scan = self._apart(record, source, result_of(scanned(opened, state), on_event))
             check_place(scan, known, source.location, name)
             keeps = source_settings.keeps_gone(app.settings, name, source)
             files = _Files.sorted_out(scan, known, opened, source_settings.remedied_now(app.settings), keeps_gone=keeps)
