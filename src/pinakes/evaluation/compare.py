@@ -126,18 +126,15 @@ def _no_common_document(sides: Sequence[AskedSystem]) -> InvalidInput:
 def _report(
     a: AskedSystem, b: AskedSystem, golden: GoldenSet, links: DocumentMatches, metrics: Sequence[str]
 ) -> ComparisonReport:
-    views_a = [_view(answer.reply, links.a) for answer in a.answers]
-    views_b = [_view(answer.reply, links.b) for answer in b.answers]
-    numbers = range(len(golden.questions))
     pairs = [
         _pair(
             question,
-            (a.answers[number], b.answers[number]),
-            (views_a[number], views_b[number]),
-            (_scores(a, number, question, metrics), _scores(b, number, question, metrics)),
+            (of_a, of_b),
+            (_view(of_a.reply, links.a), _view(of_b.reply, links.b)),
+            (_scores(a, of_a, question, metrics), _scores(b, of_b, question, metrics)),
             links.shown,
         )
-        for number, question in zip(numbers, golden.questions, strict=True)
+        for question, of_a, of_b in zip(golden.questions, a.answers, b.answers, strict=True)
     ]
     both = [pair for pair in pairs if pair.overlap_5 is not None]
     if not both:
@@ -213,8 +210,7 @@ def _asked_ms(answer: SystemAnswer) -> float | None:
     return answer.reply.milliseconds if answer.origin == "asked" else None
 
 
-def _scores(side: AskedSystem, number: int, question: Question, metrics: Sequence[str]) -> dict[str, float]:
-    answer = side.answers[number]
+def _scores(side: AskedSystem, answer: SystemAnswer, question: Question, metrics: Sequence[str]) -> dict[str, float]:
     if side.golden_names is None or not question.answerable or answer.origin == "none":
         return {}
     return scored(side.golden_names.ranking(answer.reply.documents, question.relevant), question.relevant, metrics)

