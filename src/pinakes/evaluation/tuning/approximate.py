@@ -13,7 +13,7 @@ from pinakes.core.errors import InvalidInput
 from pinakes.core.ports import Index, VectorQuery
 from pinakes.core.records import JSON
 from pinakes.evaluation.resampling import Latency, latency, paired_p
-from pinakes.evaluation.tuning.ascent import Budget, Scores, Stopped
+from pinakes.evaluation.tuning.ascent import Budget, Scores, Stopped, Tries
 from pinakes.evaluation.tuning.findings import LEVEL, SLOWER, Try, tries
 from pinakes.evaluation.tuning.knobs import Point, Values, moved
 from pinakes.evaluation.tuning.trials import Trials
@@ -79,30 +79,24 @@ def sweep(trials: Trials, metric: str, budget: Budget, on_try: Callable[[int], o
     efforts |= {point: built for point in others if point not in efforts}
     asked = _asked(trials)
     truth = [set(one.ids.tolist()) for one in scanned.subject.parts.index.vector(*asked)]
-    scores: dict[Point, Scores] = {}
     found: dict[Point, tuple[float, list[float]]] = {}
-    stopped: Stopped = ""
-    until = time.monotonic() + budget.seconds
-    for point, by in efforts.items():
-        if scores and (len(scores) > budget.tries or time.monotonic() >= until):
-            stopped = "tries" if len(scores) > budget.tries else "time"
-            break
-        try:
-            scores[point] = by.score(point)
-            found[point] = _looked(by.parts(point).index, asked, truth)
-        except KeyboardInterrupt:
-            stopped = "interrupted"
-            break
-        if on_try is not None:
-            on_try(len(scores) - 1)
-    if not found:
-        raise KeyboardInterrupt
-    done = {point: scores[point] for point in found}
+
+    def score(point: Point) -> Scores:
+        by = efforts[point]
+        scores = by.score(point)
+        found[point] = _looked(by.parts(point).index, asked, truth)
+        return scores
+
+    tried: dict[Point, Scores] = {(): score(())}
+    if on_try is not None:
+        on_try(0)
+    stopped = Tries(score, tried, budget, time.monotonic, on_try).make(efforts)
+    looked = [found[point] for point in tried]
     measured = [
-        SweepPoint(tried, recall, latency(times))
-        for tried, (recall, times) in zip(tries(done, built.milliseconds), found.values(), strict=True)
+        SweepPoint(one, recall, latency(times))
+        for one, (recall, times) in zip(tries(tried, built.milliseconds), looked, strict=True)
     ]
-    return _judged(metric, len(asked), count, measured, [times for _, times in found.values()], stopped)
+    return _judged(metric, len(asked), count, measured, [times for _, times in looked], stopped)
 
 
 def _built(trials: Trials, point: Point) -> Trials:

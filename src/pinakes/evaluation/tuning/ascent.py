@@ -81,7 +81,7 @@ def climb(
     climbed.tried[()] = score(())
     everyone = np.arange(len(climbed.tried[()]))
     training = [*(np.setdiff1d(everyone, rows) for rows in held_out), everyone]
-    tries = _Tries(score, climbed.tried, budget, clock, on_try)
+    tries = Tries(score, climbed.tried, budget, clock, on_try)
     try:
         if on_try is not None:
             on_try(0)
@@ -96,7 +96,7 @@ def climb(
 
 
 def _round(
-    climbed: AscentResult, every: Sequence[Knob], current: Values, training: Sequence[Rows], tries: _Tries
+    climbed: AscentResult, every: Sequence[Knob], current: Values, training: Sequence[Rows], tries: Tries
 ) -> None:
     """Change each knob once, for all climbs."""
     for knob in every:
@@ -110,7 +110,7 @@ def _round(
             return
 
 
-class _Tries:
+class Tries:
     """Scores points, each once, within the budget."""
 
     def __init__(
