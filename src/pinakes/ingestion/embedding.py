@@ -10,7 +10,6 @@ from pinakes.catalog import Catalog, Connection, collections, embedding_claims, 
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core import interrupt
 from pinakes.core.errors import InvalidInput
-from pinakes.core.generators import result_of
 from pinakes.core.ports import Embedder, Remote
 from pinakes.core.records import Float32
 from pinakes.core.wording import counted
@@ -279,7 +278,8 @@ class Waiting:
             ModelUnavailable: the model cannot be loaded or does not answer.
         """
         while texts := self._summaries():
-            result_of(embed_and_keep(self.catalog, self.collection, self.embedder, texts, self.refused))
+            for _ in embed_and_keep(self.catalog, self.collection, self.embedder, texts, self.refused):
+                pass
 
     def _summaries(self) -> dict[bytes, str]:
         collection_id, model_id = self.collection.id, self.collection.model_id

@@ -28,7 +28,6 @@ from urllib.parse import urlsplit
 from pinakes.core.errors import ModelCorrupt, ModelUnavailable
 from pinakes.core.records import JSON
 from pinakes.models import convert, folders
-from pinakes.models.endpoint import within
 from pinakes.settings import DEFAULT_MODEL, DEFAULT_RERANKER, Purpose
 
 if TYPE_CHECKING:
@@ -335,6 +334,8 @@ def _from_hub(name: str, pin: Pin | None, folder: Path, report: Progress) -> Non
 def _check_reachable(base: str) -> None:
     """Fail fast if the hub cannot be reached: neither name lookup nor several addresses may take longer."""
     from urllib.request import getproxies
+
+    from pinakes.models.endpoint import within
 
     url = urlsplit(base)
     if url.scheme in getproxies() or "all" in getproxies():
