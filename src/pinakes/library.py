@@ -24,7 +24,7 @@ from pinakes.services.run_progress import drain
 from pinakes.settings import SourceSettings
 
 if TYPE_CHECKING:
-    from pinakes.answering import Asking, ChatAnswer
+    from pinakes.answering import AnswerWriter, ChatAnswer
     from pinakes.core.graph_paths import Expansion
     from pinakes.indexes.verification import Difference
     from pinakes.ingestion import Event, Report
@@ -53,11 +53,15 @@ class Library(Services):
     """
 
     @once
-    def asking(self) -> Asking:
-        """Answers in words, based on searches of this library."""
-        from pinakes.answering import Asking
+    def answer_writer(self) -> AnswerWriter:
+        """Writes answers with the chat model of the settings.
 
-        return Asking(self.settings, self.search)
+        Raises:
+            InvalidSetting: a setting of ``chat`` cannot be used.
+        """
+        from pinakes.answering import AnswerWriter
+
+        return AnswerWriter(self.settings.chat)
 
     @classmethod
     def open(cls, home: Path | str | None = None, *, profile: str | None = None, **settings: Any) -> Library:
@@ -209,7 +213,10 @@ class Library(Services):
             ModelUnavailable: the chat model does not answer.
             PinakesError: as ``search``.
         """
-        return self.asking.ask(question, collection, mode=mode, passages=passages, filters=filters, as_of=as_of)
+        self.answer_writer.check(question)
+        most = min(passages or self.settings.chat.passages, self.settings.search.max_top_k)
+        results = self.search(question, collection, mode=mode, top_k=most, filters=filters, as_of=as_of)
+        return self.answer_writer.answer(question, results)
 
     def rank(
         self,

@@ -25,7 +25,7 @@ def routes(service: Service) -> APIRouter:
     Raises:
         InvalidSetting: a setting of ``chat`` cannot be used, which is to be told when a server starts.
     """
-    _ = service.library.asking.writer, service.library.staged.texts.writer
+    _ = service.library.answer_writer, service.library.staged.texts.writer
     router = APIRouter(tags=["search"])
 
     @router.post(

@@ -37,7 +37,7 @@ def ask(
 
     where = where_of(SearchOptions(question, filters=filters or (), paths=paths or ()))
     with session.library() as library:
-        library.asking.writer.chat.check()
+        library.answer_writer.chat.check()
         session.screen.say(f"asking {library.settings.chat.model or library.settings.chat.provider} …")
         answered = library.ask(question, collection, passages=passages, filters=where, as_of=as_of)
         session.found([one.document_id for one in answered.citations])

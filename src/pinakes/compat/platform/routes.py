@@ -88,7 +88,7 @@ class Question(BaseModel):
 
 def routes(server: Server) -> APIRouter:
     """Return the routes over ``server``."""
-    writer = server.library.asking.writer
+    writer = server.library.answer_writer
     router = APIRouter(prefix=f"{PREFIX}/knowledge", tags=["knowledge"])
 
     # An id has slashes, which clients encode; what the server hands on is decoded, so the rest of the path is the id.
