@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from pinakes.cli.models import prepare
+from pinakes.cli.options import AddOptions
 from pinakes.cli.progress import OnEvent, following
 from pinakes.cli.screen import Screen, labelled, printable
 from pinakes.cli.session import IncompleteError, Session
@@ -38,20 +39,6 @@ Following: TypeAlias = Callable[[], AbstractContextManager[OnEvent]]
 
 _NAMED_PATHS = 10
 _NAMED_REASONS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class AddOptions:
-    """What to add: locations with the rules they share."""
-
-    locations: Sequence[str]
-    collection: str | None = None
-    ref: str | None = None
-    include: Sequence[str] = ()
-    exclude: Sequence[str] = ()
-    kind: str | None = None
-    yes: bool = False
-    as_source: bool = False
 
 
 def add(session: Session, wanted: AddOptions) -> None:
@@ -380,15 +367,13 @@ def _conclude(
     if troubles:
         raise IncompleteError(troubles[0][1], document)
     if unpaid:
-        session.screen.fail(unpaid[0].message, unpaid[0].hint)
-        raise IncompleteError(unpaid[0], document)
+        raise session.incomplete(unpaid[0], document)
     if failed:
         error = SourceError(
             f"{counted(failed, 'file')} could not be read; the rest is done.",
             hint="They are tried again later, by a server or the next run. At once: pinakes sync --retry",
         )
-        session.screen.fail(error.message, error.hint)
-        raise IncompleteError(error, document)
+        raise session.incomplete(error, document)
     session.screen.document(document)
 
 

@@ -23,16 +23,16 @@ def metadata(
     session: Session,
     collection: OneOrAll = None,
     fields: Annotated[
-        list[str] | None,
+        Sequence[str],
         typer.Option("--field", metavar="NAME", help="Look at this field of every document. May be repeated."),
-    ] = None,
+    ] = (),
     missing: Annotated[
         int, typer.Option("--missing", metavar="N", min=0, help="Name so many documents that lack a field.")
     ] = 10,
 ) -> None:
     """Show which metadata fields documents have, and which documents lack what they should have."""
     with session.library() as library:
-        reports = library.completeness(collection, fields=fields or (), missing=missing)
+        reports = library.completeness(collection, fields=fields, missing=missing)
     screen = session.screen
     screen.document({"collections": [{**asdict(report), "reached": report.reached} for report in reports]})
     for report in reports:

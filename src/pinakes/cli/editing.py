@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from pinakes.cli.hit_lines import one_line
-from pinakes.cli.options import Collection, One, Searched, with_common_options
+from pinakes.cli.options import Collection, One, Searched, command
 from pinakes.cli.screen import printable
-from pinakes.cli.session import Session
+from pinakes.cli.session import Session, assigned
 from pinakes.core.errors import InvalidInput, NotFound, storing
 from pinakes.core.records import JSON
 from pinakes.core.wording import counted
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from pinakes.library import Library
     from pinakes.services.documents.editing import FullDocument, WrittenDocument
 
-_HELP = {"help_option_names": ["-h", "--help"]}
-document_app = typer.Typer(help="Put, show, change, delete and restore single documents.", context_settings=_HELP)
+document_app = typer.Typer(help="Put, show, change, delete and restore single documents.")
 
 Reference = Annotated[str, typer.Argument(metavar="REFERENCE", help="Id, uri, path or end of a path.")]
 Known = Annotated[str, typer.Argument(metavar="REFERENCE", help="As before, also of a deleted document.")]
@@ -42,8 +41,7 @@ IfVersion = Annotated[
 ]
 
 
-@document_app.command("put")
-@with_common_options
+@command(document_app, "put")
 def put(
     session: Session,
     file: TextFile,
@@ -78,8 +76,7 @@ def put(
     _tell(session, written)
 
 
-@document_app.command("show")
-@with_common_options
+@command(document_app, "show")
 def show(session: Session, reference: Reference, collection: Searched = None) -> None:
     """Show all that is known of a document, without its text; ``--json`` gives text and chunks, too."""
     with session.library() as library:
@@ -90,8 +87,7 @@ def show(session: Session, reference: Reference, collection: Searched = None) ->
     _show(session, document)
 
 
-@document_app.command("history")
-@with_common_options
+@command(document_app, "history")
 def history(
     session: Session,
     reference: Known,
@@ -107,8 +103,7 @@ def history(
         if version is not None:
             text = library.documents.version(uid, version, collection=name)
             session.screen.document({"uid": uid, "version": version, "text": text})
-            if not session.screen.as_json:
-                sys.stdout.write(text if text.endswith("\n") else text + "\n")
+            session.screen.text(text)
             return
         versions = library.documents.history(uid, collection=name)
     session.screen.document({"uid": uid, "versions": [asdict(one) for one in versions]})
@@ -119,8 +114,7 @@ def history(
         session.screen.show(printable(line))
 
 
-@document_app.command("update")
-@with_common_options
+@command(document_app, "update")
 def update(
     session: Session,
     reference: Reference,
@@ -154,8 +148,7 @@ def update(
     _tell(session, written)
 
 
-@document_app.command("delete")
-@with_common_options
+@command(document_app, "delete")
 def delete(session: Session, reference: Reference, if_version: IfVersion = None, collection: One = None) -> None:
     """Delete a document. It can be restored for some time (``history.days``)."""
     with session.library() as library:
@@ -170,8 +163,7 @@ def delete(session: Session, reference: Reference, if_version: IfVersion = None,
     session.screen.say(f"to have it back, within {days:g} days: {undo}" if days else "It is gone: history.days is 0.")
 
 
-@document_app.command("restore")
-@with_common_options
+@command(document_app, "restore")
 def restore(
     session: Session,
     reference: Known,
@@ -186,8 +178,7 @@ def restore(
     _tell(session, written, done="restored")
 
 
-@document_app.command("deleted")
-@with_common_options
+@command(document_app, "deleted")
 def deleted(session: Session, collection: Searched = None) -> None:
     """List the deleted documents that can be restored, deleted latest first."""
     with session.library() as library:
@@ -260,13 +251,7 @@ def _fields(words: list[str] | None) -> Mapping[str, JSON] | None:
     """Return metadata as ``name=value`` words state it; a value may be JSON, an empty one takes the field away."""
     if not words:
         return None
-    found: dict[str, JSON] = {}
-    for word in words:
-        name, sign, value = word.partition("=")
-        if not sign or not name.strip():
-            raise InvalidInput(f"--field {word!r} is not of the form name=value.", hint="As in --field status=draft")
-        found[name.strip()] = _value(value)
-    return found
+    return {name: _value(value) for name, value in assigned("--field", words, "status=draft")}
 
 
 def _value(text: str) -> JSON:

@@ -9,7 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from pinakes.cli.adding import AddOptions, add_request, prepare_or_warn, show_patterns
+from pinakes.cli.adding import add_request, prepare_or_warn, show_patterns
+from pinakes.cli.options import AddOptions
 from pinakes.cli.progress import following
 from pinakes.cli.screen import Screen, labelled, printable
 from pinakes.cli.session import IncompleteError, Session

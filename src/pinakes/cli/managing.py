@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pinakes.cli import models, staleness
 from pinakes.cli.screen import Screen, labelled, printable
-from pinakes.cli.session import IncompleteError, Session
+from pinakes.cli.session import Session
 from pinakes.core.errors import CatalogueCorrupt, IndexCorrupt, PinakesError
 from pinakes.core.records import JSON
 from pinakes.core.wording import counted, megabytes
@@ -223,9 +223,7 @@ def verify(session: Session, collection: str | None, *, content: bool, embedding
             session.screen.show(printable(f"  {_worded(each)}"))
     broken = {name: {each.part for each in differences} for name, differences in found.items() if differences}
     if broken:
-        error = _refusal(session, broken)
-        session.screen.fail(error.message, error.hint)
-        raise IncompleteError(error, document)
+        raise session.incomplete(_refusal(session, broken), document)
     if not found:
         session.screen.say("There are no collections yet.")
     session.screen.document(document)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pinakes.cli.progress import fetching
 from pinakes.cli.screen import Screen
-from pinakes.cli.session import IncompleteError, Session
+from pinakes.cli.session import Session
 from pinakes.core.errors import ModelCorrupt, ModelUnavailable
 from pinakes.core.records import JSON
 from pinakes.core.wording import megabytes
@@ -44,8 +44,7 @@ def status(session: Session, *, rerank: bool) -> None:
         if False in (one.get("sha256_ok"), one.get("graph_ok")):
             hint = f"pinakes model install{' --rerank' if rerank or one is not state else ''}"
             error = ModelCorrupt(str(one["problem"] or "The converted model is damaged."), hint=hint)
-            session.screen.fail(error.message, error.hint)
-            raise IncompleteError(error, state)
+            raise session.incomplete(error, state)
     session.screen.document(state)
 
 

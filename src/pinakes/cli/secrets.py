@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from pinakes.cli.options import with_common_options
+from pinakes.cli.options import command
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
 from pinakes.core.wording import counted
@@ -17,13 +17,10 @@ if TYPE_CHECKING:
 
 _SHOWN = 50
 
-secrets_app = typer.Typer(
-    help="Find and mask credentials that were stored before.", context_settings={"help_option_names": ["-h", "--help"]}
-)
+secrets_app = typer.Typer(help="Find and mask credentials that were stored before.")
 
 
-@secrets_app.command("scan")
-@with_common_options
+@command(secrets_app, "scan")
 def scan(session: Session) -> None:
     """Name the keys, tokens and passwords in documents, old versions and logs. They are not shown."""
     with session.library() as library:
@@ -36,8 +33,7 @@ def scan(session: Session) -> None:
     _show_elsewhere(session, elsewhere)
 
 
-@secrets_app.command("purge")
-@with_common_options
+@command(secrets_app, "purge")
 def purge(session: Session) -> None:
     """Mask what `scan` names, build the indexes that had it anew, and wipe free pages. Stop servers first."""
     with session.library() as library:

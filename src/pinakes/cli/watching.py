@@ -13,7 +13,8 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pinakes.cli.adding import AddOptions, add_request, prepare_or_warn, read_one, show_report
+from pinakes.cli.adding import add_request, prepare_or_warn, read_one, show_report
+from pinakes.cli.options import AddOptions
 from pinakes.cli.progress import following
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import Session
