@@ -134,15 +134,11 @@ class Library(Services):
         """
         from pinakes.services.collections import upgrading
 
-        wanted = self.sources(collection, names)
+        wanted = self.syncing.wanted(collection, names)
         every = [record.name for record in self.collections()] if not (names or collection) else []
         mine = [*every, *filter(None, [collection]), *(name for name, _ in wanted)]
         drain(upgrading.upgrade_each(self.app, mine), on_event)
         return [self._attempt(name, source, on_event, retry) for name, source in wanted]
-
-    def sources(self, collection: str | None = None, names: Sequence[str] = ()) -> list[tuple[str, SourceSettings]]:
-        """Return (collection, source) for all that ``sync`` reads. Raises the errors of ``sync``."""
-        return self.syncing.wanted(collection, names)
 
     def search(
         self,

@@ -210,7 +210,7 @@ def _measured(
         measured = run.measure_run(rankings, golden.questions, wanted.run.stem, metrics)
         return runs.new_run(golden, None, corpus, {}, metrics, {measured.mode: measured}), before
     with session.library(create=wanted.ingest) as library:
-        name = wanted.collection or _of_folder(library, wanted, golden) or library.chosen()
+        name = wanted.collection or collection_of_folder(library, golden, wanted.ingest) or library.chosen()
         if wanted.ingest:
             _ingest(session, library, golden, name)
         usual = library.settings.of_collection(name, library.collection(name).kept).retrieval
@@ -297,10 +297,10 @@ def _ingest(session: Session, library: Library, golden: GoldenSet, name: str) ->
         show_report(session.screen, report)
 
 
-def _of_folder(library: Library, wanted: EvaluateOptions, golden: GoldenSet) -> str | None:
-    """Return the collection that is called as a BEIR folder is: where its corpus goes, or went before."""
+def collection_of_folder(library: Library, golden: GoldenSet, ingest: bool = False) -> str | None:
+    """Return the collection named as a BEIR folder, into which its corpus went before, or is to go (``ingest``)."""
     known = {record.name for record in library.collections()}
-    return golden.name if wanted.ingest or (golden.place.is_dir() and golden.name in known) else None
+    return golden.name if ingest or (golden.place.is_dir() and golden.name in known) else None
 
 
 def _check(wanted: EvaluateOptions, uses: ReportOptions) -> None:

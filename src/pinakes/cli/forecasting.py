@@ -47,7 +47,7 @@ def add(session: Session, wanted: AddOptions) -> None:
 def sync(session: Session, collection: str | None, names: Sequence[str] = ()) -> None:
     """Say what reading the known sources again would do."""
     with _library(session) as library:
-        _show(session, library, [(*one, None) for one in library.sources(collection, names)])
+        _show(session, library, [(*one, None) for one in library.syncing.wanted(collection, names)])
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import wraps
+from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 import typer
@@ -268,47 +268,63 @@ def _take(group: type[_Group], values: dict[str, Any]) -> _Group:
     return group(**{name: value for name, value in given.items() if value is not None})
 
 
-_COMMON = _of_group(Common)
+class Command:
+    """A function ``(session, …)`` as typer takes it: without session, with the common options.
 
-
-def with_common_options(function: Callable[..., None], *, alone: bool = False) -> Callable[..., None]:
-    """Return ``function(session, …)`` as a function typer can read: without session, with the common options.
-
-    A parameter ``context`` gets the ``typer.Context``. ``alone``: it is called only where no command of its group is
-    named.
+    Its signature is made when typer asks for it, since one call needs that of one command only. A parameter ``context``
+    gets the ``typer.Context``. ``alone``: the function is called only where no command of its group is named.
     """
-    parameters = inspect.signature(function, eval_str=True).parameters
-    groups: dict[str, Any] = {name: one.annotation for name, one in parameters.items() if is_dataclass(one.annotation)}
-    own = [
-        parameter
-        for name, one in parameters.items()
-        if name not in ("session", "context")
-        for parameter in (_of_group(groups[name]) if name in groups else [_declared(name, one.default, one.annotation)])
-    ]
 
-    @wraps(function)
-    def called(context: typer.Context, **values: Any) -> None:
+    def __init__(self, function: Callable[..., None], *, alone: bool) -> None:
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+        self._function = function
+        self._alone = alone
+
+    def __call__(self, context: typer.Context, **values: Any) -> None:
         invocation: Invocation = context.find_root().obj
         invocation.common = _take(Common, values).over(invocation.common)
         set_up_logging(invocation.common.verbose, invocation.common.quiet)
-        if alone and context.invoked_subcommand is not None:
+        if self._alone and context.invoked_subcommand is not None:
             return
         session = Session(invocation.common)
         session.called = context.command_path.partition(" ")[2]
         session.arguments = {name: value for name, value in values.items() if value}
-        taken: dict[str, Any] = {name: _take(group, values) for name, group in groups.items()}
-        if "context" in parameters:
-            taken["context"] = context
-        repeated = {name: () for name, one in parameters.items() if one.default == () and values.get(name) is None}
+        for name, one in self._parameters.items():
+            group = one.annotation
+            if name == "context":
+                values[name] = context
+            elif isinstance(group, type) and is_dataclass(group):
+                values[name] = _take(group, values)
+            elif one.default == () and values[name] is None:
+                values[name] = ()
         with calling(Caller(interface="cli")):
-            function(session, **{**values, **taken, **repeated})
+            self._function(session, **values)
 
-    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    ordered = sorted([context, *own, *_COMMON], key=lambda p: p.default is not p.empty)
-    called.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
-    called.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
-    del called.__dict__["__wrapped__"]
-    return called
+    @cached_property
+    def _parameters(self) -> dict[str, inspect.Parameter]:
+        _, *others = inspect.signature(self._function, eval_str=True).parameters.values()
+        return {one.name: one for one in others}
+
+    @cached_property
+    def __signature__(self) -> inspect.Signature:
+        context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+        declared = [context]
+        for name, one in self._parameters.items():
+            group = one.annotation
+            if isinstance(group, type) and is_dataclass(group):
+                declared += _of_group(group)
+            elif name != "context":
+                declared.append(_declared(name, one.default, one.annotation))
+        return inspect.Signature(sorted([*declared, *_of_group(Common)], key=lambda p: p.default is not p.empty))
+
+    @property
+    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
+        return {name: one.annotation for name, one in self.__signature__.parameters.items()}
+
+
+def with_common_options(function: Callable[..., None]) -> Command:
+    """Return ``function(session, …)`` as typer takes it: see ``Command``."""
+    return Command(function, alone=False)
 
 
 def command(
@@ -327,7 +343,7 @@ def usual_command(of: typer.Typer) -> Callable[[Callable[..., None]], Callable[.
     """Make ``function(session, …)`` what a group of commands does where none of them is named."""
 
     def declare(function: Callable[..., None]) -> Callable[..., None]:
-        of.callback(invoke_without_command=True)(with_common_options(function, alone=True))
+        of.callback(invoke_without_command=True)(Command(function, alone=True))
         return function
 
     return declare

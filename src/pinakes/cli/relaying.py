@@ -42,7 +42,9 @@ def answer_of_server(session: Session, question: Mapping[str, JSON]) -> Results 
     try:
         status, body = _sent(instance, json.dumps(asked), session.settings.server.search_timeout_s + _GRACE_S)
         if status == 200:
-            return _results(body)
+            from pydantic import TypeAdapter
+
+            return TypeAdapter(Results).validate_json(body)
         error = _error(body) if status == 422 else None
     except (OSError, HTTPException, ValueError):  # it is gone, or what is there now is no Pinakes
         return None
@@ -74,12 +76,6 @@ def _sent(instance: Instance, body: str, timeout_s: float) -> tuple[int, bytes]:
         connection.request("POST", COMMANDS, body.encode(), headers)
         with connection.getresponse() as answer:
             return answer.status, answer.read()
-
-
-def _results(body: bytes) -> Results:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Results).validate_json(body)
 
 
 def _error(body: bytes) -> PinakesError | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +17,6 @@ from pinakes.core.errors import InvalidInput, InvalidSetting, NotFound, PinakesE
 from pinakes.core.records import JSON
 
 if TYPE_CHECKING:
-    from pinakes.core.ports import Embedder
     from pinakes.library import Library
     from pinakes.services.audit import Call
     from pinakes.settings import Settings
@@ -166,7 +165,11 @@ class Session:
                 hint=f"Check --home and PINAKES_HOME; adding documents makes one: {self.command('add', 'PATH')}",
             )
         with ExitStack() as stack:
-            embedder = stack.enter_context(self._loading()) if embeds else None
+            embedder = None
+            if embeds:
+                from pinakes.models.embedders import loading
+
+                embedder = stack.enter_context(loading(self.settings.embedding, self.settings.cache))
             from pinakes.library import Library
             from pinakes.platform.memory import collect_seldom
 
@@ -177,11 +180,6 @@ class Session:
                 return
             with library.audit.recording(self.called, self.arguments) as self.call:
                 yield library
-
-    def _loading(self) -> AbstractContextManager[Embedder]:
-        from pinakes.models.embedders import loading
-
-        return loading(self.settings.embedding, self.settings.cache)
 
     def found(self, ids: Sequence[str], count: int | None = None) -> None:
         """Tell the audit log what this call found: ids of documents, and how many where not as many as ids."""

@@ -138,7 +138,7 @@ def import_documents(
     ] = None,
 ) -> None:
     """Take in KnowledgeSource documents: each becomes a source, one of the same name is replaced."""
-    from pinakes.settings import sources_folder
+    from pinakes.settings import knowledge_sources, sources_folder
 
     screen, settings = session.screen, session.settings
     folder = sources_folder(settings.home, settings.sources_dir)
@@ -151,7 +151,7 @@ def import_documents(
         try:
             kept.append((one, _keep(session, folder, one, collection)))
         except PinakesError as error:
-            found.refused.append(_refusal(one, error))
+            found.refused.append(knowledge_sources.RefusedSource(one.origin, str(error)))
     imported = [{"name": one.name, "file": str(path), "source": one.source} for one, path in kept]
     document = {"imported": imported, "refused": [asdict(one) for one in found.refused]}
     for one, path in kept:
@@ -298,9 +298,3 @@ def _replace(path: Path, text: str) -> None:
     fresh = path.with_suffix(".new")
     fresh.write_text(text, "utf-8")
     fresh.replace(path)
-
-
-def _refusal(one: Declared, error: PinakesError) -> RefusedSource:
-    from pinakes.settings.knowledge_sources import RefusedSource
-
-    return RefusedSource(one.origin, str(error))

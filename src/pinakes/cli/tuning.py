@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pinakes.cli.evaluating import collection_of_folder
 from pinakes.cli.golden_options import Golden, Qrels, Queries, QuestionsBy
 from pinakes.cli.options import One
 from pinakes.cli.progress import following, progress
@@ -86,7 +87,7 @@ def tune(session: Session, wanted: TuneOptions) -> None:
         session.screen.warn(note)
     asked = run.judged(questions.questions, wanted.folds)
     with session.library() as library:
-        name = wanted.collection or _of_folder(library, questions) or library.chosen()
+        name = wanted.collection or collection_of_folder(library, questions) or library.chosen()
         if wanted.what == ("ann",):
             found: TuningResult | Sweep = _swept(session, library, wanted, asked, name)
         elif wanted.what == ("chunking",):
@@ -109,12 +110,6 @@ def _check(session: Session, wanted: TuneOptions) -> None:
         )
     if not place.parent.is_dir():
         raise InvalidInput(f"There is no folder {str(place.parent)!r} to write to.", hint="Make it, or check --write.")
-
-
-def _of_folder(library: Library, golden: GoldenSet) -> str | None:
-    """Return the collection that is called as a BEIR folder is."""
-    known = {record.name for record in library.collections()}
-    return golden.name if golden.place.is_dir() and golden.name in known else None
 
 
 def _subject(

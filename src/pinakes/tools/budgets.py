@@ -167,17 +167,13 @@ def within_budget(
             kept.pop("next", None)
         elif isinstance(go_on := data.get("next"), str) and counter.fits(go_on, most // 2):
             kept["next"] = go_on  # says nothing once it is cut
-        made = _told(tool, outcome, kept, _how(tool, arguments, cut, most))
+        how = f"Cut at {most} tokens: {'; '.join(cut.said.values())} are shown. {_rest(tool, arguments, cut)}"
+        made = _told(tool, outcome, kept, how)
         size = counter.count(made.text)
         if size <= most:
             return made
         room = min(room - 1, int(room * _SHARE * most / size))
     return _cut_text(tool, outcome, counter, most)
-
-
-def _how(tool: Tool, arguments: Mapping[str, JSON], cut: _Cut, most: int) -> str:
-    said = "; ".join(cut.said.values())
-    return f"Cut at {most} tokens: {said} are shown. {_rest(tool, arguments, cut)}"
 
 
 def _rest(tool: Tool, arguments: Mapping[str, JSON], cut: _Cut) -> str:
