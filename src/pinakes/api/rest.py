@@ -197,10 +197,10 @@ def discovered(
 
 def described(tool: Tool, settings: Settings) -> dict[str, JSON]:
     """Return a tool as ``ToolInfo`` has it; its category is named after its toolset."""
-    told = listing_for(tool, settings)
-    schema = told["inputSchema"]
+    listed = listing_for(tool, settings)
+    schema = listed["inputSchema"]
     return {
-        **told,
+        **listed,
         "schema": schema,
         "parameters": list(_parameters(schema)),
         "category": tool.toolset.capitalize(),

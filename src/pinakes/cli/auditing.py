@@ -13,7 +13,7 @@ import typer
 
 from pinakes.cli.hit_lines import one_line
 from pinakes.cli.options import Searched, command, usual_command
-from pinakes.cli.screen import Screen, printable
+from pinakes.cli.screen import Screen
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import NotFound
 from pinakes.core.records import JSON, SearchMode
@@ -144,7 +144,7 @@ def _show(screen: Screen, entry: AuditEntry) -> None:
     went = results if entry.outcome == "ok" else f"{entry.outcome}: {entry.message}"
     who = entry.interface if entry.caller == "local" else f"{entry.interface} ({entry.caller})"
     line = f"{entry.at[:19]}Z  {entry.tool:<18} {who:<9} {entry.latency_ms:>8.1f} ms  {one_line(went)}"
-    screen.show(printable(f"{line}  {cut(given, _SHOWN_CHARS)}").rstrip())
+    screen.show(f"{line}  {cut(given, _SHOWN_CHARS)}".rstrip())
 
 
 def _as_data(found: Explanations) -> dict[str, JSON]:
@@ -174,7 +174,7 @@ def _show_document(screen: Screen, one: Explanation) -> None:
     from rich.text import Text as Rich
 
     screen.show(Rich.assemble((one_line(one.path), "cyan"), f"  {one_line(one.title)}"))
-    screen.show(printable(f"    {one.text}"))
+    screen.show(f"    {one.text}")
     for name, at, what in (("by words", one.keyword, "BM25"), ("by meaning", one.vector, "cosine")):
         if at is not None:
             screen.show(f"    {name:<12} {_rank(at, what)}")
@@ -187,11 +187,11 @@ def _show_document(screen: Screen, one: Explanation) -> None:
         hit = one.passage
         screen.show(f"    {'chunk':<12} lines {hit.start_line}-{hit.end_line}{' (approximate)' * hit.approximate}")
     for match in one.matches:
-        screen.show(printable(f"    {'has':<12} {_match(match)}"))
+        screen.show(f"    {'has':<12} {_match(match)}")
     for match in one.partly:
-        screen.show(printable(f"    {'has parts of':<12} {_match(match)}: {', '.join(match.parts)}"))
+        screen.show(f"    {'has parts of':<12} {_match(match)}: {', '.join(match.parts)}")
     if one.missing:
-        screen.show(printable(f"    {'lacks':<12} {', '.join(one.missing)}"))
+        screen.show(f"    {'lacks':<12} {', '.join(one.missing)}")
     screen.show()
 
 

@@ -19,12 +19,12 @@ _MOST = 5
 
 def of_hit(hit: Hit) -> Iterator[str]:
     """Yield who wrote the lines of a hit, some lines of one commit in a row together."""
-    told = hit.blame or ()
-    for one in told[:_MOST]:
+    blame = hit.blame or ()
+    for one in blame[:_MOST]:
         lines = f"lines {one.start_line}-{one.end_line}" if one.end_line > one.start_line else f"line {one.start_line}"
         yield printable(f"{lines}: {_who(one)}").replace("\n", " ")
-    if len(told) > _MOST:
-        yield f"… and {len(told) - _MOST} more"
+    if len(blame) > _MOST:
+        yield f"… and {len(blame) - _MOST} more"
 
 
 def of_text(text: Text, blame: Sequence[Blame]) -> Iterator[str]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pinakes.cli.screen import printable
 from pinakes.cli.session import Session, assigned
 from pinakes.core.caller import KEY_VARIABLE, shown_key
 from pinakes.core.errors import (
@@ -70,7 +69,7 @@ def tools(
     width = max((len(tool["name"]) for tool in listed), default=0)
     for tool in listed:
         first = tool["description"].partition("\n")[0]
-        session.screen.show(f"{tool['name']:<{width}}  {printable(first)}")
+        session.screen.show(f"{tool['name']:<{width}}  {first}")
 
 
 def call(
@@ -88,14 +87,14 @@ def call(
     url: Url = None,
 ) -> None:
     """Call a tool as an agent would."""
-    told = _called_there(session, url, name, words, as_object) if url else None
-    told = told or _called_here(session, name, words, as_object)
-    if told.error is not None:
-        raise told.error
-    session.screen.document(told.data if told.data is not None else {"text": told.text})
-    session.screen.text(told.text)
-    if told.failed is not None:
-        raise typer.Exit(exit_code(told.failed))
+    result = _called_there(session, url, name, words, as_object) if url else None
+    result = result or _called_here(session, name, words, as_object)
+    if result.error is not None:
+        raise result.error
+    session.screen.document(result.data if result.data is not None else {"text": result.text})
+    session.screen.text(result.text)
+    if result.failed is not None:
+        raise typer.Exit(exit_code(result.failed))
 
 
 def arguments_of(schema: Mapping[str, JSON], words: Sequence[str], as_object: str | None) -> dict[str, JSON]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from pinakes.cli.adding import prepare_or_warn
 from pinakes.cli.options import ModelChangeOptions
 from pinakes.cli.progress import OnEvent, fetching, progress
-from pinakes.cli.screen import printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.cli.spending import SpendingLimit
 from pinakes.core.errors import ModelCorrupt, ModelUnavailable, NotFound, PinakesError, TooCostly
@@ -93,24 +92,24 @@ def _action(
 
 def _build(session: Session, library: Library, wanted: ModelChangeOptions, yes: bool, name: str) -> dict[str, JSON]:
     _prepare(session, library, name, wanted.model)
-    purse = SpendingLimit(session, library, yes)
+    spending = SpendingLimit(session, library, yes)
     while True:
         try:
             with _following(session, name) as on_event:
                 state = library.build_beside(wanted.model, name, anyway=wanted.anyway, on_event=on_event)
             break
         except TooCostly as error:
-            if not purse.agrees(error):
+            if not spending.agrees(error):
                 hint = f"Agree to it: pinakes reindex --beside --yes -c {name}. Or give it up: --drop-beside."
                 raise TooCostly(error.message, hint=hint) from error
-    purse.tell()
+    spending.tell()
     beside = state.beside
     assert beside is not None
     session.screen.report(f"{name}: built beside what answers: {beside_line(state)}")
     if beside.waiting:
         session.screen.warn(f"{beside.waiting:,} chunks have no vector by it: they are found by words only")
     session.screen.say(f"to have it answer: {session.command('reindex', '--switch', '-c', name)}")
-    return {**_described(state), **purse.document()}
+    return {**_described(state), **spending.document()}
 
 
 def _prepare(session: Session, library: Library, name: str, model: str | None) -> None:
@@ -191,7 +190,7 @@ def _following(session: Session, name: str) -> Iterator[OnEvent]:
                 words = f"{name}: building the index"
             else:
                 words = f"{name}: {event.done:,} of {event.total:,} {event.detail or 'done'}"
-            show(printable(words), event.done, event.total)
+            show(words, event.done, event.total)
 
         yield on_event
 

@@ -48,7 +48,7 @@ def list_all(session: Session) -> None:
     figures = ("documents", "chunks", "tokens")
     cells = [(row["name"], *(f"{row[name]:,}" for name in figures), row["description"]) for row in rows]
     for line in aligned([_HEADS, *cells], right=(1, 2, 3)) if rows else ():
-        session.screen.show(printable(line.replace("\n", " ")))
+        session.screen.show(line.replace("\n", " "))
     if not rows:
         session.screen.say(f"There are no collections yet. Add documents: {session.command('add', 'PATH')}")
 
@@ -122,7 +122,7 @@ def move(
     """Move the index of a collection to another engine while it answers; nothing is embedded again."""
     with session.library() as library, progress(session.screen) as show:
         for event in library.collecting.move(name, engine):
-            show(printable(f"{name}: building the index"), event.done, event.total)
+            show(f"{name}: building the index", event.done, event.total)
         record = library.collection(name)
     _tell(session, record, f"{record.name}: its index is in {engine} now")
 
@@ -138,7 +138,7 @@ def delete(session: Session, name: _Name, yes: _Yes = False) -> None:
         removed = library.collecting.delete(name)
         configured = name in library.settings.collections
     session.screen.document(asdict(removed))
-    session.screen.show(printable(f"{name}: deleted, {counted(removed.documents, 'document')}"))
+    session.screen.show(f"{name}: deleted, {counted(removed.documents, 'document')}")
     if configured:
         session.screen.warn(f"the settings name {name!r}: the next sync or server makes it anew")
 
@@ -156,7 +156,7 @@ def remove_source(
         removed = library.collecting.remove_source(name, location)
         days = library.settings.history.days
     session.screen.document(asdict(removed))
-    session.screen.show(printable(f"{removed.collection}: {counted(removed.documents, 'document')} removed"))
+    session.screen.show(f"{removed.collection}: {counted(removed.documents, 'document')} removed")
     if removed.documents and days:
         session.screen.say(f"each of them can be restored for {days:g} days; to have all again, add the source again")
 
@@ -170,15 +170,15 @@ def stats(session: Session, name: _Name) -> None:
     for figure, value in found.items():
         if not isinstance(value, dict):
             shown = f"{value:,}" if isinstance(value, int) else str(value)
-            session.screen.show(printable(f"{figure:<20} {shown}".rstrip()))
+            session.screen.show(f"{figure:<20} {shown}".rstrip())
         for part, count in value.items() if isinstance(value, dict) else ():
-            session.screen.show(printable(f"{figure.partition('_')[0]:<20} {count:>8,}  {part}".replace("\n", " ")))
+            session.screen.show(f"{figure.partition('_')[0]:<20} {count:>8,}  {part}".replace("\n", " "))
 
 
 def _tell(session: Session, record: CollectionRecord, line: str) -> None:
     document = {"name": record.name, "description": record.description, "settings": dict(record.kept or {})}
     session.screen.document(document)
-    session.screen.show(printable(line))
+    session.screen.show(line)
 
 
 def ask(session: Session, question: str) -> None:

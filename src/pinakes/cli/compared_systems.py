@@ -167,9 +167,9 @@ def _collection(
             hint=f"Give less, or --set search.max_top_k={top_k}.",
         )
     mode = wanted.mode or settings.of_collection(name, record.kept).retrieval
-    way = QueryMode(mode, top_k, None if wanted.shallow else wanted.passages, wanted.by)
+    query_mode = QueryMode(mode, top_k, None if wanted.shallow else wanted.passages, wanted.by)
     configuration = runs.configuration_of(settings, record)
-    return library.measuring.system(label, search, rank, record, way, configuration)
+    return library.measuring.system(label, search, rank, record, query_mode, configuration)
 
 
 def _with_file(session: Session, path: Path) -> Session:

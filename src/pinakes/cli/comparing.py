@@ -25,23 +25,23 @@ def compare(session: Session, wanted: CompareOptions) -> None:
     from pinakes.evaluation import compare_page
 
     _check(wanted)
-    report, troubles = _compared(session, wanted)
+    report, errors = _compared(session, wanted)
     if wanted.fail_under is not None and report.agreement["overlap_5"].mean < wanted.fail_under:
-        troubles.append(_below(report, wanted.fail_under))
+        errors.append(_below(report, wanted.fail_under))
     if wanted.html:
         try:
             compare_page.write(wanted.html, report)
             session.screen.say(f"page written: {wanted.html}")
         except PinakesError as error:
-            troubles.append(error)
+            errors.append(error)
     screen = session.screen
     if not screen.as_json:
         comparing_text.show(screen, report)
-    for trouble in troubles:
-        screen.fail(trouble.message, trouble.hint)
+    for failure in errors:
+        screen.fail(failure.message, failure.hint)
     document: dict[str, JSON] = {"comparison": asdict(report)}
-    if troubles:
-        raise IncompleteError(troubles[0], document)
+    if errors:
+        raise IncompleteError(errors[0], document)
     screen.document(document)
 
 
@@ -102,15 +102,15 @@ def _querier(
     from pinakes.evaluation.systems import UnreachableSystem
 
     wanted = wanted if of_server else replace(wanted, mapping=(), headers=())
-    way = {"mode": wanted.mode or "", "passages": wanted.passages, "by": wanted.by or "", "map": list(wanted.mapping)}
+    asked = {"mode": wanted.mode or "", "passages": wanted.passages, "by": wanted.by or "", "map": list(wanted.mapping)}
     try:
-        return SystemQuerier(open_side(session, label, wanted, stack), way, replies)
+        return SystemQuerier(open_side(session, label, wanted, stack), asked, replies)
     except InvalidInput:
         raise
     except PinakesError as error:
         if replies is None or not replies.knows(label):
             raise
-        return SystemQuerier(UnreachableSystem(label, "away", error), way, replies)
+        return SystemQuerier(UnreachableSystem(label, "away", error), asked, replies)
 
 
 def _read(wanted: CompareOptions) -> GoldenSet:

@@ -15,7 +15,6 @@ import typer
 
 from pinakes.cli.hit_lines import one_line
 from pinakes.cli.options import Collection, One, Searched, command
-from pinakes.cli.screen import printable
 from pinakes.cli.session import Session, assigned
 from pinakes.core.errors import InvalidInput, NotFound, storing
 from pinakes.core.records import JSON
@@ -111,7 +110,7 @@ def history(
         changed = f": {', '.join(one.changed)}" if one.changed else ""
         lost = "" if one.readable or one.op == "deleted" else "  (not kept)"
         line = f"{one.number:>4}  {one.at[:19]}Z  {one.op}{changed}  by {one.by or 'unknown'}{lost}"
-        session.screen.show(printable(line))
+        session.screen.show(line)
 
 
 @command(document_app, "update")
@@ -159,7 +158,7 @@ def delete(session: Session, reference: Reference, if_version: IfVersion = None,
     undo = session.command("document", "restore", uid, "-c", name)
     restorable = {"days": days, "undo": undo} if days else {}
     session.screen.document({"uid": uid, "path": gone.path, "collection": name, "deleted": True, **restorable})
-    session.screen.show(printable(f"{uid}  deleted: {one_line(gone.path)}"))
+    session.screen.show(f"{uid}  deleted: {one_line(gone.path)}")
     session.screen.say(f"to have it back, within {days:g} days: {undo}" if days else "It is gone: history.days is 0.")
 
 
@@ -189,7 +188,7 @@ def deleted(session: Session, collection: Searched = None) -> None:
     session.screen.document({"collection": ", ".join(names), "documents": documents})
     for uid, version in found:
         by = f" by {version.by}" if version.by else ""
-        session.screen.show(printable(f"{uid}  {version.at[:19]}Z{by}  {one_line(version.title)}"))
+        session.screen.show(f"{uid}  {version.at[:19]}Z{by}  {one_line(version.title)}")
     if not found:
         session.screen.say("nothing that could be restored")
 
@@ -268,10 +267,8 @@ def _tell(session: Session, written: WrittenDocument, *, done: str = "") -> None
     about |= {"notes": [asdict(note) for note in written.notes]} if written.notes else {}
     screen.document(about)
     screen.show(
-        printable(
-            f"{document.uid}  {done or written.outcome}: {one_line(document.title)} "
-            f"(version {document.version}, chunks: {document.chunk_count:,}, collection: {document.collection})"
-        )
+        f"{document.uid}  {done or written.outcome}: {one_line(document.title)} "
+        f"(version {document.version}, chunks: {document.chunk_count:,}, collection: {document.collection})"
     )
     if written.degraded:
         screen.say(f"found by words only until a model is there: {written.degraded}")
@@ -297,4 +294,4 @@ def _show(session: Session, document: FullDocument) -> None:
     width = max(map(len, rows))
     for name, value in rows.items():
         if value:
-            session.screen.show(printable(f"{name:<{width}}  {one_line(value)}"))
+            session.screen.show(f"{name:<{width}}  {one_line(value)}")

@@ -15,7 +15,6 @@ import typer
 from pinakes.cli.golden_options import Golden, HtmlReport, Qrels, Queries, QuestionsBy
 from pinakes.cli.options import One
 from pinakes.cli.progress import following, progress
-from pinakes.cli.screen import printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import BelowBaseline, InvalidInput, PinakesError
 from pinakes.core.records import JSON, SearchMode
@@ -141,35 +140,35 @@ def _judge(session: Session, wanted: EvaluateOptions, uses: ReportOptions) -> No
     run, before = _measured(session, wanted, questions, names, uses.against)
     if session.has_home():
         run = runs.save(run, session.settings.home)
-    troubles: list[PinakesError] = []
+    errors: list[PinakesError] = []
     compared: Comparison | None = None
     verdict: Verdict | None = None
-    with _kept_in(troubles):
+    with _kept_in(errors):
         compared = comparison.compare(before, run, anyway=uses.anyway) if before else None
-    with _kept_in(troubles):
+    with _kept_in(errors):
         verdict = baseline.check(uses.baseline, run, uses.tolerance) if uses.baseline else None
     if verdict and not verdict.passed:
-        troubles.insert(0, _below(verdict))
-    with _kept_in(troubles):
+        errors.insert(0, _below(verdict))
+    with _kept_in(errors):
         if uses.save_baseline and uses.baseline and not (verdict and verdict.passed):
             session.screen.warn(f"baseline not written: {uses.save_baseline}: the gate has to pass first")
         elif uses.save_baseline:
             baseline.save(uses.save_baseline, run)
             session.screen.say(f"baseline written: {uses.save_baseline}")
-    with _kept_in(troubles):
+    with _kept_in(errors):
         if uses.html:
             html_report.write(uses.html, run, compared, verdict)
             session.screen.say(f"page written: {uses.html}")
-    _tell(session, run, compared, verdict, troubles)
+    _tell(session, run, compared, verdict, errors)
 
 
 @contextmanager
-def _kept_in(troubles: list[PinakesError]) -> Iterator[None]:
+def _kept_in(errors: list[PinakesError]) -> Iterator[None]:
     """Keep an error for the end: what was measured is shown all the same."""
     try:
         yield
     except PinakesError as error:
-        troubles.append(error)
+        errors.append(error)
 
 
 def _tell(
@@ -177,7 +176,7 @@ def _tell(
     run: Run,
     compared: Comparison | None,
     verdict: Verdict | None,
-    troubles: Sequence[PinakesError],
+    errors: Sequence[PinakesError],
 ) -> None:
     from pinakes.cli import evaluation_text
 
@@ -191,10 +190,10 @@ def _tell(
         evaluation_text.show(screen, run, compared, verdict)
     if session.has_home():
         screen.say(f"kept as {run.name}; to compare another run with it: --against {run.name}")
-    for error in troubles:
+    for error in errors:
         screen.fail(error.message, error.hint)
-    if troubles:
-        raise IncompleteError(troubles[0], document)
+    if errors:
+        raise IncompleteError(errors[0], document)
     screen.document(document)
 
 
@@ -342,7 +341,7 @@ def _list(session: Session) -> None:
         session.screen.show(f"{run.name}  {run.corpus.collection}, {counted}")
         session.screen.show(f"    {headline}: {figures}")
         for change in changes:
-            session.screen.show(printable(f"    {change}"))
+            session.screen.show(f"    {change}")
     if not kept:
         session.screen.say(f"No run was stored yet. Make one: {session.command('evaluate', 'GOLDEN')}")
 

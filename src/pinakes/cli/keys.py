@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from pinakes.cli.options import command, usual_command
-from pinakes.cli.screen import aligned, printable
+from pinakes.cli.screen import aligned
 from pinakes.cli.session import Session
 from pinakes.core.errors import InvalidInput
 from pinakes.core.records import JSON
@@ -36,7 +36,7 @@ def list_keys(session: Session) -> None:
         every = library.keys.list_all()
     session.screen.document({"keys": [_as_data(key) for key in every]})
     for line in aligned([_HEADS, *map(_row, every)]) if every else ():
-        session.screen.show(printable(line))
+        session.screen.show(line)
     if not every:
         session.screen.say(f"There are no keys. Make one: {session.command('keys', 'create', 'NAME')}")
 
@@ -69,7 +69,7 @@ def create(
     session.screen.show(secret)
     for missing in sorted(set(key.collections or ()) - there):
         session.screen.warn(f"there is no collection {missing!r} yet: the key is for the one that is made so")
-    session.screen.say(printable(f"{key.name}: made, {_what(key)}. Keep it well: it is not shown again."))
+    session.screen.say(f"{key.name}: made, {_what(key)}. Keep it well: it is not shown again.")
 
 
 @command(keys_app, "revoke")
@@ -78,7 +78,7 @@ def revoke(session: Session, name: Name) -> None:
     with session.library() as library:
         key = library.keys.revoke(name)
     session.screen.document(_as_data(key))
-    session.screen.show(printable(f"{key.name}: revoked"))
+    session.screen.show(f"{key.name}: revoked")
 
 
 def expiry(text: str) -> datetime:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from pinakes.cli import models, staleness
-from pinakes.cli.screen import Screen, labelled, printable
+from pinakes.cli.screen import Screen, labelled
 from pinakes.cli.session import Session
 from pinakes.core.errors import CatalogueCorrupt, IndexCorrupt, PinakesError
 from pinakes.core.records import JSON
@@ -37,7 +37,7 @@ def status(
     with session.library() as library:
         states = library.status(collection)
         jobs = library.jobs.list_all()
-        differing = staleness.looked(session, library, collection) if stale else {}
+        differing = staleness.stale_sources(session, library, collection) if stale else {}
     settings, screen = session.settings, session.screen
     model = models.describe(session, verify=check_model)
     size = folder_bytes(settings.home)
@@ -63,13 +63,13 @@ def status(
         return
     screen.show(f"home     {settings.home} ({megabytes(size)})")
     if settings.catalog.url:
-        screen.show(printable(f"catalog  {without_password(settings.catalog.url)}"))
+        screen.show(f"catalog  {without_password(settings.catalog.url)}")
     if settings.profile:
         screen.show(f"profile  {settings.profile}")
     ready = "ready" if model["installed"] and not model["problem"] else model["problem"]
     screen.show(f"model    {model['model']}: {ready}")
     for job in jobs:
-        screen.show(printable(f"job      {job.key}: {job.state}{f': {job.error}' if job.state == 'failed' else ''}"))
+        screen.show(f"job      {job.key}: {job.state}{f': {job.error}' if job.state == 'failed' else ''}")
     for state in states:
         screen.show()
         _show_collection(session, state, problems)
@@ -96,10 +96,10 @@ def list_plugins(session: Session) -> None:
     for part in parts:
         lines.setdefault((part.group, f"{part.distribution} {part.version}"), []).append(part.name)
     for (group, maker), names in lines.items():
-        session.screen.show(printable(f"{group:<10} {maker}: {', '.join(names)}"))
+        session.screen.show(f"{group:<10} {maker}: {', '.join(names)}")
     for part in parts:
         if part.error:
-            session.screen.warn(printable(part.error))
+            session.screen.warn(part.error)
 
 
 def _show_collection(session: Session, state: CollectionStatus, problems: bool) -> None:
@@ -116,7 +116,7 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
     search = f", {index['vector_search']}" if "vector_search" in index else ""
     if "problem" in index:
         usable = "usable in part" if {"keyword_chunks", "vectors"}.intersection(index) else "not usable"
-        screen.show(printable(f"  index    {index['engine']}: {usable}. {index['problem']}"))
+        screen.show(f"  index    {index['engine']}: {usable}. {index['problem']}")
     else:
         screen.show(
             f"  index    {index.get('engine')}: {index.get('keyword_chunks', 0):,} by words, "
@@ -131,10 +131,10 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
         _show_source(screen, source)
     if problems:
         for problem in state.problems:
-            screen.show(printable(f"  {problem['status']:<8} {problem['path']}: {problem['reason']}"))
+            screen.show(f"  {problem['status']:<8} {problem['path']}: {problem['reason']}")
         for note in state.notes:
             where = f"{note['path']}:{note['line']}" if note["line"] else note["path"]
-            screen.show(printable(f"  noted    {where}: {note['message']}"))
+            screen.show(f"  noted    {where}: {note['message']}")
     elif state.problems:
         counts = Counter(str(problem["status"]) for problem in state.problems)
         words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
@@ -181,17 +181,15 @@ def _show_source(screen: Screen, source: Mapping[str, JSON]) -> None:
         f"{'tried' if source['unreached'] else 'read'} {source['synced_at'][:19]}Z" if source["synced_at"] else unread
     )
     screen.show(
-        printable(
-            f"  source   {source['kind']} {labelled(source['location'], source['part'])} ({files}; {when}{trouble})"
-        )
+        f"  source   {source['kind']} {labelled(source['location'], source['part'])} ({files}; {when}{trouble})"
     )
     at = [f"ref {source['ref']}"] if source["ref"] else []
     at += [f"commit {source['commit']}"] if source["commit"] else []
     if at:
-        screen.show(printable(f"             at {', '.join(at)}"))
+        screen.show(f"             at {', '.join(at)}")
     for name in ("include", "exclude", "overlaps"):
         if source[name]:
-            screen.show(printable(f"             {name} {' '.join(source[name])}"))
+            screen.show(f"             {name} {' '.join(source[name])}")
 
 
 def verify(session: Session, collection: str | None, *, content: bool, embeddings: bool) -> None:
@@ -220,7 +218,7 @@ def verify(session: Session, collection: str | None, *, content: bool, embedding
         if version in ("older", "building"):
             session.screen.show(f"  version: {upgrade_lines(session, state)[0]}")
         for each in differences:
-            session.screen.show(printable(f"  {_worded(each)}"))
+            session.screen.show(f"  {_worded(each)}")
     broken = {name: {each.part for each in differences} for name, differences in found.items() if differences}
     if broken:
         raise session.incomplete(_refusal(session, broken), document)

@@ -80,10 +80,10 @@ def _sent(instance: Instance, body: str, timeout_s: float) -> tuple[int, bytes]:
 
 def _error(body: bytes) -> PinakesError | None:
     """Return what the search raised, None where it is not known to be an error of the question."""
-    told = json.loads(body).get("error")
-    if not isinstance(told, dict):
+    error = json.loads(body).get("error")
+    if not isinstance(error, dict):
         return None
-    kind, message, hint = kind_of(told.get("code")), str(told.get("message")), str(told.get("hint"))
+    kind, message, hint = kind_of(error.get("code")), str(error.get("message")), str(error.get("hint"))
     if issubclass(kind, NotFound):
-        return kind(message, hint=hint, ids=told.get("not_found", ()))
+        return kind(message, hint=hint, ids=error.get("not_found", ()))
     return kind(message, hint=hint) if issubclass(kind, InvalidInput) else None

@@ -47,9 +47,9 @@ class Screen:
         return _console(sys.stderr)
 
     def show(self, line: Text | str = "") -> None:
-        """Print a line of data for people; nothing in JSON mode."""
+        """Print a line of data for people, without what could steer their terminal; nothing in JSON mode."""
         if not self.as_json:
-            self.out.print(line, soft_wrap=True)
+            self.out.print(printable(line) if isinstance(line, str) else line, soft_wrap=True)
 
     def text(self, text: str) -> None:
         """Print a text, ended by a newline; on a terminal without what could steer it. Nothing in JSON mode."""
@@ -86,9 +86,9 @@ class Screen:
         """Say on stderr what went wrong and what to do next."""
         self._labelled("error", "bold red", message)
         if hint:
-            self._labelled("hint", "cyan", self.placed(hint))
+            self._labelled("hint", "cyan", self.with_home(hint))
 
-    def placed(self, hint: str) -> str:
+    def with_home(self, hint: str) -> str:
         """Return ``hint``, the commands in it with the options by which this call found its home."""
         if not self._place or self._place in hint:
             return hint
@@ -96,7 +96,7 @@ class Screen:
 
     def error_document(self, error: PinakesError) -> dict[str, JSON]:
         """Return what JSON says about ``error``."""
-        return {"code": error.code, "message": error.message, **error.details, "hint": self.placed(error.hint)}
+        return {"code": error.code, "message": error.message, **error.details, "hint": self.with_home(error.hint)}
 
     def _labelled(self, label: str, style: str, words: str) -> None:
         from rich.text import Text

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pinakes.cli.blaming import of_text
 from pinakes.cli.hit_lines import line_of, show_hit
 from pinakes.cli.options import SearchOptions
-from pinakes.cli.screen import Screen, printable
+from pinakes.cli.screen import Screen
 from pinakes.cli.session import Session
 from pinakes.core.errors import InvalidInput
 from pinakes.core.graph_paths import Expansion
@@ -106,16 +106,16 @@ def read(
         text = read_place(library, _here(reference), collection, chosen, version=version, as_of=as_of)
         session.found([text.document.uid])
         wait_s = session.settings.ingest.git_timeout_s
-        told, reason = library.blames.of_text(text, wait_s) if blame else ((), "")
+        blamed, reason = library.blames.of_text(text, wait_s) if blame else ((), "")
         link = library.link(text)
-    who = {"blame": [asdict(one) for one in told]} if blame else {}
+    who = {"blame": [asdict(one) for one in blamed]} if blame else {}
     data = asdict(text)
     del data["numbers"]
     session.screen.document({**data, "link": link, **who})
     if reason:
         session.screen.warn(f"it is not known who wrote these lines: {reason}")
-    if told:
-        for line in of_text(text, told):
+    if blamed:
+        for line in of_text(text, blamed):
             session.screen.show(line)
     else:
         session.screen.text(text.text)
@@ -155,7 +155,7 @@ def _show_trace(screen: Screen, results: Results) -> None:
         if stage.name == "refine":
             of = f"collection {stage.detail['collection']}, " if results.several else ""
             detail = of + "{refined} candidates made exact, {approximate} still approximate".format_map(stage.detail)
-        screen.show(f"{stage.name:<10} {stage.milliseconds:>8.2f} ms  {printable(detail)}".rstrip())
+        screen.show(f"{stage.name:<10} {stage.milliseconds:>8.2f} ms  {detail}".rstrip())
     screen.show(
         f"{'all':<10} {results.trace.milliseconds:>8.2f} ms  {results.total_candidates:,} chunks passed the filters"
     )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from pinakes.cli.options import command
-from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
 from pinakes.core.wording import counted
 
@@ -43,7 +42,7 @@ def purge(session: Session) -> None:
     if done.found:
         session.screen.show(f"masked: {counted(len(done.found), 'credential')}")
     if done.rebuilt:
-        session.screen.say(printable(f"Indexes built anew: {', '.join(done.rebuilt)}"))
+        session.screen.say(f"Indexes built anew: {', '.join(done.rebuilt)}")
     if done.degraded:
         session.screen.warn(f"chunks wait for a vector: {done.degraded}")
     _show_elsewhere(session, list(done.elsewhere))
@@ -54,7 +53,7 @@ def _show(session: Session, found: list[HeldCredential]) -> None:
         place = f"{one.collection}: {one.path}" if one.path else one.where
         line = f":{one.line}" if one.line else ""
         version = f" (version {one.version})" if one.where == "versions" else ""
-        session.screen.show(printable(f"  {place}{line}{version}: {one.kind}"))
+        session.screen.show(f"  {place}{line}{version}: {one.kind}")
     if len(found) > _SHOWN:
         session.screen.show(f"  … and {len(found) - _SHOWN:,} more (--json has all)")
     if not found:
@@ -63,4 +62,4 @@ def _show(session: Session, found: list[HeldCredential]) -> None:
 
 def _show_elsewhere(session: Session, places: list[str]) -> None:
     for place in places:
-        session.screen.warn(printable(f"{place} may still have what was found: it is not changed"))
+        session.screen.warn(f"{place} may still have what was found: it is not changed")

@@ -14,7 +14,7 @@ import typer
 
 from pinakes.cli.collections import ask
 from pinakes.cli.options import OneOrAll, command, usual_command
-from pinakes.cli.screen import aligned, labelled, printable
+from pinakes.cli.screen import aligned, labelled
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import InvalidInput, NotFound, PinakesError, storing
 from pinakes.core.wording import counted
@@ -47,7 +47,7 @@ def list_sources(session: Session, collection: OneOrAll = None) -> None:
         screen.show(heads)
     for one, line in zip(found, lines, strict=True):
         for shown in (line, *(f"  {word}" for word in _troubles(session, one))):
-            screen.show(printable(shown))
+            screen.show(shown)
     if not found:
         screen.say(f"There are no sources yet. Add one: {session.command('add', 'PATH')}")
 
@@ -88,14 +88,14 @@ def show(session: Session, name: _Source) -> None:
     }
     for label, text in lines.items():
         if text:
-            screen.show(printable(f"{label:<11} {text}"))
+            screen.show(f"{label:<11} {text}")
     for reason, count in list(one.skipped.items())[:_MOST_SHOWN]:
-        screen.show(printable(f"{'skipped':<11} {count:,} × {reason}"))
+        screen.show(f"{'skipped':<11} {count:,} × {reason}")
     for word in _troubles(session, one):
-        screen.show(printable(f"{'trouble':<11} {word}"))
+        screen.show(f"{'trouble':<11} {word}")
     for file in one.failing[:_MOST_SHOWN]:
         again = f"; tried {file.tries}×, again {_when(file.retry_at)}" if file.retry_at else ""
-        screen.show(printable(f"{'failed':<11} {file.path}: {file.reason}{again}"))
+        screen.show(f"{'failed':<11} {file.path}: {file.reason}{again}")
     if len(one.failing) > _MOST_SHOWN:
         screen.show(f"{'failed':<11} and {len(one.failing) - _MOST_SHOWN:,} more: --json")
 
@@ -122,10 +122,10 @@ def remove(
                 ) from error
             removed = Removed(one.collection, one.location, 0, 0)
     session.screen.document(asdict(removed))
-    session.screen.show(printable(f"{removed.collection}: {counted(removed.documents, 'document')} removed"))
+    session.screen.show(f"{removed.collection}: {counted(removed.documents, 'document')} removed")
     if removed.handed_over:
         left = f"{counted(removed.handed_over, 'document')} of files that another source has: that goes on with them"
-        session.screen.show(printable(f"{removed.collection}: {left}"))
+        session.screen.show(f"{removed.collection}: {left}")
         session.screen.say(f"to read them as files of that one: {session.command('sync', '-c', removed.collection)}")
 
 
@@ -155,7 +155,7 @@ def import_documents(
     imported = [{"name": one.name, "file": str(path), "source": one.source} for one, path in kept]
     document = {"imported": imported, "refused": [asdict(one) for one in found.refused]}
     for one, path in kept:
-        screen.show(printable(f"{one.name}: {one.source['location']} → {path}"))
+        screen.show(f"{one.name}: {one.source['location']} → {path}")
         if variable := one.source.get("token_variable"):
             screen.say(f"{one.name} reads its token from the environment variable {variable}")
     for bad in found.refused:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pinakes.cli.progress import progress
-from pinakes.cli.screen import Screen, labelled, printable
+from pinakes.cli.screen import Screen, labelled
 from pinakes.cli.session import Session
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _NAMED = 20
 
 
-def looked(session: Session, library: Library, collection: str | None) -> Mapping[str, Sequence[Stale]]:
+def stale_sources(session: Session, library: Library, collection: str | None) -> Mapping[str, Sequence[Stale]]:
     """Return collection → how each of its sources differs from what was read."""
     found = {}
     with progress(session.screen) as show:
@@ -31,13 +31,13 @@ def show(screen: Screen, found: Iterable[Stale]) -> None:
     for one in found:
         where = f"{one.kind} {labelled(one.location, one.part)}"
         if one.error:
-            screen.show(printable(f"  stale    {where}: not known: {one.error}"))
+            screen.show(f"  stale    {where}: not known: {one.error}")
             continue
         counts = {"changed": one.changed, "missing": one.missing, "new": one.new, "kept": one.kept}
-        told = ", ".join(f"{len(paths):,} {what}" for what, paths in counts.items() if paths)
-        screen.show(printable(f"  stale    {where}: {told or 'nothing'}, {one.current:,} current"))
+        differences = ", ".join(f"{len(paths):,} {what}" for what, paths in counts.items() if paths)
+        screen.show(f"  stale    {where}: {differences or 'nothing'}, {one.current:,} current")
         named = [(what, path) for what, paths in counts.items() for path in paths]
         for what, path in named[:_NAMED]:
-            screen.show(printable(f"             {what:<8} {path}"))
+            screen.show(f"             {what:<8} {path}")
         if len(named) > _NAMED:
             screen.show(f"             and {len(named) - _NAMED:,} more (--json names all)")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
 from pinakes.core.wording import counted
 
@@ -20,14 +19,13 @@ def work(session: Session, queues: str, batch: int, *, folders: bool, yes: bool)
 
     collect_seldom()
     names = [name.strip() for name in queues.split(",") if name.strip()]
-    say = session.screen.say
     serve_worker(
         session.settings,
         queues=names,
         batch=batch,
         folders=folders,
         agreed=yes,
-        say=lambda words: say(printable(words)),
+        say=session.screen.say,
     )
 
 
@@ -41,7 +39,7 @@ def show_cluster(session: Session) -> None:
         return
     for one in members:
         for line in _lines(one):
-            screen.show(printable(line))
+            screen.show(line)
     if not shared:
         screen.say("The catalogue is a file of this home: no other machine shares it. See catalog.url.")
     elif not members:

@@ -23,7 +23,7 @@ from pinakes.services.documents.reading import DocumentRecord
 from pinakes.services.sync.placement import Placement
 from pinakes.tools.declare import Reply
 
-Standing: TypeAlias = Literal["completed", "pending", "failed", "stale"]
+ContentState: TypeAlias = Literal["completed", "pending", "failed", "stale"]
 """Status of a content: all of it is embedded; some of it waits for that; it was not indexed; its file is another now,
 is gone or could not be read again, and what is there is what it was before."""
 
@@ -134,7 +134,7 @@ def index(
     [stored] = library.lookup.find(record.id, written.document.uid)
     if again:
         embed_s += library.lookup.embed(record, stored.id)
-    status = _standing(library, record, stored)
+    status = _embedding_status(library, record, stored)
     stats = IndexingStats(
         content_hash=given.digest,
         content_length=len(content),
@@ -172,10 +172,10 @@ def status_of(library: Library, reference: str, collection: str | None = None) -
     look = library.staleness.outdated(record, document)
     if state := look.states.get(document.id):
         return _status(document.uid, "stale", document.updated_at, _STALE[state]), ()
-    return _standing(library, record, document), look.notes
+    return _embedding_status(library, record, document), look.notes
 
 
-def _standing(library: Library, record: CollectionRecord, document: DocumentRecord) -> ContentStatus:
+def _embedding_status(library: Library, record: CollectionRecord, document: DocumentRecord) -> ContentStatus:
     """Return how a document of a collection stands, whatever became of its file."""
     waiting, broken = library.lookup.standing(record, document)
     if stale := next((one for one in broken if one.document_id == document.id), None):
@@ -186,7 +186,7 @@ def _standing(library: Library, record: CollectionRecord, document: DocumentReco
     return _status(document.uid, "completed", document.updated_at)
 
 
-def _status(uid: str, status: Standing, indexed_at: str | None = None, error: str | None = None) -> ContentStatus:
+def _status(uid: str, status: ContentState, indexed_at: str | None = None, error: str | None = None) -> ContentStatus:
     return ContentStatus(content_id=uid, status=status, indexed_at=indexed_at, error_message=error)
 
 
@@ -217,7 +217,7 @@ def overview(library: Library, collection: str | None = None) -> tuple[SystemSta
         total_content=statuses.total(),
         total_embeddings=models.total(),
         content_by_type=ContentByType(**{name: by_type[name] for name in CONTENT_TYPES}),
-        status_breakdown=StatusBreakdown(**{name: statuses[name] for name in get_args(Standing)}),
+        status_breakdown=StatusBreakdown(**{name: statuses[name] for name in get_args(ContentState)}),
         embedding_models=[ModelCount(model=name, count=count) for name, count in models.items()],
     )
     return stats, notes

@@ -236,10 +236,10 @@ def _result(hit: Hit, settings: Settings, request: SearchRequest, *, several: bo
         "file_type": name.rpartition(".")[2].lower() if "." in name else "",
         "heading_path": list(hit.heading_path),
     }
-    told = {**hit_data(hit, Chunk, several=several), "kep_id": key, "metadata": {**hit.metadata, **place}}
+    result = {**hit_data(hit, Chunk, several=several), "kep_id": key, "metadata": {**hit.metadata, **place}}
     if request.neighbours:
-        told.setdefault("neighbours", [])
-    return told | ({"why": hit_data(hit, Why)} if request.explain else {})
+        result.setdefault("neighbours", [])
+    return result | ({"why": hit_data(hit, Why)} if request.explain else {})
 
 
 def _stats(server: Server) -> dict[str, JSON]:
