@@ -8,12 +8,10 @@ from typing import Annotated
 import typer
 
 from pinakes.cli.commands import app
+from pinakes.cli.managing import verify
 from pinakes.cli.options import (
     AddOptions,
-    CheckContent,
-    CheckEmbeddings,
     Collection,
-    OneOrAll,
     Searched,
     SearchOptions,
     command,
@@ -73,14 +71,4 @@ def index_directory(
     adding.add(session, AddOptions([path], collection, exclude=exclude))
 
 
-@command(app, "verify-index", hidden=True)
-def verify_index(
-    session: Session,
-    collection: OneOrAll = None,
-    check_embeddings: CheckEmbeddings = False,
-    check_content: CheckContent = False,
-) -> None:
-    """Check the catalogue, and compare the indexes with it."""
-    from pinakes.cli import managing
-
-    managing.verify(session, collection, content=check_content, embeddings=check_embeddings)
+command(app, "verify-index", hidden=True)(verify)

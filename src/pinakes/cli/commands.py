@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from pinakes.cli import graph_answers, graphing
+from pinakes.cli import graph_answers, graphing, managing, models
 from pinakes.cli.asking import ask
 from pinakes.cli.auditing import audit_app, explain
 from pinakes.cli.calling import call, tools
@@ -24,8 +24,6 @@ from pinakes.cli.options import (
     AsOf,
     AsSource,
     Blame,
-    CheckContent,
-    CheckEmbeddings,
     Collection,
     DryRun,
     Exclude,
@@ -33,7 +31,6 @@ from pinakes.cli.options import (
     ModelChangeOptions,
     OneOrAll,
     ReadOnly,
-    Reranker,
     Searched,
     SearchOptions,
     Toolsets,
@@ -178,51 +175,9 @@ def watch(
     watching.watch(session, wanted)
 
 
-@command(app, "init", panel=_KEEP)
-def init(
-    session: Session,
-    no_model: Annotated[bool, typer.Option("--no-model", help="Do not fetch the embedding model now.")] = False,
-) -> None:
-    """Make a home: settings file, catalogue and model. Safe to repeat; nothing is overwritten."""
-    from pinakes.cli import managing
-
-    managing.init(session, model=not no_model)
-
-
-@command(app, "status", panel=_KEEP)
-def status(
-    session: Session,
-    collection: OneOrAll = None,
-    problems: Annotated[bool, typer.Option("--problems", help="Name every file that was left out, and why.")] = False,
-    stale: Annotated[
-        bool, typer.Option("--stale", help="Look through the sources and name what is not as it was indexed.")
-    ] = False,
-    check_model: Annotated[bool, typer.Option("--check-model", help="Read the model's files and check them.")] = False,
-    cluster: Annotated[
-        bool, typer.Option("--cluster", help="Show the servers and workers that share the catalogue, and their lag.")
-    ] = False,
-    form: Annotated[
-        Literal["text", "json"], typer.Option("--format", hidden=True, help="json is the same as --json.")
-    ] = "text",
-) -> None:
-    """Show collections, sources, what waits or was left out, and the model."""
-    from pinakes.cli import managing
-
-    session.screen.as_json |= form == "json"
-    if cluster:
-        from pinakes.cli import working
-
-        working.show_cluster(session)
-        return
-    managing.status(session, collection, problems=problems, check_model=check_model, stale=stale)
-
-
-@command(app, "plugins", panel=_KEEP)
-def plugins(session: Session) -> None:
-    """List embedders, rerankers, readers and engines of search, ours and those of other packages; each is loaded."""
-    from pinakes.cli import managing
-
-    managing.list_plugins(session)
+command(app, "init", panel=_KEEP)(managing.init)
+command(app, "status", panel=_KEEP)(managing.status)
+command(app, "plugins", panel=_KEEP)(managing.list_plugins)
 
 
 @command(app, "serve", panel=_SERVE)
@@ -316,46 +271,10 @@ def reindex(
         adding.reindex(session, collection, embed, yes)
 
 
-@command(app, "verify", panel=_KEEP)
-def verify(
-    session: Session,
-    collection: OneOrAll = None,
-    check_content: CheckContent = False,
-    check_embeddings: CheckEmbeddings = False,
-) -> None:
-    """Read the catalogue and all files of the indexes; tell damage, and where the two differ."""
-    from pinakes.cli import managing
-
-    managing.verify(session, collection, content=check_content, embeddings=check_embeddings)
-
-
-@command(app, "config", panel=_KEEP)
-def config(
-    session: Session,
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One setting, or a group of them.")] = None,
-) -> None:
-    """Show the settings: value, where it comes from, default and meaning."""
-    from pinakes.cli import managing
-
-    managing.config(session, name)
-
-
-@command(model_app, "status")
-def model_status(session: Session, rerank: Reranker = False) -> None:
-    """Show what there is of the models that the settings need, and check their files."""
-    from pinakes.cli import models
-
-    models.status(session, rerank=rerank)
-
-
-@command(model_app, "install")
-def model_install(session: Session, rerank: Reranker = False) -> None:
-    """Fetch and convert the models that the settings need; damaged files are fetched again."""
-    from pinakes.cli import models
-
-    models.install(session, rerank=rerank)
-
-
+command(app, "verify", panel=_KEEP)(managing.verify)
+command(app, "config", panel=_KEEP)(managing.config)
+command(model_app, "status")(models.status)
+command(model_app, "install")(models.install)
 command(app, "ask", panel=_FIND)(ask)
 command(app, "outline", panel=_FIND)(outline)
 command(app, "explain", panel=_FIND)(explain)

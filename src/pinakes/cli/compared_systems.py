@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pinakes.cli.golden_options import HtmlReport
-from pinakes.cli.options import One
+from pinakes.cli.options import HtmlReport, One
 from pinakes.cli.session import Session
 from pinakes.core.errors import InvalidInput, InvalidSetting, NotFound
 from pinakes.core.records import SearchMode

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pinakes.cli.golden_options import Golden, HtmlReport, Qrels, Queries, QuestionsBy
-from pinakes.cli.options import One
+from pinakes.cli.options import Golden, HtmlReport, One, Qrels, Queries, QuestionsBy
 from pinakes.cli.progress import following, progress
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import BelowBaseline, InvalidInput, PinakesError

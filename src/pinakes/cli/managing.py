@@ -4,40 +4,65 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pinakes.cli import models, staleness
+import typer
+
+from pinakes.cli import models
+from pinakes.cli.options import CheckContent, CheckEmbeddings, OneOrAll
+from pinakes.cli.progress import progress
 from pinakes.cli.screen import Screen, labelled
 from pinakes.cli.session import Session
 from pinakes.core.errors import CatalogueCorrupt, IndexCorrupt, PinakesError
 from pinakes.core.records import JSON
 from pinakes.core.wording import counted, megabytes
 from pinakes.platform.disk import folder_bytes
-from pinakes.settings.catalog_database import without_password
 
 if TYPE_CHECKING:
     from pinakes.indexes.verification import Difference
+    from pinakes.library import Library
     from pinakes.services.collections.status import CollectionStatus
+    from pinakes.services.sync.staleness import Stale
     from pinakes.settings import SettingLine
 
+_NAMED_PATHS = 20
 _OF_JOB = ("key", "kind", "state", "arguments", "priority", "created_at", "run_at", "attempts", "error", "progress")
 
 
 def status(
     session: Session,
-    collection: str | None,
-    *,
-    problems: bool = False,
-    check_model: bool = False,
-    stale: bool = False,
+    collection: OneOrAll = None,
+    problems: Annotated[bool, typer.Option("--problems", help="Name every file that was left out, and why.")] = False,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Look through the sources and name what is not as it was indexed.")
+    ] = False,
+    check_model: Annotated[bool, typer.Option("--check-model", help="Read the model's files and check them.")] = False,
+    cluster: Annotated[
+        bool, typer.Option("--cluster", help="Show the servers and workers that share the catalogue, and their lag.")
+    ] = False,
+    form: Annotated[
+        Literal["text", "json"], typer.Option("--format", hidden=True, help="json is the same as --json.")
+    ] = "text",
 ) -> None:
-    """Say what the collections hold, where it comes from, how far it is indexed, and what a server does."""
+    """Show collections, sources, what waits or was left out, and the model."""
+    session.screen.as_json |= form == "json"
+    if cluster:
+        from pinakes.cli import working
+
+        working.show_cluster(session)
+    else:
+        _show_status(session, collection, problems=problems, check_model=check_model, stale=stale)
+
+
+def _show_status(session: Session, collection: str | None, *, problems: bool, check_model: bool, stale: bool) -> None:
+    from pinakes.settings.catalog_database import without_password
+
     with session.library() as library:
         states = library.status(collection)
         jobs = library.jobs.list_all()
-        differing = staleness.stale_sources(session, library, collection) if stale else {}
+        differing = _stale_sources(session, library, collection) if stale else {}
     settings, screen = session.settings, session.screen
     model = models.describe(session, verify=check_model)
     size = folder_bytes(settings.home)
@@ -73,13 +98,40 @@ def status(
     for state in states:
         screen.show()
         _show_collection(session, state, problems)
-        staleness.show(screen, differing.get(state.name, ()))
+        _show_stale(screen, differing.get(state.name, ()))
     if not states:
         screen.say(f"There are no collections yet. Add documents: {session.command('add', 'PATH')}")
 
 
+def _stale_sources(session: Session, library: Library, collection: str | None) -> Mapping[str, Sequence[Stale]]:
+    """Return collection → how each of its sources differs from what was read."""
+    found = {}
+    with progress(session.screen) as show:
+        for record in library.collections(collection):
+            show(f"looking through the sources of {record.name}", 0, 0)
+            found[record.name] = library.staleness.stale(record)
+    return found
+
+
+def _show_stale(screen: Screen, found: Iterable[Stale]) -> None:
+    """Print what differs, for people: a line for each source, then some of the paths."""
+    for one in found:
+        where = f"{one.kind} {labelled(one.location, one.part)}"
+        if one.error:
+            screen.show(f"  stale    {where}: not known: {one.error}")
+            continue
+        counts = {"changed": one.changed, "missing": one.missing, "new": one.new, "kept": one.kept}
+        differences = ", ".join(f"{len(paths):,} {what}" for what, paths in counts.items() if paths)
+        screen.show(f"  stale    {where}: {differences or 'nothing'}, {one.current:,} current")
+        named = [(what, path) for what, paths in counts.items() for path in paths]
+        for what, path in named[:_NAMED_PATHS]:
+            screen.show(f"             {what:<8} {path}")
+        if len(named) > _NAMED_PATHS:
+            screen.show(f"             and {len(named) - _NAMED_PATHS:,} more (--json names all)")
+
+
 def list_plugins(session: Session) -> None:
-    """Say which parts there are, of Pinakes and of other packages, and which of them load."""
+    """List embedders, rerankers, readers and engines of search, ours and those of other packages; each is loaded."""
     from pinakes.indexes import ENGINES
     from pinakes.models.embedders import EMBEDDERS
     from pinakes.models.rerankers import RERANKERS
@@ -192,10 +244,15 @@ def _show_source(screen: Screen, source: Mapping[str, JSON]) -> None:
             screen.show(f"             {name} {' '.join(source[name])}")
 
 
-def verify(session: Session, collection: str | None, *, content: bool, embeddings: bool) -> None:
-    """Check the catalogue and compare the indexes with it; differences are an error."""
+def verify(
+    session: Session,
+    collection: OneOrAll = None,
+    check_content: CheckContent = False,
+    check_embeddings: CheckEmbeddings = False,
+) -> None:
+    """Read the catalogue and all files of the indexes; tell damage, and where the two differ."""
     with session.library() as library:
-        found = library.verify(collection, content=content, embeddings=embeddings)
+        found = library.verify(collection, content=check_content, embeddings=check_embeddings)
         states = {state.name: state for state in library.status(collection, mend=False)}
     document: dict[str, JSON] = {"collections": {}}
     for name, differences in found.items():
@@ -249,8 +306,11 @@ def _refusal(session: Session, broken: Mapping[str, set[str]]) -> PinakesError:
     )
 
 
-def init(session: Session, *, model: bool) -> None:
-    """Make a home: its settings file, the catalogue and the model. What is there already is kept."""
+def init(
+    session: Session,
+    no_model: Annotated[bool, typer.Option("--no-model", help="Do not fetch the embedding model now.")] = False,
+) -> None:
+    """Make a home: settings file, catalogue and model. Safe to repeat; nothing is overwritten."""
     settings, screen = session.settings, session.screen
     with session.library(create=True):
         file, written = settings.home / "config.toml", False
@@ -258,7 +318,7 @@ def init(session: Session, *, model: bool) -> None:
             file.write_text(_config_file(session), "utf-8")
             written = True
     screen.show(f"{file}: {'written' if written else 'kept as it is'}")
-    if model:
+    if not no_model:
         models.prepare(session)
     state = models.describe(session, verify=False)
     if not screen.as_json:
@@ -267,8 +327,11 @@ def init(session: Session, *, model: bool) -> None:
     screen.say(f"next: {session.command('add', 'PATH')}")
 
 
-def config(session: Session, name: str | None) -> None:
-    """Print settings: value, where it comes from, default and help."""
+def config(
+    session: Session,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One setting, or a group of them.")] = None,
+) -> None:
+    """Show the settings: value, where it comes from, default and meaning."""
     from pinakes.settings import layers_of, table, unknown
 
     settings = session.settings
@@ -333,6 +396,4 @@ def _toml(value: JSON) -> str:
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_toml(name)} = {_toml(row)}" for name, row in value.items()) + "}"
-    if isinstance(value, (bool, int, float)):
-        return json.dumps(value)
-    return json.dumps(str(value), ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, default=str)

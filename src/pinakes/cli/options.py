@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 import typer
@@ -108,6 +109,24 @@ Paths: TypeAlias = Annotated[
     Sequence[str], typer.Option("--path", metavar="GLOB", help="Only such paths. May be repeated.")
 ]
 Reranker: TypeAlias = Annotated[bool, typer.Option("--rerank", help="Only the reranker, even if it is not in use.")]
+
+
+Golden: TypeAlias = Annotated[
+    Path | None,
+    typer.Argument(metavar="GOLDEN", help="Questions with known answers: a file of JSON lines, or a BEIR folder."),
+]
+QuestionsBy: TypeAlias = Annotated[
+    str | None, typer.Option("--by", metavar="FIELD", help="Questions name documents by this metadata field.")
+]
+Queries: TypeAlias = Annotated[
+    Path | None, typer.Option("--queries", metavar="FILE", help="TREC: questions as id, tab, text, or JSON lines.")
+]
+Qrels: TypeAlias = Annotated[
+    Path | None, typer.Option("--qrels", metavar="FILE", help="TREC or BEIR: the judgements of the questions.")
+]
+HtmlReport: TypeAlias = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write the report as one HTML page with plots.")
+]
 
 
 @dataclass(frozen=True, slots=True)

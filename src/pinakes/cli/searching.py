@@ -8,8 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pinakes.cli.blaming import of_text
-from pinakes.cli.hit_lines import line_of, show_hit
+from pinakes.cli.hit_lines import blame_of_text, line_of, show_hit
 from pinakes.cli.options import SearchOptions
 from pinakes.cli.screen import Screen
 from pinakes.cli.session import Session
@@ -115,7 +114,7 @@ def read(
     if reason:
         session.screen.warn(f"it is not known who wrote these lines: {reason}")
     if blamed:
-        for line in of_text(text, blamed):
+        for line in blame_of_text(text, blamed):
             session.screen.show(line)
     else:
         session.screen.text(text.text)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pinakes.cli.evaluating import collection_of_folder
-from pinakes.cli.golden_options import Golden, Qrels, Queries, QuestionsBy
-from pinakes.cli.options import One
+from pinakes.cli.options import Golden, One, Qrels, Queries, QuestionsBy
 from pinakes.cli.progress import following, progress
 from pinakes.cli.session import INTERRUPTED, Session
 from pinakes.core.errors import InvalidInput, storing
