@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from pinakes.core.schedules import pause_s
@@ -56,20 +55,12 @@ class Role:
 
 
 class Replicas:
-    """The replicas of a server. ``ready`` says whether to begin; ``say`` gets a line for people."""
+    """The replicas of a server. ``ready`` says whether to begin."""
 
-    def __init__(
-        self,
-        role: Role,
-        listener: socket.socket,
-        *,
-        ready: Callable[[], bool],
-        say: Callable[[str], object] | None = None,
-    ) -> None:
+    def __init__(self, role: Role, listener: socket.socket, *, ready: Callable[[], bool]) -> None:
         self._role = role
         self._listener = listener
         self._ready = ready
-        self._say = say or partial(print, file=sys.stderr, flush=True)
         self._slots = [_Slot() for _ in range(role.settings.server.workers - 1)]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pinakes-replicas", daemon=True)
@@ -107,7 +98,8 @@ class Replicas:
             slot.start(self._role, self._listener)
             if all(one.process is not None for one in self._slots):
                 processes = ", ".join(f"{one.process.pid}" for one in self._slots if one.process is not None)
-                self._say(f"{len(self._slots) + 1} processes answer: {os.getpid()}, {processes}")
+                words = f"{len(self._slots) + 1} processes answer: {os.getpid()}, {processes}"
+                print(words, file=sys.stderr, flush=True)  # noqa: T201 - a line for people
 
 
 class _Slot:

@@ -50,10 +50,7 @@ def both_arms_find_the_same_chunks_as_the_reference_under_every_filter(make: Mak
     with _filled(make, folder) as (corpus, index, reference):
         for where in (None, *FILTERS):
             for query in ("heron", "krill lotus", "Ember, fjord; GROVE?"):
-                found = index.keyword(KeywordQuery(query, 1000, where))[0]
-                _ordered(found)
-                expected = reference.keyword(KeywordQuery(query, 1000, where))[0]
-                equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"chunks with {query!r} where {where}")
+                _same_words(index, reference, KeywordQuery(query, 1000, where))
             _same_vectors(index, reference, corpus.vector(), 1000, where, None)
 
 
@@ -87,10 +84,7 @@ def asked_about_some_chunks_it_scores_those_and_no_others(make: MakeIndex, folde
 def whole_documents_are_ranked_by_all_their_words(make: MakeIndex, folder: Path) -> None:
     with _filled(make, folder) as (corpus, index, reference):
         for where in (None, *FILTERS):
-            found = index.keyword(KeywordQuery("heron krill", 1000, where, evidence="documents"))[0]
-            expected = reference.keyword(KeywordQuery("heron krill", 1000, where, evidence="documents"))[0]
-            _ordered(found)
-            equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"documents with the words where {where}")
+            found = _same_words(index, reference, KeywordQuery("heron krill", 1000, where, evidence="documents"))
             equal(found.documents.tolist(), found.ids.tolist(), "documents of a ranking of documents")
         asked = np.array([2, 3, 10_000], np.int64)
         found = index.keyword(KeywordQuery("heron krill", 5, among=asked, evidence="documents"))[0]
@@ -126,10 +120,7 @@ def phrases_are_found_where_their_words_stand_in_a_row(make: MakeIndex, folder: 
         pairs = [" ".join(entry.text.split()[:2]) for entry in corpus.entries[:10]]
         for phrase in (*pairs, "Heron", "HERON, krill!", "krill heron lotus", "absent", "?!", ""):
             for where in (None, *FILTERS):
-                found = index.keyword(KeywordQuery(phrase, 1000, where, evidence="phrases"))[0]
-                expected = reference.keyword(KeywordQuery(phrase, 1000, where, evidence="phrases"))[0]
-                _ordered(found)
-                equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"chunks with {phrase!r} where {where}")
+                found = _same_words(index, reference, KeywordQuery(phrase, 1000, where, evidence="phrases"))
                 equal(set(found.scores.tolist()) - {1.0}, set(), "scores of phrases other than 1")
 
 
@@ -141,11 +132,7 @@ def removed_and_replaced_documents_leave_nothing_behind(make: MakeIndex, folder:
             side.apply([3, 777], replacement, 3)
         _same_contents(index, reference)
         _same_vectors(index, reference, corpus.vector(), 1000, None, None)
-        equal(
-            set(index.keyword(KeywordQuery("heron", 1000))[0].ids.tolist()),
-            set(reference.keyword(KeywordQuery("heron", 1000))[0].ids.tolist()),
-            "chunks after removal",
-        )
+        _same_words(index, reference, KeywordQuery("heron", 1000))
 
 
 def applying_changes_twice_is_harmless(make: MakeIndex, folder: Path) -> None:
@@ -289,11 +276,7 @@ def two_handles_on_one_folder_agree_once_both_caught_up(make: MakeIndex, folder:
         for side in (one, two):
             equal(side.position(), 2, "position")
             _same_contents(side, reference)
-            equal(
-                set(side.keyword(KeywordQuery("heron", 1000))[0].ids.tolist()),
-                set(reference.keyword(KeywordQuery("heron", 1000))[0].ids.tolist()),
-                "keyword hits of each handle",
-            )
+            _same_words(side, reference, KeywordQuery("heron", 1000))
 
 
 def odd_queries_are_answered(make: MakeIndex, folder: Path) -> None:
@@ -429,13 +412,21 @@ def _same_held(index: Index, reference: Index, corpus: Corpus) -> None:
     )
 
 
+def _same_words(index: Index, reference: Index, query: KeywordQuery) -> Ranking:
+    """Check that both find the same by words; return what the index found."""
+    [found], [expected] = index.keyword(query), reference.keyword(query)
+    _ordered(found)
+    equal(
+        set(found.ids.tolist()), set(expected.ids.tolist()), f"{query.evidence} with {query.text!r} where {query.where}"
+    )
+    return found
+
+
 def _same_vectors(
     index: Index, reference: Index, query: Float32, limit: int, where: Filter | None, among: Int64 | None
 ) -> None:
-    found, expected = (
-        index.vector(VectorQuery(query, limit, where, among))[0],
-        reference.vector(VectorQuery(query, limit, where, among))[0],
-    )
+    asked = VectorQuery(query, limit, where, among)
+    [found], [expected] = index.vector(asked), reference.vector(asked)
     _ordered(found)
     equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"nearest {limit} where {where}")
     by_id = dict(zip(expected.ids.tolist(), expected.scores.tolist(), strict=True))
