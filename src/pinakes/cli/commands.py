@@ -226,9 +226,13 @@ def worker(
     yes: Yes = False,
 ) -> None:
     """Embed and read for the servers of a shared catalogue (catalog.url), until stopped."""
-    from pinakes.cli import working
+    from pinakes.api import serve_worker
+    from pinakes.platform.memory import collect_seldom
 
-    working.work(session, queues, batch, folders=folders, yes=yes)
+    collect_seldom()
+    names = [name.strip() for name in queues.split(",") if name.strip()]
+    say = session.screen.say
+    serve_worker(session.settings, queues=names, batch=batch, folders=folders, agreed=yes, say=say)
 
 
 @command(app, "mcp", panel=_SERVE)

@@ -23,6 +23,7 @@ from pinakes.platform.disk import folder_bytes
 if TYPE_CHECKING:
     from pinakes.indexes.verification import Difference
     from pinakes.library import Library
+    from pinakes.services.cluster import MemberStatus
     from pinakes.services.collections.status import CollectionStatus
     from pinakes.services.sync.staleness import Stale
     from pinakes.settings import SettingLine
@@ -49,9 +50,7 @@ def status(
     """Show collections, sources, what waits or was left out, and the model."""
     session.screen.as_json |= form == "json"
     if cluster:
-        from pinakes.cli import working
-
-        working.show_cluster(session)
+        _show_cluster(session)
     else:
         _show_status(session, collection, problems=problems, check_model=check_model, stale=stale)
 
@@ -128,6 +127,36 @@ def _show_stale(screen: Screen, found: Iterable[Stale]) -> None:
             screen.show(f"             {what:<8} {path}")
         if len(named) > _NAMED_PATHS:
             screen.show(f"             and {len(named) - _NAMED_PATHS:,} more (--json names all)")
+
+
+def _show_cluster(session: Session) -> None:
+    """Say which servers and workers share the catalogue, how far their indexes are, and what they do."""
+    screen = session.screen
+    with session.library() as library:
+        shared, members = library.cluster.is_shared, library.cluster.members()
+    screen.document({"shared": shared, "members": [asdict(one) for one in members]})
+    if screen.as_json:
+        return
+    for one in members:
+        for line in _member_lines(one):
+            screen.show(line)
+    if not shared:
+        screen.say("The catalogue is a file of this home: no other machine shares it. See catalog.url.")
+    elif not members:
+        screen.say("No server and no worker of this catalogue has run within a day.")
+
+
+def _member_lines(one: MemberStatus) -> list[str]:
+    heard = "" if one.state == "running" else f", not heard of for {one.silent_s:,.0f} s"
+    lines = [f"{one.role:<7} {one.id}  {one.state}{heard}"]
+    lines.append(f"  runs     on {one.host} as process {one.pid}, Pinakes {one.version}{one.url and f', at {one.url}'}")
+    for index in one.indexes:
+        behind = f"{counted(index.lag, 'change')} behind" if index.lag else "up to date"
+        lines.append(f"  index    {index.collection}: change {index.position:,}, {behind}")
+    lines += [f"  lease    {key}" for key in one.jobs]
+    if one.embedding:
+        lines.append(f"  embeds   {counted(one.embedding, 'chunk')}")
+    return lines
 
 
 def list_plugins(session: Session) -> None:
