@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pinakes.cli.options import Golden, HtmlReport, One, Qrels, Queries, QuestionsBy
-from pinakes.cli.progress import following, progress
+from pinakes.cli.progress import Show, following, progress
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import BelowBaseline, InvalidInput, PinakesError
 from pinakes.core.records import JSON, SearchMode
 
 if TYPE_CHECKING:
-    from pinakes.cli.progress import Show
     from pinakes.evaluation.baseline import Verdict
     from pinakes.evaluation.comparison import Comparison
     from pinakes.evaluation.figures import ModeFigures
