@@ -128,7 +128,7 @@ def add(
     from pinakes.cli import adding, forecasting
 
     wanted = adding.AddOptions(locations, collection, ref, include or (), exclude or (), kind, yes, as_source)
-    (forecasting.add if dry_run else adding.add)(session, wanted)
+    (forecasting.add if dry_run else adding.add)(session.for_collection(collection), wanted)
 
 
 @command("search", panel=_FIND)

@@ -124,6 +124,11 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
         )
     for line in upgrade_lines(session, state):
         screen.show(f"  upgrade  {line}")
+    if profile := state.outdated_profile:
+        renewal = session.command("sync", "-c", state.name, "--profile", profile)
+        screen.show(
+            f"  rules    as another version of the profile {profile} had them; those of this version: {renewal}"
+        )
     screen.show(f"  vectors  {state.model or 'none yet'}{f': {exactness(state)}' if state.chunks else ''}")
     if beside := beside_line(state):
         screen.show(f"  beside   {beside}")
