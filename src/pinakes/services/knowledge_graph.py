@@ -180,7 +180,8 @@ class KnowledgeGraph:
             if self._app.graphs.of(record).extraction is None:
                 found.append(
                     f"collection {name!r} has no graph: it gets one where it is added with --profile handbook, kep or "
-                    f"kernel (and --collection {name}), or where its settings name types (collections.{name}.graph.types)"
+                    f"kernel (and --collection {name}), or where its settings name types "
+                    f"(collections.{name}.graph.types)"
                 )
             elif self.is_behind(name):
                 found.append(f"the graph of collection {name!r} has not followed its documents yet")
