@@ -24,6 +24,7 @@ from sqlalchemy import (
     union_all,
 )
 
+from pinakes.catalog.relation_ends import by_sureness
 from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
 from pinakes.core.graph_records import DOCUMENT, WEAK
 
@@ -44,7 +45,7 @@ class NamedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A relation between two canonical entities; ``statement``: the id of the row of a place that states it."""
+    """A relation between two canonical entities; ``statement``: the id of the row of the surest place."""
 
     source_id: int
     type: str
@@ -145,13 +146,24 @@ def _hops_query(direction: str, *, typed: bool, past: bool) -> Select[Any]:
     source, target = entities.alias(), entities.alias()
     source_id = func.coalesce(source.c.canonical_id, source.c.id)
     target_id = func.coalesce(target.c.canonical_id, target.c.id)
-    best, places = func.max(rows.c.confidence), func.count(rows.c.id.distinct())
-    return (
-        select(source_id, rows.c.type, target_id, best, places, func.min(rows.c.id))
+    surest = func.first_value(rows.c.id).over(
+        partition_by=(source_id, rows.c.type, target_id), order_by=by_sureness(rows)
+    )
+    stated = (
+        select(
+            *(source_id.label("source"), rows.c.type, target_id.label("target")),
+            *(rows.c.confidence, rows.c.id, surest.label("surest")),
+        )
         .select_from(rows.join(source, source.c.id == rows.c.source_id).join(target, target.c.id == rows.c.target_id))
         .where(source_id != target_id)
-        .group_by(source_id, rows.c.type, target_id)
-        .order_by(best.desc(), places.desc(), func.min(rows.c.id))
+        .subquery()
+    )
+    ends = stated.c.source, stated.c.type, stated.c.target
+    best, places = func.max(stated.c.confidence), func.count(stated.c.id.distinct())
+    return (
+        select(*ends, best, places, func.min(stated.c.surest))
+        .group_by(*ends)
+        .order_by(best.desc(), places.desc(), *ends)
         .limit(MOST_ROWS)
     )
 
@@ -268,4 +280,7 @@ def _called_query() -> Select[Any]:
 
 _CALLED = _called_query()
 _ENDS = {"out": entity_relations.c.source_id, "in": entity_relations.c.target_id}
-_RELATION = tuple(entity_relations.c[name] for name in ("id", "source_id", "type", "target_id", "confidence"))
+_RELATION = tuple(
+    entity_relations.c[name]
+    for name in ("id", "document_id", "source_id", "type", "target_id", "start", "end", "confidence", "extractor")
+)
