@@ -141,29 +141,31 @@ def _hops_query(direction: str, *, typed: bool, past: bool) -> Select[Any]:
     tests.append(of_type.in_(bindparam("types", expanding=True)) if typed else of_type.not_in(sorted(WEAK)))
     if past:
         tests.append(entity_relations.c.document_id.in_(_UNCHANGED))
-    ends = [_ENDS[one] for one in (("out", "in") if direction == "both" else (direction,))]
-    rows = union_all(*(select(*_RELATION).where(end.in_(members), *tests) for end in ends)).subquery()
+    near = {one: _ENDS[one].in_(members) for one in (("out", "in") if direction == "both" else (direction,))}
+    other = {"in": (~near["out"],)} if len(near) == 2 else {}  # so that each comes once
+    rows = union_all(
+        *(select(*_RELATION).where(is_near, *other.get(one, ()), *tests) for one, is_near in near.items())
+    ).subquery()
     source, target = entities.alias(), entities.alias()
     source_id = func.coalesce(source.c.canonical_id, source.c.id)
     target_id = func.coalesce(target.c.canonical_id, target.c.id)
-    surest = func.first_value(rows.c.id).over(
-        partition_by=(source_id, rows.c.type, target_id), order_by=by_sureness(rows)
-    )
-    stated = (
+    of_hop = source_id, rows.c.type, target_id
+    placed = (
         select(
-            *(source_id.label("source"), rows.c.type, target_id.label("target")),
-            *(rows.c.confidence, rows.c.id, surest.label("surest")),
+            *(source_id.label("source"), rows.c.type, target_id.label("target"), rows.c.confidence),
+            func.count().over(partition_by=of_hop).label("places"),
+            rows.c.id,
+            func.row_number().over(partition_by=of_hop, order_by=by_sureness(rows)).label("place"),
         )
         .select_from(rows.join(source, source.c.id == rows.c.source_id).join(target, target.c.id == rows.c.target_id))
         .where(source_id != target_id)
         .subquery()
     )
-    ends = stated.c.source, stated.c.type, stated.c.target
-    best, places = func.max(stated.c.confidence), func.count(stated.c.id.distinct())
+    one = placed.c
     return (
-        select(*ends, best, places, func.min(stated.c.surest))
-        .group_by(*ends)
-        .order_by(best.desc(), places.desc(), *ends)
+        select(one.source, one.type, one.target, one.confidence, one.places, one.id)
+        .where(one.place == 1)
+        .order_by(one.confidence.desc(), one.places.desc(), one.source, one.type, one.target)
         .limit(MOST_ROWS)
     )
 
