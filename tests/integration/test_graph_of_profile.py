@@ -37,10 +37,15 @@ def test_a_graph_is_there_without_the_profile_that_its_collection_was_added_with
     open_library(profile=profile).add(str(docs))
     library = open_library()
     assert not library.graph.update("notes") or not library.graph.is_behind("notes")
-    assert [one.target.name for one in library.graph.neighbours(library.graph.one("acme corporation"))] == ["Globex"]
+    assert [one.target.name for one in library.graph.relations(library.graph.one("acme corporation")).relations] == [
+        "Globex"
+    ]
     (docs / "more.md").write_text("Globex works with Acme.\n")
     library.sync()
-    assert {one.source.name for one in library.graph.neighbours(library.graph.one("Acme"))} == {"Acme", "Globex"}
+    assert {one.source.name for one in library.graph.relations(library.graph.one("Acme")).relations} == {
+        "Acme",
+        "Globex",
+    }
     assert not open_library(profile=profile).graph.update("notes"), "the rules are the same with the profile"
 
 
@@ -108,7 +113,7 @@ def test_an_exported_collection_takes_its_rules_and_the_names_of_its_lists_along
     with Library.open(tmp_path / "other", embedding__provider="deterministic") as other:
         other.exchange.take_in(tmp_path / "notes.zip", "taken")
         assert {one.name for one in other.graph.top("taken")} == names
-        assert [one.target.name for one in other.graph.neighbours(other.graph.one("Acme"))] == ["Globex"]
+        assert [one.target.name for one in other.graph.relations(other.graph.one("Acme")).relations] == ["Globex"]
 
 
 def test_what_a_profile_says_of_short_files_and_chunks_stays_with_its_collection(

@@ -111,6 +111,17 @@ class EntityLookup:
         others = list({one.id: one for one in others if one.id != found[0].id}.values())
         return Chosen(found[0], (f"{name!r} may also mean {_listed(others)}",) if others else ())
 
+    def one(
+        self,
+        name: str,
+        collection: str | Sequence[str] | None = None,
+        types: Collection[str] = (),
+        *,
+        unmentioned: bool = False,
+    ) -> Entity:
+        """Return the entity that is called ``name``; see ``choose``."""
+        return self.choose(name, collection, types, unmentioned=unmentioned).entity
+
     def similar(
         self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()
     ) -> list[Entity]:
