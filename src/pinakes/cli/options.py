@@ -178,7 +178,12 @@ Expand: TypeAlias = Annotated[
 ]
 Followed: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--relation", metavar="TYPE", help="--expand: only by relations of this type. May be repeated."),
+    typer.Option(
+        "--relation-type",
+        "--relation",
+        metavar="TYPE",
+        help="--expand: only by relations of this type. May be repeated.",
+    ),
 ]
 Reranker: TypeAlias = Annotated[bool, typer.Option("--rerank", help="Only the reranker, even if it is not in use.")]
 

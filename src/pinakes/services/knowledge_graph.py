@@ -198,7 +198,8 @@ class KnowledgeGraph:
         stated = [
             replace(one, evidence=places[:1]) for one, (_, places) in zip(relations, found.relations, strict=False)
         ]
-        then = replace(entity, documents=found.documents, mentions=len(found.mentions))
+        sure = entity.confidence or max((one.confidence for one in found.mentions), default=0.0)  # of one that is gone
+        then = replace(entity, documents=found.documents, mentions=len(found.mentions), confidence=sure)
         told = self._relations.told(stated, record)
         return EntityReport(then, told, found.mentions[:mentions], notes=found.notes, total=len(found.relations))
 

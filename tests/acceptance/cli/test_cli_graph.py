@@ -105,3 +105,14 @@ def test_a_profile_gives_its_rules_to_another_collection_that_is_added_with_it(t
         "added with --profile handbook, kep or kernel (and --collection other)"
         in pinakes("graph", "top", *home, "-c", "other").err
     )
+
+
+def test_the_filter_of_relations_has_one_name_and_a_quiet_rebuild_prints_nothing(
+    pinakes: Call, notes: tuple[str, ...]
+) -> None:
+    found = {pinakes("graph", "neighbours", "sales", way, "uses", *notes).out for way in ("--relation-type", "-r")}
+    assert len(found) == 1
+    assert "Sales USES Acme" in found.pop()
+    assert "--relation-type" in pinakes("search", "--help").out
+    assert "VENDOR" in pinakes("reindex", "--graph", *notes).out
+    assert pinakes("reindex", "--graph", "-q", *notes).out == ""
