@@ -224,7 +224,7 @@ def test_types_are_known_in_any_case_and_others_are_refused_with_those_there_are
     assert called(library, "graph_overview", entity_type="team")["total"] == 2
     assert called(library, "graph_overview", entity_type=" team ")["total"] == 2
     assert library.search("Acme", expand=1).hits
-    assert called(library, "search", query="Sales", expand=1, relations=["uses"]).get("error") is None
+    assert called(library, "search", query="Sales", expand=1, relation_types=["uses"]).get("error") is None
     for wrong in (
         lambda: graph.top(types=["PLANET"]),
         lambda: graph.find("Acme", types=["planet"]),

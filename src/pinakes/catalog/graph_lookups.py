@@ -32,6 +32,10 @@ MOST_ROWS: Final = 2_000
 """So many relations of a statement are looked at, the surest first."""
 
 
+MOST_NAMES: Final = 50_000
+"""So many names of one kind are compared with one that nothing has."""
+
+
 @dataclass(frozen=True, slots=True)
 class NamedEntity:
     """A canonical entity under one of its names, ``folded``."""
@@ -97,11 +101,24 @@ def all_names(connection: Connection, collection_id: int, types: Collection[str]
     return list(dict.fromkeys(NamedEntity(*row) for row in connection.execute(query)))
 
 
-def similar_names(connection: Connection, collection_id: int, types: Collection[str]) -> list[tuple[str, int]]:
-    """Return (folded name, id) of all names of the entities of these types."""
-    every = _names_and_aliases(collection_id, types)
-    query = select(every.c.folded, every.c.id).order_by(every.c.id)
-    return [(row[0], row[1]) for row in connection.execute(query)]
+def similar_names(
+    connection: Connection, collection_id: int, types: Collection[str], near: str
+) -> list[tuple[str, int]]:
+    """Return (folded name, id) of names of the entities of these types, to compare with the folded name ``near``.
+
+    Of more than ``MOST_NAMES`` those that begin with the same two letters, in any case, and the oldest.
+    """
+    begin = near[:2]
+    of_types = _MAIN.c.type.in_(sorted(types))
+    named = _NAMES.where(of_types, _OF.c.collection_id == collection_id)
+    alike = [
+        named.where(_OF.c.folded >= one, _OF.c.folded <= f"{one}\U0010ffff").order_by(_OF.c.folded, _OF.c.id)
+        for one in sorted({begin, begin.upper(), begin.capitalize()})
+    ]
+    listed = _ALIASES.where(of_types, entity_aliases.c.collection_id == collection_id).order_by(entity_aliases.c.id)
+    queries = (*alike, named.order_by(_OF.c.id), listed)
+    every = (row for query in queries for row in connection.execute(query.limit(MOST_NAMES)))
+    return list(dict.fromkeys((row[0], row[1]) for row in every))
 
 
 def _names_and_aliases(collection_id: int, types: Collection[str]) -> Subquery:

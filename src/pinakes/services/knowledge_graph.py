@@ -291,7 +291,8 @@ class KnowledgeGraph:
         It holds also when documents are read again.
 
         Raises:
-            InvalidInput: ``other`` is no name, or that of the entity itself; one of them is of code.
+            InvalidInput: ``other`` is no name, or that of the entity itself; one of them is of code; an alias of a list
+                is to be split.
         """
         key = name_key(other)
         if of_code := {main.type, other_type or main.type} & CODE_TYPES:
@@ -302,10 +303,20 @@ class KnowledgeGraph:
         if key == folded(main.name):
             raise InvalidInput(f"{other!r} is the name of the entity itself.")
         record = self._app.record(main.collection)
+        if kind == "split" and self._is_listed(record, main, key):
+            raise InvalidInput(
+                f"{other!r} is an alias of {main.name} in a list: texts that have it mention {main.name}.",
+                hint=f"Remove it from the list: {main.type} in graph.types, [[entities]], or a file of graph.lists.",
+            )
         with self._app.catalog.write() as connection:
             named = Decision(kind, main.type, folded(main.name), key, other_type or main.type)
             entities.decide(connection, record.id, named)
         self.update(main.collection)
+
+    def _is_listed(self, record: CollectionRecord, main: Entity, alias: str) -> bool:
+        extraction = self._app.graphs.of(record).extraction
+        of_main = (one for one in (extraction.listings if extraction else ()) if one.entity.type == main.type)
+        return any(alias in map(folded, one.aliases) for one in of_main if folded(one.entity.name) == folded(main.name))
 
     def _current(self, collection: str | Sequence[str] | None) -> list[CollectionRecord]:
         """Return the collections that are meant, with their graphs up to date."""
