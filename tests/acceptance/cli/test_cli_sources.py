@@ -182,7 +182,7 @@ def test_a_document_is_refused_at_import_where_sync_would_refuse_it(pinakes: Any
     for url, reason in (
         (str(tmp_path), "is not read for a document"),
         ("file:///etc", "is not read for a document"),
-        ("https://127.0.0.1/a.git", "is not on the public network"),
+        ("https://127.0.0.1/a.git", "name the host or its network in fetch.allow_private"),
         ("ftp://git.example.org/a.git", "'ftp' is not supported"),
         ("http://git.example.org/a.git", "would be sent unprotected"),
         ("git@git.example.org:a.git", "Take secretRef out, or give the https URL"),
