@@ -169,3 +169,23 @@ def test_a_collection_says_that_its_rules_are_of_another_version_of_a_shipped_pr
     assert "STRUCT" in library.graph.types("linux")
     library.collecting.configure("linux", graph=None)
     assert library.status("linux")[0].outdated_profile == "", "what it gave up is not asked for again"
+
+
+def test_a_list_of_metadata_that_is_too_long_for_relations_is_told(
+    docs: Path, open_library: Callable[..., Library]
+) -> None:
+    rules = {
+        "types": {"PAGE": {}},
+        "documents": [{"type": "PAGE", "name": "{title}"}],
+        "metadata": [{"field": "see", "type": "PAGE", "relation": "SEE"}],
+        "candidates": False,
+    }
+    for name, number in (("long", 201), ("cut", 150), ("whole", 90)):
+        listed = ", ".join(f"X{one}" for one in range(number))
+        (docs / f"{name}.md").write_text(f"---\ntitle: {name}\nsee: [{listed}]\n---\n\nText.\n")
+    library = open_library(collections={"default": {"graph": rules}})
+    noted = {path: str(note) for path, note in library.add(str(docs)).notes}
+    assert set(noted) == {"long.md", "cut.md"}
+    assert all("Too long for metadata (at most 1,000 characters, 100 entries): see." in one for one in noted.values())
+    assert library.graph.relations(library.graph.one("whole")).total == 90
+    assert "X149" in library.read("cut.md").text, "nothing is lost"
