@@ -15,7 +15,6 @@ from pinakes.catalog import (
     code_symbols,
     derived_rows,
     described_entities,
-    documents,
     entities,
     entity_changes,
     graph_state,
@@ -106,9 +105,9 @@ def _extract_waiting(
             entities.ensure(connection, record.id, named.values())
         with catalog.write() as connection:
             noted = not graph_state.is_anew(connection, record.id, extraction.recipe)
-            versions = {one.id: one.version for one in documents.of_ids(connection, ids)}
+            now = {one.id: one for one in entities.subjects(connection, ids)}  # masking a text makes no new version
             for one, findings in found:
-                if versions.get(one.id) == one.version:
+                if now.get(one.id) == one:
                     entities.put(connection, record.id, one.id, findings, noted=noted)
                     if noted:
                         entity_changes.note_document(connection, record.id, one.id)
