@@ -13,6 +13,7 @@ import typer
 from pinakes.cli.compared_systems import SystemOptions, is_server, open_side
 from pinakes.cli.golden_options import HtmlReport
 from pinakes.cli.options import One
+from pinakes.cli.screen import warnings_told_once
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import BelowBaseline, InvalidInput, PinakesError
 from pinakes.core.records import JSON, SearchMode
@@ -155,6 +156,7 @@ def _compared(
     names = tuple(metrics.metric(name).name for name in uses.metrics) or comparing.METRICS
     golden = _read(uses)
     with ExitStack() as stack:
+        stack.enter_context(warnings_told_once())
         replies = stack.enter_context(Replies(uses.cache)) if uses.cache else None
         show = stack.enter_context(progress(session.screen))
         show("getting ready", 0, len(golden.questions))

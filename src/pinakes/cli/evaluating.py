@@ -14,7 +14,7 @@ import typer
 
 from pinakes.cli.golden_options import Golden, HtmlReport, Qrels, Queries, QuestionsBy
 from pinakes.cli.options import One
-from pinakes.cli.screen import printable
+from pinakes.cli.screen import printable, warnings_told_once
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import BelowBaseline, InvalidInput, PinakesError
 from pinakes.core.records import JSON, SearchMode
@@ -278,7 +278,7 @@ def _asked(
     subject = library.measuring.subject(search, rank, record, called, top_k, wanted.depth)
     measured: dict[str, ModeFigures] = {}
     total = len(golden.questions)
-    with progress(session.screen) as show:
+    with warnings_told_once(), progress(session.screen) as show:
         for mode in wanted.modes:
             show(f"{mode}: getting ready", 0, total)
             measured[mode], answers = run.measure(
