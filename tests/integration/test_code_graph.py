@@ -61,8 +61,10 @@ def library_of(tmp_path: Path, open_library: Make) -> Callable[[dict[str, str]],
 def told(library: Library, name: str, kind: str = "", direction: str = "out") -> set[str]:
     """Return the names at the other end of the relations of an entity."""
     found = library.graph.relations(
-        library.graph.one(name), types=[kind] if kind else (), direction=direction
-    ).relations  # type: ignore[arg-type]
+        library.graph.one(name),
+        types=[kind] if kind else (),
+        direction=direction,  # type: ignore[arg-type]
+    ).relations
     return {(one.target if direction == "out" else one.source).name for one in found}
 
 
