@@ -57,9 +57,11 @@ def test_names_are_recognised_and_the_spellings_of_one_are_one_entity(library: L
 
 def test_vendors_have_products_and_contacts_and_regions_have_vendors(library: Library) -> None:
     graph = library.graph
-    assert [one.target.name for one in graph.neighbours(graph.one("Acme"), types=["OFFERS"])] == ["Skates"]
-    assert [one.target.name for one in graph.neighbours(graph.one("Acme"), types=["WORKS_WITH"])] == ["Wile Coyote"]
-    of_region = graph.neighbours(graph.one("Arizona"), types=["LOCATED_IN"], direction="in")
+    assert [one.target.name for one in graph.relations(graph.one("Acme"), types=["OFFERS"]).relations] == ["Skates"]
+    assert [one.target.name for one in graph.relations(graph.one("Acme"), types=["WORKS_WITH"]).relations] == [
+        "Wile Coyote"
+    ]
+    of_region = graph.relations(graph.one("Arizona"), types=["LOCATED_IN"], direction="in").relations
     assert {one.source.name for one in of_region} == {"Acme", "Globex"}
 
 
@@ -74,7 +76,7 @@ def test_every_relation_is_seen_from_both_of_its_ends(library: Library) -> None:
     graph = library.graph
     seen: dict[tuple[str, str, str], set[str]] = {}
     for one in graph.top(limit=100):
-        for relation in graph.neighbours(one):
+        for relation in graph.relations(one).relations:
             seen.setdefault((relation.source.name, relation.type, relation.target.name), set()).add(one.name)
     assert len(seen) == 4
     assert all(ends == {source, target} for (source, _, target), ends in seen.items())
@@ -115,7 +117,7 @@ def test_metadata_alone_makes_a_graph_where_names_are_hard_to_recognise(tmp_path
     }
     with opened(tmp_path, graph) as library:
         library.add(str(docs))
-        found = library.graph.neighbours(library.graph.one("Page"), evidence=1)
+        found = library.graph.relations(library.graph.one("Page"), evidence=1).relations
         assert {one.target.name for one in found} == {"Acme", "Hooli"}
         assert {one.evidence[0].extractor for one in found} == {"metadata:vendor"}
 
@@ -127,7 +129,7 @@ def test_a_changed_document_changes_its_own_part_of_the_graph_only(library: Libr
     assert (report.changed, report.unchanged) == (1, 1)
     after = {one.name: one.id for one in library.graph.top(limit=100)}
     assert after == {name: before[name] for name in ("Acme", "Globex", "Arizona")}
-    assert library.graph.neighbours(library.graph.one("Arizona"))
+    assert library.graph.relations(library.graph.one("Arizona")).relations
 
 
 def test_a_search_follows_one_relation_where_two_would_take_too_long(library: Library) -> None:

@@ -60,7 +60,11 @@ def library_of(tmp_path: Path, open_library: Make) -> Callable[[dict[str, str]],
 
 def told(library: Library, name: str, kind: str = "", direction: str = "out") -> set[str]:
     """Return the names at the other end of the relations of an entity."""
-    found = library.graph.neighbours(library.graph.one(name), types=[kind] if kind else (), direction=direction)  # type: ignore[arg-type]
+    found = library.graph.relations(
+        library.graph.one(name),
+        types=[kind] if kind else (),
+        direction=direction,  # type: ignore[arg-type]
+    ).relations
     return {(one.target if direction == "out" else one.source).name for one in found}
 
 
@@ -97,7 +101,7 @@ def test_calls_that_lead_nowhere_are_marked_with_the_reason(library_of: Made) ->
 
 def test_each_relation_of_code_names_the_line_that_states_it(library_of: Made) -> None:
     library = library_of(KERNEL)
-    [call] = library.graph.neighbours(library.graph.one("sys_doit"), types=["CALLS"], evidence=1, limit=1)
+    [call] = library.graph.relations(library.graph.one("sys_doit"), types=["CALLS"], evidence=1, limit=1).relations
     [words] = call.evidence
     assert (words.path, words.text, words.chunk_id is not None) == ("fs/c.c", "helper(x);", True)
 

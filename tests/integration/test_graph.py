@@ -66,7 +66,7 @@ def handbook(read_pages: Callable[..., Library]) -> Library:
 
 def related(library: Library, name: str, kind: str, direction: Any = "out") -> set[str]:
     entity = library.graph.one(name)
-    found = library.graph.neighbours(entity, types=[kind], direction=direction)
+    found = library.graph.relations(entity, types=[kind], direction=direction).relations
     return {(one.target if direction == "out" else one.source).name for one in found}
 
 
@@ -78,9 +78,9 @@ def test_a_vendor_has_products_a_contact_and_a_place(handbook: Library) -> None:
 
 def test_relations_are_found_from_both_ends(handbook: Library) -> None:
     graph = handbook.graph
-    for one in graph.neighbours(graph.one("Acme")):
+    for one in graph.relations(graph.one("Acme")).relations:
         for end in (one.source, one.target):
-            back = {(each.source.id, each.type, each.target.id) for each in graph.neighbours(end)}
+            back = {(each.source.id, each.type, each.target.id) for each in graph.relations(end).relations}
             assert (one.source.id, one.type, one.target.id) in back
 
 
@@ -100,7 +100,7 @@ def test_a_changed_deleted_or_renamed_document_takes_its_relations_along(handboo
     handbook.sync()
     assert related(handbook, "Acme", "OFFERS") == {"Anvil 2"}
     graph = handbook.graph
-    path = graph.neighbours(graph.one("Globex"), types=["OFFERS"], evidence=1)[0].evidence[0].path
+    path = graph.relations(graph.one("Globex"), types=["OFFERS"], evidence=1).relations[0].evidence[0].path
     assert path == "renamed.md"
     with pytest.raises(NotFound):
         graph.one("Nevada")

@@ -105,3 +105,10 @@ def test_a_search_as_of_a_time_goes_on_over_what_did_not_change_since(library: L
     assert added(None) == {"Second", "Third"}
     assert added(then) == {"Second"}
     assert added("1999-01-01") == set()
+
+
+def test_what_no_document_mentions_any_more_is_as_sure_as_it_was(library: Library, times: list[str]) -> None:
+    entity = library.graph.one("Hooli", unmentioned=True)
+    assert entity.confidence == 0
+    assert library.graph.as_of(entity, times[2]).entity.confidence == library.graph.one("Acme").confidence > 0
+    assert library.graph.as_of(entity, "2999-01-01").entity.confidence == 0

@@ -13,6 +13,7 @@ from pinakes.core.graph_paths import Expansion
 from pinakes.core.records import Results
 from pinakes.library import Library
 from pinakes.schemas.hits import hit_data
+from pinakes.services.graph_search import UNUSED
 
 RELATIONS = [
     ("OFFERS", "VENDOR", "PRODUCT", "{source} sells {targets}"),
@@ -123,3 +124,14 @@ def test_what_is_out_of_range_or_unknown_is_refused_with_what_there_is(library: 
         search(library, "Acme", 3)
     with pytest.raises(InvalidInput, match="There is no relation 'SELLS'"):
         search(library, "Acme", Expansion(1, relations=("SELLS",)))
+
+
+def test_a_search_says_when_the_graph_adds_nothing_and_when_types_of_relations_are_of_no_use(library: Library) -> None:
+    notes = search(library, "canteen lunch", Expansion(1, relations=("works_with",))).notes
+    assert "no hit more by relations of type WORKS_WITH" in notes
+    assert "no hit more by the graph" in search(library, "canteen lunch", 1).notes
+    assert UNUSED in search(library, "contract of Acme", Expansion(relations=("WORKS_WITH",))).notes
+    assert not search(library, "contract of Acme", None).notes
+    assert library.search("zzzzz", mode="keyword", expand=Expansion(1, relations=("OFFERS",))).notes[-1] == (
+        "no hit more by relations of type OFFERS"
+    )

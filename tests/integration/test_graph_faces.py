@@ -110,7 +110,7 @@ def test_paths_go_through_the_owner_only_where_there_is_no_other_and_say_so(libr
 
 def test_what_metadata_states_has_the_field_and_the_value_as_its_words(library: Library) -> None:
     graph = library.graph
-    [ann] = [one for one in graph.neighbours(graph.one("PAGE-1"), evidence=1) if one.target.name == "@ann"]
+    [ann] = [one for one in graph.relations(graph.one("PAGE-1"), evidence=1).relations if one.target.name == "@ann"]
     [place] = ann.evidence
     assert (place.path, place.field, place.text, place.chunk_id) == ("one.md", "approvers", "approvers: @ann", None)
     found = called(library, "related_entities", name="@ann", relation_types=["APPROVED_BY"])
@@ -134,7 +134,7 @@ def test_what_a_path_states_has_the_path_as_its_words(docs: Path, open_library: 
     library = open_library(profile="kernel")
     library.add(str(docs))
     file = library.graph.one("mm/a.c")
-    [one] = library.graph.neighbours(file, types=["part_of"], direction="out", evidence=1)
+    [one] = library.graph.relations(file, types=["part_of"], direction="out", evidence=1).relations
     assert (one.target.name, one.evidence[0].text) == ("mm/", "path: mm/a.c")
     assert "path: mm/a.c" in "".join(library.graph.export("kernel"))
 
@@ -148,7 +148,7 @@ def test_a_path_of_a_search_has_the_words_of_metadata(library: Library) -> None:
 def test_every_relation_can_be_had_page_by_page(library: Library) -> None:
     library.documents.put("\n\n".join(f"Sales uses Umbrella {n}." for n in range(3)), title="x", collection="default")
     graph = library.graph
-    wanted = [(one.source.name, one.type, one.target.name) for one in graph.neighbours(graph.one("Sales"))]
+    wanted = [(one.source.name, one.type, one.target.name) for one in graph.relations(graph.one("Sales")).relations]
     assert len(wanted) == 3
     seen, cursor = [], ""
     while True:
@@ -216,12 +216,15 @@ def test_types_are_known_in_any_case_and_others_are_refused_with_those_there_are
     graph = library.graph
     assert {one.type for one in graph.top(types=["vendor"])} == {"VENDOR"}
     assert graph.one("vendor:acme") == graph.one("Acme", types=["Vendor"])
-    assert graph.neighbours(graph.one("Acme"), types=["used_by"]) == graph.neighbours(graph.one("Acme"), types=["USES"])
+    assert (
+        graph.relations(graph.one("Acme"), types=["used_by"]).relations
+        == graph.relations(graph.one("Acme"), types=["USES"]).relations
+    )
     assert graph.paths(graph.one("Acme"), graph.one("Hooli"), types=["Uses"]).paths
     assert called(library, "graph_overview", entity_type="team")["total"] == 2
     assert called(library, "graph_overview", entity_type=" team ")["total"] == 2
     assert library.search("Acme", expand=1).hits
-    assert called(library, "search", query="Sales", expand=1, relations=["uses"]).get("error") is None
+    assert called(library, "search", query="Sales", expand=1, relation_types=["uses"]).get("error") is None
     for wrong in (
         lambda: graph.top(types=["PLANET"]),
         lambda: graph.find("Acme", types=["planet"]),
@@ -232,7 +235,7 @@ def test_types_are_known_in_any_case_and_others_are_refused_with_those_there_are
             wrong()
         assert "CONFIG_OPTION, PAGE, PERSON, TEAM, VENDOR" in refused.value.hint
     for refuse in (
-        lambda: graph.neighbours(graph.one("Acme"), types=["EATS"]),
+        lambda: graph.relations(graph.one("Acme"), types=["EATS"]).relations,
         lambda: graph.paths(graph.one("Acme"), graph.one("Globex"), types=["EATS"]),
     ):
         with pytest.raises(InvalidInput, match="no relation 'EATS'") as refused:
@@ -369,5 +372,5 @@ def test_symbols_of_the_configuration_are_found_without_their_prefix(
     assert chosen.entity.type == "MACRO"
     assert "CONFIG:CONFIG_SMP" in chosen.notes[0]
     assert {one.name for one in library.graph.find("SMP")} == {"SMP@a.c", "CONFIG_SMP"}
-    [one] = library.graph.neighbours(library.graph.one("SMP", types=["CONFIG"]), types=["needed_by"])
+    [one] = library.graph.relations(library.graph.one("SMP", types=["CONFIG"]), types=["needed_by"]).relations
     assert one.type == "DEPENDS_ON"

@@ -50,7 +50,7 @@ def stated(library: Library) -> set[tuple[str, str, str, float, int]]:
     return {
         (one.source.name, one.type, one.target.name, round(one.confidence, 4), one.statements)
         for entity in graph.top(limit=500)
-        for one in graph.neighbours(entity)
+        for one in graph.relations(entity).relations
     }
 
 
@@ -99,7 +99,7 @@ def test_relations_of_graphml_have_the_place_that_states_them(vendors: Library) 
     _, edges = read_graphml("".join(vendors.graph.export("default", "graphml")))
     [one] = [one for one in edges if one["relation"] == "WORKS_WITH" and "Acme" in one["words"]]
     assert one["path"] == "a & b.md"
-    [place] = vendors.graph.neighbours(vendors.graph.one("Acme"), types=["WORKS_WITH"], evidence=1)[0].evidence
+    [place] = vendors.graph.relations(vendors.graph.one("Acme"), types=["WORKS_WITH"], evidence=1).relations[0].evidence
     assert (one["document"], one["chunk"]) == (place.uid, str(place.chunk_id))
     assert one["words"] == place.text.replace("\x0c", "\ufffd")
 

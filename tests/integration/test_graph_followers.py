@@ -14,9 +14,12 @@ from sqlalchemy import delete, func, insert, select
 
 from pinakes.catalog import Catalog, Connection, collections, documents, entities, entity_changes, graph_state
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.credentials import document, document_ids, mask_document
 from pinakes.catalog.documents import NewDocument
 from pinakes.catalog.schema import documents as documents_table
 from pinakes.catalog.schema import entity_changes as notes_table
+from pinakes.catalog.schema import entity_mentions as mentions_table
+from pinakes.core.graph_records import Findings
 from pinakes.core.records import Document
 from pinakes.extraction import Extraction
 from pinakes.graph.feeding import GraphFeed
@@ -123,6 +126,33 @@ def test_documents_that_change_while_others_are_extracted_are_followed(
     follow(catalog, record, by, once(change))
     assert is_up_to_date(catalog, record, by)
     assert is_that_of_a_rebuild(catalog, record, by)
+
+
+def test_what_is_masked_while_it_is_extracted_is_extracted_again(catalog: Catalog, record: CollectionRecord) -> None:
+    with catalog.read() as connection:
+        [held, *_] = document_ids(connection)
+        one = document(connection, held)
+    assert one is not None
+    masked = "X" * len(one[1]["text"])
+
+    class Masking(Extraction):
+        """Masks a text behind the back of the first extraction."""
+
+        left = True
+
+        def extract(self, *subject: Any, **more: Any) -> Findings:
+            if self.left:
+                self.left = False
+                with catalog.write() as connection:
+                    mask_document(connection, one[0], {"text": masked}, [], [])
+            return super().extract(*subject, **more)
+
+    by = Masking(GraphRules.model_validate(RULES), LISTS)
+    follow(catalog, record, by)
+    follow(catalog, record, by)
+    with catalog.read() as connection:
+        places = connection.execute(select(mentions_table).where(mentions_table.c.document_id == held)).all()
+    assert all((place.start, place.end) == (0, 0) for place in places), "no word of the old text"
 
 
 def test_a_server_of_other_rules_in_between_leaves_nothing_of_its_own(

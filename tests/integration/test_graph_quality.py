@@ -44,7 +44,7 @@ def test_coverage_and_orphans_are_counted(library: Library) -> None:
     assert (found.documents, found.documents_with_entity) == (4, 3)
     assert (found.vendors, found.vendors_with_product) == (4, 2)  # a list that has both keeps StarkNet apart
     graph = library.graph
-    assert found.orphans == sum(not graph.neighbours(one) for one in graph.top(limit=100))
+    assert found.orphans == sum(not graph.relations(one).relations for one in graph.top(limit=100))
     assert found.orphans > 0
 
 

@@ -43,7 +43,7 @@ def library(docs: Path, open_library: Callable[..., Library]) -> Library:
 
 
 def edges(library: Library, name: str, kind: str, types: tuple[str, ...] = ()) -> set[tuple[str, str]]:
-    found = library.graph.neighbours(library.graph.one(name, types=types), types=[kind], evidence=1)
+    found = library.graph.relations(library.graph.one(name, types=types), types=[kind], evidence=1).relations
     return {(one.source.name, one.target.name) for one in found}
 
 
@@ -54,7 +54,7 @@ def test_a_link_is_a_relation_of_the_documents_or_of_what_they_are_about(library
         ("index.md", "Policy 7"),
     }
     start = library.graph.one("index.md", types=["DOCUMENT"])
-    found = library.graph.neighbours(start, types=["LINKS_TO"], direction="out", evidence=1)
+    found = library.graph.relations(start, types=["LINKS_TO"], direction="out", evidence=1).relations
     assert {one.target.name: one.evidence[0].text for one in found} == {
         "sales/deal0": "deals",
         "Policy 7": "travel",
@@ -73,13 +73,13 @@ def test_what_a_document_is_about_has_its_other_names(library: Library) -> None:
 
 
 def test_those_that_stand_together_are_weakly_related_where_that_is_asked_for(library: Library) -> None:
-    [found] = library.graph.neighbours(library.graph.one("Acme"), types=["CO_OCCURS"], evidence=5)
+    [found] = library.graph.relations(library.graph.one("Acme"), types=["CO_OCCURS"], evidence=5).relations
     assert {found.source.name, found.target.name} == {"Acme", "Globex"}
     assert found.confidence <= 0.4
     assert found.statements == 3
     assert {one.text for one in found.evidence} == {"Acme and Globex"}
     assert all(one.chunk_id for one in found.evidence)
-    assert library.graph.neighbours(library.graph.one("Acme")) == []
+    assert library.graph.relations(library.graph.one("Acme")).relations == []
     ends = library.graph.one("Acme"), library.graph.one("Globex")
     assert library.graph.paths(*ends).paths == []
     assert len(library.graph.paths(*ends, types=["CO_OCCURS"]).paths) == 1
@@ -97,7 +97,7 @@ def test_changed_and_deleted_documents_take_links_pairs_and_topics_along(library
         (docs / "sales" / f"deal{number}.md").unlink()
     (docs / "rest.md").rename(docs / "pause.md")
     library.add(str(docs))
-    assert library.graph.neighbours(library.graph.one("Acme"), types=["CO_OCCURS"]) == []
+    assert library.graph.relations(library.graph.one("Acme"), types=["CO_OCCURS"]).relations == []
     assert library.graph.top(types=["TOPIC"]) == []
     assert edges(library, "Policy 7", "LINKS_TO") >= {("Policy 8", "Policy 7"), ("index.md", "Policy 7")}
     assert library.graph.show(library.graph.one("rest", types=["DOCUMENT"])).missing == "no document has this path"
@@ -126,7 +126,7 @@ def test_what_two_writers_wrote_twice_is_there_once_after_the_next_change(librar
             connection.exec_driver_sql(f"INSERT INTO {table} ({names}) SELECT {names} FROM {table} WHERE {of_graph}")
     (docs / "new.md").write_text("# New\n\nNothing.\n")
     library.add(str(docs))
-    [found] = library.graph.neighbours(library.graph.one("Acme"), types=["CO_OCCURS"])
+    [found] = library.graph.relations(library.graph.one("Acme"), types=["CO_OCCURS"]).relations
     assert found.statements == 3
     with library.app.catalog.read() as connection:
         count = connection.exec_driver_sql("SELECT count(*) FROM entity_mentions WHERE extractor = 'topics'").scalar()

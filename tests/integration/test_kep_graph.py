@@ -79,7 +79,7 @@ def keps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
         library.add(str(folder / "keps"))
         found = Snapshot(proposals, library)
         for entity in library.graph.top("keps", ["KEP"], limit=5000):
-            for one in library.graph.neighbours(entity, limit=5000):
+            for one in library.graph.relations(entity, limit=5000).relations:
                 found.edges.add((one.source.name, one.type, one.target.name))
         yield found
 
@@ -180,9 +180,9 @@ def test_feature_gates_are_never_merged(keps: Snapshot) -> None:
 def test_relations_have_a_name_from_either_side(keps: Snapshot) -> None:
     graph = keps.library.graph
     source, _, target = min(one for one in keps.edges if one[1] == "REPLACES" and one[2].startswith("KEP-"))
-    [*found] = graph.neighbours(graph.one(target), types=["REPLACED_BY"], direction="out")
+    [*found] = graph.relations(graph.one(target), types=["REPLACED_BY"], direction="out").relations
     assert source in {one.source.name for one in found}
     assert {one.type for one in found} == {"REPLACES"}
     one, _, other = min(one for one in keps.edges if one[1] == "SEE_ALSO" and one[2].startswith("KEP-"))
-    seen = graph.neighbours(graph.one(other), types=["SEE_ALSO"], direction="out")
+    seen = graph.relations(graph.one(other), types=["SEE_ALSO"], direction="out").relations
     assert one in {each.source.name for each in seen}

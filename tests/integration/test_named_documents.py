@@ -84,7 +84,8 @@ def test_two_names_have_both_their_documents_first(library: Library) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["README.md", "and/or", "RFC-9999", "phase 2 of it", "x/y/z/nowhere.md", "https://nowhere.example/rfc", "0054"]
+    "query",
+    ["README.md", "and/or", "RFC-9999", "phase 2 of it", "x/y/z/nowhere.md", "https://nowhere.example/rfc", "0054"],
 )
 def test_what_names_no_document_or_several_changes_nothing(library: Library, query: str) -> None:
     found = library.search(query, "main", top_k=5)

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import select
 
-from pinakes.catalog import Catalog, changes, collections, documents, entities
+from pinakes.catalog import (
+    Catalog,
+    Connection,
+    changes,
+    collections,
+    documents,
+    entities,
+    graph_listing,
+    graph_lookups,
+    stated_edges,
+)
 from pinakes.catalog.documents import NewDocument
 from pinakes.catalog.entities import Decision
 from pinakes.catalog.relation_ends import CANONICAL, SOURCE, TARGET, WRITTEN_SOURCE, WRITTEN_TARGET
@@ -174,7 +185,24 @@ def rows(catalog: Catalog, collection_id: int) -> dict[str, list[tuple[Any, ...]
         .where(SOURCE.c.collection_id == collection_id),
     }
     with catalog.read() as connection:
-        return {
+        found = {
             title: sorted((tuple(row) for row in connection.execute(query)), key=repr)
             for title, query in queries.items()
         }
+        return {**found, "evidence": _evidence(connection, collection_id)}
+
+
+def _evidence(connection: Connection, collection_id: int) -> list[tuple[Any, ...]]:
+    """Return the places that are quoted for each relation, those that searches go by, and those of each entity."""
+    edges = stated_edges.all_edges(connection, collection_id)
+    quoted = stated_edges.statements(connection, edges, 2)
+    held = [one.id for one in entities.every(connection, collection_id)]
+    hops = graph_lookups.hops(connection, held)
+    places = graph_lookups.statements(connection, [one.statement for one in hops])
+    listed = graph_listing.each_relation(connection, collection_id)
+    return [
+        *(("quoted", key, *((one.path, one.start, one.extractor) for one in each)) for key, each in quoted.items()),
+        *(("hop", one.source_id, one.type, one.target_id, replace(places[one.statement], id=0)) for one in hops),
+        *(("listed", one) for one in listed),
+        *(("mention", one, *((e.path, e.start) for e in stated_edges.mentions(connection, one, 3))) for one in held),
+    ]

@@ -85,6 +85,13 @@ def test_short_words_that_stand_nowhere_are_named(query: str, notes: list[str], 
     assert [one.note for one in absent(query, lexicon)] == [f"no chunk has {note}" for note in notes]
 
 
+def test_a_short_word_that_is_one_word_with_that_beside_it_is_not_named(tmp_path: Path) -> None:
+    words = index_of(tmp_path, ["Files are read as utf-8 text, not as utf-16 or cp437."]).lexicon()
+    for query in ("utf 8", "utf 16 text", "cp 437"):
+        assert absent(query, words) == (), query
+    assert [one.word for one in absent("utf 9", words)] == ["9"]
+
+
 @pytest.mark.parametrize(
     ("wrong", "right"),
     [

@@ -7,9 +7,10 @@ from functools import partial
 from tempfile import TemporaryFile
 from typing import IO, Annotated, Final, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 from starlette.responses import StreamingResponse
 
+from pinakes.api.query_parameters import only_known
 from pinakes.api.service import Service
 from pinakes.core.records import JSON
 from pinakes.schemas.envelope import PREFIX, RestApiResponse, refusals, wrapped
@@ -57,7 +58,7 @@ People = Annotated[int, Query(ge=1, le=MOST_PEOPLE, description="How many at mos
 Documents = Annotated[int, Query(ge=1, le=MOST_DOCUMENTS, description="How many at most.")]
 _MISSING: Final = refusals(
     {
-        400: "A parameter is missing, or cannot be one.",
+        400: "A parameter is missing, is not known, or cannot be one.",
         404: "There is no such entity or collection.",
         422: "Several entities are called so, or a value cannot be used.",
     }
@@ -96,7 +97,8 @@ class ImpactResponse(RestApiResponse):
 
 def routes(service: Service) -> APIRouter:
     """Return the routes over ``service``; they are described where a collection has a graph."""
-    router = APIRouter(prefix=PATH, tags=[TAG], include_in_schema=service.library.graph.is_anywhere())
+    described = service.library.graph.is_anywhere()
+    router = APIRouter(prefix=PATH, tags=[TAG], include_in_schema=described, dependencies=[Depends(only_known)])
 
     async def answered(tool: Tool, **arguments: JSON) -> Response:
         found = await service.run(lambda: tool.call(service.library, arguments), least_s=tool.least_s)
@@ -116,7 +118,7 @@ def routes(service: Service) -> APIRouter:
     async def entity(
         name: Named,
         collection: InCollection = "",
-        relation: RelationTypes = [],  # noqa: B006
+        relation_types: RelationTypes = [],  # noqa: B006
         direction: Direction = "both",
         min_confidence: Annotated[float, Query(ge=0, le=1, description="Only relations as sure as this.")] = 0.0,
         as_of: Annotated[str, Query(max_length=50, description="As stated on this day or at this time.")] = "",
@@ -124,8 +126,8 @@ def routes(service: Service) -> APIRouter:
         cursor: After = "",
     ) -> Response:
         """Show an entity and its relations, each with the document and the words that state it."""
-        which = {"relation_types": relation, "direction": direction, "min_confidence": min_confidence, "as_of": as_of}
-        more = {**which, "limit": limit, "cursor": cursor}
+        which = {"direction": direction, "min_confidence": min_confidence, "as_of": as_of}
+        more = {"relation_types": relation_types, **which, "limit": limit, "cursor": cursor}
         return await answered(related_entities, name=name, collection=collection, **more)
 
     @get("/path", response_model=PathsResponse)
@@ -133,7 +135,7 @@ def routes(service: Service) -> APIRouter:
         source: Named,
         target: Named,
         collection: InCollection = "",
-        relation: RelationTypes = [],  # noqa: B006
+        relation_types: RelationTypes = [],  # noqa: B006
         max_hops: Annotated[int, Query(ge=1, le=6, description="At most so many relations.")] = 4,
         direction: Annotated[
             Literal["out", "in", "both"], Query(description="Along all relations, against them, or either.")
@@ -145,7 +147,7 @@ def routes(service: Service) -> APIRouter:
     ) -> Response:
         """Show how two entities are connected, with the direction and the words of each step."""
         way = {"max_hops": max_hops, "direction": direction, "through_owner": through_owner}
-        more = {"relation_types": relation, **way}
+        more = {"relation_types": relation_types, **way}
         return await answered(entity_path, source=source, target=target, collection=collection, **more)
 
     _add_documents(router, answered)

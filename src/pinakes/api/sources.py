@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 
+from pinakes.api.query_parameters import only_known
 from pinakes.api.service import Service
 from pinakes.schemas.envelope import PREFIX, RestApiResponse, refusals, wrapped
 from pinakes.tools.sources import Sources, list_sources
@@ -21,7 +22,7 @@ class SourcesResponse(RestApiResponse):
 
 def routes(service: Service) -> APIRouter:
     """Return the routes over ``service``."""
-    router = APIRouter(prefix=PREFIX, tags=["monitoring"])
+    router = APIRouter(prefix=PREFIX, tags=["monitoring"], dependencies=[Depends(only_known)])
 
     @router.get(
         "/sources",

@@ -105,7 +105,7 @@ def options_of(
         **rules.model_dump(mode="json", include={"metadata_rules", "fields"}, exclude_defaults=True),
         "group_metadata": rules.group_metadata,
         "chunking": settings.chunking_of(name, own).model_dump(mode="json"),
-        "min_text_chars": settings.ingest.min_text_chars,
+        "min_text_chars": settings.reading_of(name, own).min_text_chars,
         **settings.ingest.model_dump(include={"passwords_variable", "ocr"}, exclude_defaults=True),
         "counted_by": counted_by(embedder),
     }

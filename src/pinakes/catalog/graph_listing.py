@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, and_, case, func, or_, select, union
 
 from pinakes.catalog.dialects.expressions import id_list
 from pinakes.catalog.graph_statistics import FIELD, OWN
-from pinakes.catalog.relation_ends import CANONICAL, IS_EDGE, SOURCE, TARGET
+from pinakes.catalog.relation_ends import CANONICAL, IS_EDGE, SOURCE, TARGET, by_sureness
 from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
 from pinakes.catalog.stated_edges import name_ids
 from pinakes.core.graph_records import WEAK
@@ -156,7 +156,7 @@ def each_relation(connection: Connection, collection_id: int) -> Iterator[Listed
     """Yield the relations between canonical entities, each once; some hundred are in memory at a time."""
     table = entity_relations
     ends = SOURCE.c.id, table.c.type, TARGET.c.id
-    place = func.row_number().over(partition_by=ends, order_by=(table.c.confidence.desc(), table.c.id))
+    place = func.row_number().over(partition_by=ends, order_by=by_sureness(table))
     ranked = (
         select(
             table.c.id,
@@ -239,7 +239,7 @@ def statements_of(connection: Connection, entity_id: int, limit: int) -> list[Do
             table.c.type.not_in(sorted(WEAK)),
             *IS_EDGE,
         )
-        .order_by(table.c.confidence.desc(), table.c.id)
+        .order_by(*by_sureness(table))
         .limit(limit)
     )
     return [DocumentStatement(*row) for row in connection.execute(query)]

@@ -24,11 +24,16 @@ from sqlalchemy import (
     union_all,
 )
 
+from pinakes.catalog.relation_ends import by_sureness
 from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
 from pinakes.core.graph_records import DOCUMENT, WEAK
 
 MOST_ROWS: Final = 2_000
 """So many relations of a statement are looked at, the surest first."""
+
+
+MOST_NAMES: Final = 50_000
+"""So many names of one kind are compared with one that nothing has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class NamedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A relation between two canonical entities; ``statement``: the id of the row of a place that states it."""
+    """A relation between two canonical entities; ``statement``: the id of the row of the surest place."""
 
     source_id: int
     type: str
@@ -96,11 +101,24 @@ def all_names(connection: Connection, collection_id: int, types: Collection[str]
     return list(dict.fromkeys(NamedEntity(*row) for row in connection.execute(query)))
 
 
-def similar_names(connection: Connection, collection_id: int, types: Collection[str]) -> list[tuple[str, int]]:
-    """Return (folded name, id) of all names of the entities of these types."""
-    every = _names_and_aliases(collection_id, types)
-    query = select(every.c.folded, every.c.id).order_by(every.c.id)
-    return [(row[0], row[1]) for row in connection.execute(query)]
+def similar_names(
+    connection: Connection, collection_id: int, types: Collection[str], near: str
+) -> list[tuple[str, int]]:
+    """Return (folded name, id) of names of the entities of these types, to compare with the folded name ``near``.
+
+    Of more than ``MOST_NAMES`` those that begin with the same two letters, in any case, and the oldest.
+    """
+    begin = near[:2]
+    of_types = _MAIN.c.type.in_(sorted(types))
+    named = _NAMES.where(of_types, _OF.c.collection_id == collection_id)
+    alike = [
+        named.where(_OF.c.folded >= one, _OF.c.folded <= f"{one}\U0010ffff").order_by(_OF.c.folded, _OF.c.id)
+        for one in sorted({begin, begin.upper(), begin.capitalize()})
+    ]
+    listed = _ALIASES.where(of_types, entity_aliases.c.collection_id == collection_id).order_by(entity_aliases.c.id)
+    queries = (*alike, named.order_by(_OF.c.id), listed)
+    every = (row for query in queries for row in connection.execute(query.limit(MOST_NAMES)))
+    return list(dict.fromkeys((row[0], row[1]) for row in every))
 
 
 def _names_and_aliases(collection_id: int, types: Collection[str]) -> Subquery:
@@ -140,18 +158,31 @@ def _hops_query(direction: str, *, typed: bool, past: bool) -> Select[Any]:
     tests.append(of_type.in_(bindparam("types", expanding=True)) if typed else of_type.not_in(sorted(WEAK)))
     if past:
         tests.append(entity_relations.c.document_id.in_(_UNCHANGED))
-    ends = [_ENDS[one] for one in (("out", "in") if direction == "both" else (direction,))]
-    rows = union_all(*(select(*_RELATION).where(end.in_(members), *tests) for end in ends)).subquery()
+    near = {one: _ENDS[one].in_(members) for one in (("out", "in") if direction == "both" else (direction,))}
+    other = {"in": (~near["out"],)} if len(near) == 2 else {}  # so that each comes once
+    rows = union_all(
+        *(select(*_RELATION).where(is_near, *other.get(one, ()), *tests) for one, is_near in near.items())
+    ).subquery()
     source, target = entities.alias(), entities.alias()
     source_id = func.coalesce(source.c.canonical_id, source.c.id)
     target_id = func.coalesce(target.c.canonical_id, target.c.id)
-    best, places = func.max(rows.c.confidence), func.count(rows.c.id.distinct())
-    return (
-        select(source_id, rows.c.type, target_id, best, places, func.min(rows.c.id))
+    of_hop = source_id, rows.c.type, target_id
+    placed = (
+        select(
+            *(source_id.label("source"), rows.c.type, target_id.label("target"), rows.c.confidence),
+            func.count().over(partition_by=of_hop).label("places"),
+            rows.c.id,
+            func.row_number().over(partition_by=of_hop, order_by=by_sureness(rows)).label("place"),
+        )
         .select_from(rows.join(source, source.c.id == rows.c.source_id).join(target, target.c.id == rows.c.target_id))
         .where(source_id != target_id)
-        .group_by(source_id, rows.c.type, target_id)
-        .order_by(best.desc(), places.desc(), func.min(rows.c.id))
+        .subquery()
+    )
+    one = placed.c
+    return (
+        select(one.source, one.type, one.target, one.confidence, one.places, one.id)
+        .where(one.place == 1)
+        .order_by(one.confidence.desc(), one.places.desc(), one.source, one.type, one.target)
         .limit(MOST_ROWS)
     )
 
@@ -268,4 +299,7 @@ def _called_query() -> Select[Any]:
 
 _CALLED = _called_query()
 _ENDS = {"out": entity_relations.c.source_id, "in": entity_relations.c.target_id}
-_RELATION = tuple(entity_relations.c[name] for name in ("id", "source_id", "type", "target_id", "confidence"))
+_RELATION = tuple(
+    entity_relations.c[name]
+    for name in ("id", "document_id", "source_id", "type", "target_id", "start", "end", "confidence", "extractor")
+)

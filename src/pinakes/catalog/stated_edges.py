@@ -10,7 +10,16 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, case, func, or_, select, update
 
 from pinakes.catalog.dialects.expressions import id_list
-from pinakes.catalog.relation_ends import AS_WRITTEN, CANONICAL, IS_EDGE, SOURCE, SOURCE_ID, TARGET, TARGET_ID
+from pinakes.catalog.relation_ends import (
+    AS_WRITTEN,
+    CANONICAL,
+    IS_EDGE,
+    SOURCE,
+    SOURCE_ID,
+    TARGET,
+    TARGET_ID,
+    by_sureness,
+)
 from pinakes.catalog.schema import chunks, documents, entities, entity_mentions, entity_relations
 from pinakes.core.graph_records import WEAK
 
@@ -114,7 +123,7 @@ def statements(
     for start in range(0, len(numbers), _BATCH):
         table = entity_relations
         query = _places(table).add_columns(table.c.id).where(table.c.id.in_(numbers[start : start + _BATCH]))
-        for row in connection.execute(query.order_by(table.c.confidence.desc(), table.c.id)):
+        for row in connection.execute(query.order_by(*by_sureness(table))):
             places[ids[row[-1]]].append(Evidence(*row[:-1]))
     return places
 
@@ -136,7 +145,7 @@ def statements_until(
         .select_from(CANONICAL.join(documents, documents.c.id == table.c.document_id))
         .where(or_(table.c.source_id.in_(members), table.c.target_id.in_(members)), documents.c.updated_at <= until)
         .where(*IS_EDGE)
-        .order_by(table.c.confidence.desc(), table.c.id)
+        .order_by(*by_sureness(table))
         .limit(limit)
     )
     return [(row[0], row[1], row[2], Evidence(*row[3:])) for row in connection.execute(query)]
@@ -155,12 +164,12 @@ def mentions(
         select(func.min(table.c.id).label("id"), func.count().label("places"))
         .where(table.c.entity_id.in_(name_ids([entity_id])), *some)
         .group_by(table.c.document_id)
-        .order_by(func.count().desc(), func.min(table.c.id))
+        .order_by(func.count().desc(), table.c.document_id)
         .limit(limit)
         .subquery()
     )
     query = _places(table).join(best, best.c.id == table.c.id)
-    rows = connection.execute(query.order_by(best.c.places.desc(), table.c.id))
+    rows = connection.execute(query.order_by(best.c.places.desc(), table.c.document_id))
     return [Evidence(*row) for row in rows]
 
 
@@ -197,7 +206,7 @@ def mentions_until(connection: Connection, entity_id: int, until: str, limit: in
     """Return the places that mention an entity, of documents that did not change since a time, the surest first."""
     table = entity_mentions
     query = _places(table).where(table.c.entity_id.in_(name_ids([entity_id])), documents.c.updated_at <= until)
-    rows = connection.execute(query.order_by(table.c.confidence.desc(), table.c.id).limit(limit))
+    rows = connection.execute(query.order_by(*by_sureness(table)).limit(limit))
     return [Evidence(*row) for row in rows]
 
 
@@ -272,7 +281,7 @@ _RANKED = (
         func.row_number()
         .over(
             partition_by=(SOURCE_ID, entity_relations.c.type, TARGET_ID),
-            order_by=(entity_relations.c.confidence.desc(), entity_relations.c.id),
+            order_by=by_sureness(entity_relations),
         )
         .label("place"),
     )

@@ -91,7 +91,7 @@ def add(session: Session, wanted: AddOptions, dry_run: DryRun = False) -> None:
     """Read folders, files, git repositories, web pages or exports; what is unchanged is skipped."""
     from pinakes.cli import adding, forecasting
 
-    (forecasting.add if dry_run else adding.add)(session, wanted)
+    (forecasting.add if dry_run else adding.add)(session.for_collection(wanted.collection), wanted)
 
 
 @command(app, "search", panel=_FIND)

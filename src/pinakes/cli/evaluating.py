@@ -14,6 +14,7 @@ import typer
 
 from pinakes.cli.options import Golden, HtmlReport, One, Qrels, Queries, QuestionsBy
 from pinakes.cli.progress import Show, following, progress
+from pinakes.cli.screen import warnings_told_once
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import BelowBaseline, InvalidInput, PinakesError
 from pinakes.core.records import JSON, SearchMode
@@ -255,7 +256,7 @@ def _asked(
     subject = library.measuring.subject(search, rank, record, called, top_k, wanted.depth)
     measured: dict[str, ModeFigures] = {}
     total = len(golden.questions)
-    with progress(session.screen) as show:
+    with warnings_told_once(), progress(session.screen) as show:
         for mode in modes:
             show(f"{mode}: getting ready", 0, total)
             measured[mode], answers = run.measure(

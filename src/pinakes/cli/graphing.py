@@ -27,7 +27,9 @@ Types = Annotated[
 ]
 Kinds = Annotated[
     list[str] | None,
-    typer.Option("--relation", "-r", metavar="TYPE", help="Only relations of this type. May be repeated."),
+    typer.Option(
+        "--relation-type", "--relation", "-r", metavar="TYPE", help="Only relations of this type. May be repeated."
+    ),
 ]
 AsOf = Annotated[
     str | None, typer.Option("--as-of", metavar="TIME", help="As documents said on this day, or at this time (UTC).")
@@ -262,7 +264,7 @@ def rebuild(session: Session, collection: str | None) -> None:
     session.screen.document({"graphs": counts, "removed": removed})
     for name, built in done.items():
         types = ", ".join(f"{number:,} {kind}" for kind, number in counts.get(name, {}).items())
-        session.screen.show(f"{name}: {types or 'no entities'}" if built else f"{name}: has no graph")
+        session.screen.report(f"{name}: {types or 'no entities'}" if built else f"{name}: has no graph")
         if removed.get(name):
             session.screen.say(f"{name}: {counted(removed[name], 'entity', 'entities')} of an earlier graph removed")
 

@@ -203,7 +203,7 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
             f"  index    {index.get('engine')}: {index.get('keyword_chunks', 0):,} by words, "
             f"{index.get('vectors', 0):,} by meaning{search}, {megabytes(stored)}"
         )
-    for line in upgrade_lines(session, state):
+    for line in (*_rules_lines(session, state), *upgrade_lines(session, state)):
         screen.show(f"  upgrade  {line}")
     screen.show(f"  vectors  {state.model or 'none yet'}{f': {exactness(state)}' if state.chunks else ''}")
     if beside := beside_line(state):
@@ -220,6 +220,13 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
         counts = Counter(str(problem["status"]) for problem in state.problems)
         words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         screen.show(f"  left out {words} (why: {session.command('status', '--problems')})")
+
+
+def _rules_lines(session: Session, state: CollectionStatus) -> list[str]:
+    if not (profile := state.outdated_profile):
+        return []
+    renewal = session.command("sync", "-c", state.name, "--profile", profile)
+    return [f"its rules are as another version of the profile {profile} had them; renewed by {renewal}"]
 
 
 def upgrade_lines(session: Session, state: CollectionStatus) -> list[str]:

@@ -208,7 +208,12 @@ class SearchOptions:
     ] = None
     relations: Annotated[
         Sequence[str],
-        typer.Option("--relation", metavar="TYPE", help="--expand: only by relations of this type. May be repeated."),
+        typer.Option(
+            "--relation-type",
+            "--relation",
+            metavar="TYPE",
+            help="--expand: only by relations of this type. May be repeated.",
+        ),
     ] = ()
 
 

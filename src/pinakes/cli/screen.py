@@ -7,7 +7,8 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
 from pathlib import PurePath
@@ -140,6 +141,27 @@ def set_up_logging(verbose: int, quiet: bool) -> None:
     handler.setFormatter(_Format())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("pinakes").setLevel(named or level)
+
+
+@contextmanager
+def warnings_told_once() -> Iterator[None]:
+    """Print each log record of the block once: one that every question of a set causes says nothing more again."""
+    seen = set[str]()
+
+    def is_new(record: logging.LogRecord) -> bool:
+        words = record.getMessage()
+        known = words in seen
+        seen.add(words)
+        return not known
+
+    handlers = list(logging.getLogger().handlers)
+    for handler in handlers:
+        handler.addFilter(is_new)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(is_new)
 
 
 class _Lines(logging.Handler):

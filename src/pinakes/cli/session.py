@@ -149,6 +149,29 @@ class Session:
         other.called, other.arguments = self.called, self.arguments
         return other
 
+    def for_collection(self, name: str | None) -> Session:
+        """Return a session in which the profile of this call has its rules for a collection that it does not name.
+
+        They are those of the profile's own collection; where it has none, a warning says so.
+        """
+        from pinakes.settings import own_rules, read_profile
+
+        profile = self.common.profile or self.given.get("profile")
+        if not name or not isinstance(profile, str):
+            return self
+        found = read_profile(profile)
+        named = found.get("collections", {})
+        if name in named or not named:
+            return self
+        if not own_rules(found):
+            self.screen.warn(
+                f"the profile {profile} has rules of {', '.join(named)}, and says of none that it is its own "
+                f"collection (setting collection): {name} gets none of them"
+            )
+            return self
+        self.screen.say(f"{name} gets the rules that the profile {profile} has for {found['collection']}")
+        return self.with_settings(collections={name: {"profile": profile}})
+
     @contextmanager
     def library(self, *, create: bool = False, recorded: bool = True, embeds: bool = False) -> Iterator[Library]:
         """Open the library for as long as the block takes; only with ``create`` a home that is not there is made.

@@ -138,7 +138,8 @@ def import_documents(
     ] = None,
 ) -> None:
     """Take in KnowledgeSource documents: each becomes a source, one of the same name is replaced."""
-    from pinakes.settings import knowledge_sources, sources_folder
+    from pinakes.settings import PlacedSource, knowledge_sources, sources_folder
+    from pinakes.sources.git_addresses import check_declared
 
     screen, settings = session.screen, session.settings
     folder = sources_folder(settings.home, settings.sources_dir)
@@ -149,6 +150,8 @@ def import_documents(
         )
     for one in found.declared:
         try:
+            source = PlacedSource.model_validate({**one.source, "open_network_only": True})
+            check_declared(source, settings.fetch)
             kept.append((one, _keep(session, folder, one, collection)))
         except PinakesError as error:
             found.refused.append(knowledge_sources.RefusedSource(one.origin, str(error)))

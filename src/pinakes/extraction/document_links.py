@@ -50,7 +50,7 @@ class DocumentLinks:
         relations: list[StatedRelation] = []
         seen = {own.key}
         for link in subject.links:
-            name = EntityName(DOCUMENT, self._meant(subject.path, link.target))
+            name = EntityName(DOCUMENT, self.meant(subject.path, link.target))
             if not name.name or len(name.name) > MAX_NAME_CHARS or name.key in seen:
                 continue
             seen.add(name.key)
@@ -58,7 +58,7 @@ class DocumentLinks:
             relations.append(StatedRelation(own, LINKS_TO, name, link.start, link.end, _CONFIDENCE, _LINKED))
         return Findings(mentions, relations)
 
-    def _meant(self, path: str, target: str) -> str:
+    def meant(self, path: str, target: str) -> str:
         """Return the name of the document that a link of the document at ``path`` means; "" for none."""
         plain = unquote(target.partition("#")[0].partition("?")[0])
         for beginning, root in self._roots:

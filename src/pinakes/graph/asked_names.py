@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from pinakes.core.errors import InvalidInput
-from pinakes.core.graph_records import CLASS, DOCUMENT, FUNCTION, MACRO, STRUCT, TOPIC, folded
-from pinakes.extraction.declared_names import filled
+from pinakes.core.graph_records import CLASS, CODE_TYPES, DOCUMENT, FUNCTION, MACRO, STRUCT, TOPIC, folded
+from pinakes.extraction.declared_names import filled, names_in
+from pinakes.extraction.document_links import DocumentLinks
 from pinakes.graph.canonical import DOMAIN, LEGAL
 from pinakes.settings import GraphRules
 from pinakes.settings.graph_rules import compiled
@@ -74,6 +75,32 @@ def other_forms(name: str, rules: GraphRules, types: Collection[str]) -> Iterato
 
 
 def _forms(name: str, rules: GraphRules) -> Iterator[tuple[str, str]]:
+    yield from _referred(name, rules)
+    for written in _written(name):
+        yield from _forms_of(written, rules)
+        if written != name:
+            yield from ((kind, written) for kind in rules.types if kind not in CODE_TYPES)
+
+
+def _written(name: str) -> list[str]:
+    """Return a name as it is, what stands before its title or behind ``#``, and with spaces in place of other signs."""
+    head, colon, rest = name.partition(": ")
+    short = head.strip() if colon and rest.strip() else name.lstrip("#").strip()
+    spaced = " ".join(re.split(r"[-_\s]+", short)).strip()
+    return [one for one in dict.fromkeys((name, short, spaced, spaced.replace(" ", "-"))) if one]
+
+
+def _referred(name: str, rules: GraphRules) -> Iterator[tuple[str, str]]:
+    """Yield what a name means as a reference to a document: as metadata refers to it, or by the address of a page."""
+    of_documents = {one.type for one in rules.documents}
+    for rule in rules.metadata:
+        if rule.pattern and rule.type in of_documents:
+            yield from ((rule.type, one) for one in names_in(rule, name))
+    if rules.links and "/" in name:
+        yield DOCUMENT, DocumentLinks(rules.link_roots).meant("", name)
+
+
+def _forms_of(name: str, rules: GraphRules) -> Iterator[tuple[str, str]]:
     for kind, rule in rules.types.items():
         for template in rule.forms:
             yield kind, filled(template, {"name": name})

@@ -97,11 +97,12 @@ def canonical(
     groups = _Groups()
     split = {frozenset((one.name, one.other)) for one in decisions if one.kind == "split"}
     missing = [*_decided(groups, by_key, decisions)]
-    _own(groups, own_names)
+    names = {row.id: row.folded for row in every}
+    _own(groups, [pair for pair in own_names if frozenset(names[one] for one in pair) not in split])
     missing += [
         *_people(groups, every, by_key, clues, rules),
         *_typed(groups, every, by_key, clues),
-        *_listed(groups, by_key, listings, clues),
+        *_listed(groups, by_key, listings, clues, split),
     ]
     if missing:
         return Canonical((), missing)
@@ -217,13 +218,14 @@ def _listed(
     by_key: Mapping[tuple[str, str], EntityRecord],
     listings: Sequence[Listing],
     clues: Mapping[int, Mapping[str, EntityFact]],
+    split: set[frozenset[str]],
 ) -> Iterable[EntityName]:
     """Make other names of listed entities theirs."""
     for one in listings:
         main = by_key.get(one.entity.key)
         for alias in one.aliases:
             row = by_key.get((one.entity.type, folded(alias)))
-            if row is None or row.id not in clues or row is main:
+            if row is None or row.id not in clues or row is main or frozenset((one.entity.key[1], row.folded)) in split:
                 continue
             if main is None:
                 yield one.entity

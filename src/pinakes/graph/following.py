@@ -15,7 +15,6 @@ from pinakes.catalog import (
     code_symbols,
     derived_rows,
     described_entities,
-    documents,
     entities,
     entity_changes,
     graph_state,
@@ -23,7 +22,7 @@ from pinakes.catalog import (
 )
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.derived_rows import DerivedMention, DerivedRelation
-from pinakes.catalog.entities import EntityRecord, Resolution
+from pinakes.catalog.entities import Decision, EntityRecord, Resolution
 from pinakes.catalog.entity_changes import EntityFact, Touched
 from pinakes.catalog.graph_state import GraphState
 from pinakes.core.graph_records import PART_OF, STRUCTURE, TOPIC, UNTYPED, EntityName, folded
@@ -106,9 +105,9 @@ def _extract_waiting(
             entities.ensure(connection, record.id, named.values())
         with catalog.write() as connection:
             noted = not graph_state.is_anew(connection, record.id, extraction.recipe)
-            versions = {one.id: one.version for one in documents.of_ids(connection, ids)}
+            now = {one.id: one for one in entities.subjects(connection, ids)}  # masking a text makes no new version
             for one, findings in found:
-                if versions.get(one.id) == one.version:
+                if now.get(one.id) == one:
                     entities.put(connection, record.id, one.id, findings, noted=noted)
                     if noted:
                         entity_changes.note_document(connection, record.id, one.id)
@@ -152,7 +151,8 @@ class _Computed:
 
     ``touched``: the entities that changed since; ``changed``: what became of those that are not as they were;
     ``near``: all of these and what they mean and meant, None for all entities; ``meanings`` of names in code, of
-    ``names`` only (None = all); ``together``: co-occurrence; ``titles``: other names of entities.
+    ``names`` only (None = all); ``together``: co-occurrence; ``aliases``: other names of entities, as (entity, name,
+    folded name).
     """
 
     known: GraphState
@@ -164,7 +164,7 @@ class _Computed:
     names: Collection[int] | None
     meanings: Sequence[Mapping[str, Any]]
     together: Sequence[DerivedRelation]
-    titles: Sequence[tuple[EntityName, str, str]]
+    aliases: Sequence[tuple[EntityName, str, str]]
 
 
 def _resolve(catalog: Catalog, record: CollectionRecord, extraction: Extraction) -> bool:
@@ -224,7 +224,7 @@ def _compute(
         names,
         of_code,
         _co_occurring(connection, record, rules, found, kinds) if rules.co_occurs else [],
-        _titles(connection, record, rules, found, every),
+        _aliases(_titles(connection, record, rules, found, every), extraction, decisions, every),
     )
 
 
@@ -252,10 +252,27 @@ def _write(connection: Connection, record: CollectionRecord, extraction: Extract
     entities.count(connection, record.id, computed.near)
     meant = None if computed.near is None else {*computed.near, *(computed.names or ())}
     stated_edges.check_types(connection, record.id, ends_of(extraction.rules), meant)
-    aliases = [(one.entity, alias, folded(alias)) for one in extraction.listings for alias in one.aliases]
-    entities.put_aliases(connection, record.id, [*computed.titles, *aliases])
+    entities.put_aliases(connection, record.id, computed.aliases)
     entity_changes.forget(connection, touched)
     graph_state.put_state(connection, record.id, computed.reached)
+
+
+def _aliases(
+    titles: Sequence[tuple[EntityName, str, str]],
+    extraction: Extraction,
+    decisions: Sequence[Decision],
+    every: Sequence[EntityRecord],
+) -> list[tuple[EntityName, str, str]]:
+    """Return other names of entities: titles, those of lists, and those that people gave and no document mentions."""
+    listed = [(one.entity, alias, folded(alias)) for one in extraction.listings for alias in one.aliases]
+    mentioned = {(row.type, row.folded) for row in every}
+    given = [
+        (EntityName(one.type, one.name), one.other, one.other)
+        for one in decisions
+        if one.kind == "merge" and (one.other_type or one.type, one.other) not in mentioned
+    ]
+    split = {frozenset((one.name, one.other)) for one in decisions if one.kind == "split"}
+    return [one for one in (*titles, *listed, *given) if frozenset((one[0].key[1], one[2])) not in split]
 
 
 def _titles(

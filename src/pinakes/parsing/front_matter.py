@@ -129,7 +129,8 @@ def split_front_matter(text: str) -> FrontMatter:
         return FrontMatter(text, {}, "")
     metadata, title = structured.metadata_of(values[0]), structured.title_of(values[0])
     is_whole = all(str(key) in metadata for key, value in values[0].items() if value not in (None, "", [], {}))
-    return FrontMatter(_blank(text, match.end()) if is_whole else text, metadata, title)
+    notes = structured.too_long_note(values[0], metadata)
+    return FrontMatter(_blank(text, match.end()) if is_whole and not notes else text, metadata, title, notes)
 
 
 def _is_prose(body: str, values: dict[str, JSON]) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, time
 from typing import Any, Final
 
-from pinakes.core.records import JSON, Document
+from pinakes.core.records import JSON, Document, ReadingNote
 from pinakes.parsing.decode import decode, scrub
 from pinakes.parsing.escapes import unescaped_toml, unescaped_yaml, without_colours
 from pinakes.parsing.json_lines import TooDeepError, json_lines
@@ -24,6 +24,7 @@ _MAX_VALUE_CHARS: Final = 1000
 _MAX_LIST: Final = 100
 _MAX_METADATA_DEPTH: Final = 4
 _MAX_KEYS: Final = 200
+_NAMED: Final = 10
 _MAX_INLINE_CHARS: Final = 100
 _WORDS: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_ ][a-z0-9]+)*")
 _DEEP_KEY: Final = re.compile(
@@ -192,6 +193,22 @@ def metadata_of(mapping: dict[str, JSON]) -> dict[str, JSON]:
         if plain not in (None, "", [], {}) and len(str(plain)) <= _MAX_VALUE_CHARS:
             kept[scrub(str(key))] = plain
     return kept
+
+
+def too_long_note(mapping: dict[str, JSON], kept: Mapping[str, JSON]) -> tuple[ReadingNote, ...]:
+    """Return a note on the values of ``mapping`` that ``metadata_of`` dropped, or of whose lists it ``kept`` a part."""
+    dropped = [key for key, value in mapping.items() if value and isinstance(value, str | list | dict)]
+    names = [scrub(str(key)) for key in dropped if scrub(str(key)) not in kept or _is_cut(mapping[key])]
+    if not names:
+        return ()
+    listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    limits = f"{_MAX_VALUE_CHARS:,} characters, {_MAX_LIST} entries"
+    words = f"Too long for metadata (at most {limits}): {listed}. Filters and the graph have not all of it."
+    return (ReadingNote("metadata-too-long", words, 1),)
+
+
+def _is_cut(value: JSON) -> bool:
+    return isinstance(value, list) and len(value) > _MAX_LIST
 
 
 def title_of(mapping: dict[str, JSON]) -> str:

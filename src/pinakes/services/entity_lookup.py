@@ -10,7 +10,7 @@ from pinakes.catalog import Connection, entities, graph_lookups
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.entities import EntityRecord
 from pinakes.core.errors import InvalidInput, NotFound
-from pinakes.core.graph_records import CODE_TYPES, MAX_NAME_CHARS, STRUCTURE, folded
+from pinakes.core.graph_records import CODE_TYPES, DOCUMENT, MAX_NAME_CHARS, STRUCTURE, folded
 from pinakes.core.next_steps import step
 from pinakes.graph.asked_names import apart, known_names, other_forms, types_of, unknown_type
 
@@ -111,6 +111,17 @@ class EntityLookup:
         others = list({one.id: one for one in others if one.id != found[0].id}.values())
         return Chosen(found[0], (f"{name!r} may also mean {_listed(others)}",) if others else ())
 
+    def one(
+        self,
+        name: str,
+        collection: str | Sequence[str] | None = None,
+        types: Collection[str] = (),
+        *,
+        unmentioned: bool = False,
+    ) -> Entity:
+        """Return the entity that is called ``name``; see ``choose``."""
+        return self.choose(name, collection, types, unmentioned=unmentioned).entity
+
     def similar(
         self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()
     ) -> list[Entity]:
@@ -127,8 +138,8 @@ class EntityLookup:
         with self._app.catalog.read() as connection:
             for record in records:
                 of_types = types or [one for one in types_of(self._app.rules(record).graph) if one not in STRUCTURE]
-                known = graph_lookups.similar_names(connection, record.id, of_types)
-                names = [one for one, _ in known]
+                known = graph_lookups.similar_names(connection, record.id, of_types, key)
+                names = [one.casefold() for one, _ in known]  # those of code are kept as they are written
                 near = process.extract(key, names, scorer=fuzz.WRatio, limit=_LOOKED_AT, score_cutoff=_LEAST_SIMILARITY)
                 close = sorted((-fuzz.ratio(key, one), at) for one, _, at in near if _is_like(key, one))
                 best = dict[int, float]()
@@ -188,10 +199,15 @@ class EntityLookup:
 
             for record in records:
                 exact += called(record, key, _symbol(plain), wanted)
-                for kind, form in other_forms(plain, self._app.rules(record).graph, wanted):
-                    formed += called(record, folded(form), form, [kind]) if len(form) <= MAX_NAME_CHARS else []
+                rules = self._app.rules(record).graph
+                for kind, form in other_forms(plain, rules, wanted):
+                    meant = types_of(rules) if kind == DOCUMENT else [kind]  # a page may be that of an entity
+                    formed += called(record, folded(form), form, meant) if len(form) <= MAX_NAME_CHARS else []
         if not exact and not formed and records and (kind := unknown_type(name)):
-            known_names([kind], self._types(records), "type of entities")
+            there = ", ".join(sorted(self._types(records)))
+            raise InvalidInput(
+                f"{kind!r}, before the colon of {name!r}, is no type of entities.", hint=f"There are {there}."
+            )
         known = {one.id for one in exact}
         return [_ranked(exact), _ranked(one for one in formed if one.id not in known)]
 

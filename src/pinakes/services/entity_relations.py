@@ -20,6 +20,7 @@ from pinakes.graph.relation_names import RelationNames, asked_relations
 from pinakes.graph.traversal import MOST_VISITED, Path, shortest_paths
 from pinakes.services.entity_lookup import Entity, entity_of
 
+MOST_EDGES = 500
 _MOST_TOLD = 12
 _SAID_TWICE = 4
 """So many times the paths that are wanted are looked for, since symmetric relations may be stated from both sides."""
@@ -85,14 +86,17 @@ class EntityRelations:
     def page(
         self,
         entity: Entity,
+        *,
         types: Collection[str] = (),
         direction: Direction = "both",
         min_confidence: float = 0.0,
         start: int = 0,
-        limit: int | None = None,
+        limit: int | None = MOST_EDGES,
         evidence: int = 0,
     ) -> RelationPage:
-        """Return the relations of an entity, the surest first, from number ``start`` on, each with so many places.
+        """Return relations of an entity, the surest first, from number ``start`` on, with so many places of each.
+
+        ``types``: names of relations in any case, also those from the other side: REPLACED_BY.
 
         Raises:
             InvalidInput: there is no such relation.
@@ -125,10 +129,10 @@ class EntityRelations:
         self,
         source: Entity,
         target: Entity,
+        *,
         types: Collection[str] = (),
         most_hops: int = 4,
         limit: int = 3,
-        *,
         direction: Direction = "both",
         through_owner: bool | None = None,
     ) -> EntityPaths:

@@ -227,7 +227,8 @@ def _parse_options(app: App, record: CollectionRecord) -> tuple[ParseOptions, Em
     chunking = settings.chunking_of(record.name, record.kept)
     counts = token_counter.counts_tokens(embedder)
     plan = app.graphs.of(record).plan
-    return ParseOptions(settings.ingest, chunking, model, settings.cache, counts, plan), embedder
+    reading = settings.reading_of(record.name, record.kept)
+    return ParseOptions(reading, chunking, model, settings.cache, counts, plan), embedder
 
 
 def _cuts(app: App, record: CollectionRecord | None) -> tuple[EmbeddingSettings, Embedder]:

@@ -111,7 +111,9 @@ def parts(app: App, collection: str, form: GraphFormat) -> Iterator[str]:
         raise InvalidInput(f"There is no graph format {form!r}.", hint=f"There are {', '.join(MEDIA_TYPES)}.")
     record = app.record(collection)
     if app.graphs.of(record).extraction is None:
-        raise InvalidInput(f"Collection {collection!r} has no graph.", hint="Add it with a profile that has one.")
+        raise InvalidInput(
+            f"Collection {collection!r} has no graph.", hint="Add it with --profile handbook, kep or kernel."
+        )
     return _written(app, record, _graphml if form == "graphml" else _jsonld)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from pinakes.app import App
 from pinakes.catalog import Connection, entities, graph_statistics, stated_edges
+from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.entities import EntityRecord
 from pinakes.catalog.graph_statistics import Reference
 from pinakes.catalog.stated_edges import Edge
@@ -124,12 +125,21 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
         ],
         missing[:most],
         dict(sorted(Counter(one.reason for one in missing).items())),
-        extraction.problems,
+        [*extraction.problems, *_outdated(app, record)],
         left_out,
         duplicates(known.values(), {kind for kind, one in extraction.rules.types.items() if one.merge}, decisions),
         of_several_types(known.values())[:most],
         several_targets(edges, names, {rule.type for rule in extraction.rules.relations if rule.single})[:most],
     )
+
+
+def _outdated(app: App, record: CollectionRecord) -> list[str]:
+    """Say whether a collection keeps rules of a shipped profile as another version had them."""
+    profile = app.profile_rules.outdated(record)
+    if not profile:
+        return []
+    renewal = f"pinakes sync -c {record.name} --profile {profile}"
+    return [f"the rules are as another version of the profile {profile} had them; those of this version: {renewal}"]
 
 
 def _offering(edges: Sequence[Edge], known: Mapping[int, EntityRecord], vendors: set[int]) -> set[int]:

@@ -43,6 +43,7 @@ _FROM_HITS = 10
 """The entities of so many hits are gone on from."""
 
 NO_GRAPH: Final = "the graph added no hits: what was searched has none (graph.types)"
+UNUSED: Final = "types of relations are of no use without expand: the settings add no hits by the graph (graph.expand)"
 NOT_AS_OF: Final = "the graph added no hits: it is that of the documents as they are now"
 ONLY_UNCHANGED: Final = "the graph adds hits of documents that did not change since; names are those of now"
 
@@ -85,7 +86,8 @@ class GraphSearch:
         if expansion.hops and not ways:
             return replace(answer, notes=(*answer.notes, NO_GRAPH))
         if not any(one.hops for one in ways.values()):
-            return answer
+            unused = expansion.relations and expansion.hops is None
+            return replace(answer, notes=(*answer.notes, UNUSED)) if unused else answer
         until = moment(as_of) if as_of and is_moment(as_of) else ""
         if generation != "serving" or (as_of and not (until and expansion.hops)):
             return replace(answer, notes=(*answer.notes, NOT_AS_OF)) if expansion.hops else answer
@@ -100,7 +102,7 @@ class GraphSearch:
         trace = replace(
             answer.trace, stages=(*answer.trace.stages, stage), milliseconds=answer.trace.milliseconds + took
         )
-        notes = [_added(hits, told.names)] if hits else []
+        notes = [_added(hits, told.names)] if hits else [_none_added(expansion)] if expansion.hops else []
         notes += [_cut(told.cut)] if told.cut else []
         notes += [ONLY_UNCHANGED] if until else []
         return replace(answer, hits=(*answer.hits, *hits), trace=trace, notes=(*answer.notes, *notes))
@@ -260,6 +262,11 @@ def _added(hits: Sequence[Hit], names: Sequence[str]) -> str:
     ways += ["relations of these hits"] if len(firsts) > len(named) + len(mentions) else []
     ways += ["what answers best in other documents"] if len(hits) > len(firsts) else []
     return f"{counted(len(hits), 'hit')} more by {' and '.join(ways)}"
+
+
+def _none_added(expansion: Expansion) -> str:
+    of = f"relations of type {_listed(expansion.relations)}" if expansion.relations else "the graph"
+    return f"no hit more by {of}"
 
 
 def _of_other_documents(request: Request, context: SearchContext, most: int) -> dict[int, int]:

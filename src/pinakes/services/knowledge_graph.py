@@ -19,14 +19,20 @@ from pinakes.graph import following
 from pinakes.graph.asked_names import apart, types_of
 from pinakes.search.as_of import moment
 from pinakes.services import graph_expertise, graph_export
-from pinakes.services.entity_lookup import Chosen, Entity, EntityLookup, entity_of, name_key
-from pinakes.services.entity_relations import EntityPaths, EntityRelations, PathRelation, Relation, RelationPage
+from pinakes.services.entity_lookup import Entity, EntityLookup, entity_of, name_key
+from pinakes.services.entity_relations import (
+    MOST_EDGES,
+    EntityPaths,
+    EntityRelations,
+    PathRelation,
+    Relation,
+    RelationPage,
+)
 from pinakes.services.graph_as_of import GraphAsOf
 from pinakes.services.graph_expertise import AffectedPage, ExpertPage
 from pinakes.services.graph_export import GraphFormat
 from pinakes.services.graph_report import GraphReport, report_of, why_missing
 
-MOST_EDGES = 500
 __all__ = (
     "Entity",
     "EntityPaths",
@@ -61,9 +67,13 @@ class KnowledgeGraph:
 
     def __init__(self, app: App, named: Callable[[str | Sequence[str] | None], list[str]]) -> None:
         """``named``: gives the names of the collections that a caller means."""
-        self._app, self._named = app, named
-        self._past, self._relations = GraphAsOf(app), EntityRelations(app)
+        self._app, self._named, self._past = app, named, GraphAsOf(app)
         self._lookup = EntityLookup(app, self._current, self.absent)
+        self.find, self.called, self.similar = self._lookup.find, self._lookup.called, self._lookup.similar
+        self.choose, self.one = self._lookup.choose, self._lookup.one
+        self._relations = EntityRelations(app)
+        self.relations, self.paths = self._relations.page, self._relations.paths
+        self.with_evidence = self._relations.with_evidence
 
     def update(
         self, collection: str, *, again: bool = False, on_step: Callable[[int], object] = lambda _: None
@@ -127,51 +137,6 @@ class KnowledgeGraph:
         with self._app.catalog.read() as connection:
             return following.is_behind(connection, record, extraction)
 
-    def find(
-        self,
-        name: str,
-        collection: str | Sequence[str] | None = None,
-        types: Collection[str] = (),
-        *,
-        unmentioned: bool = False,
-    ) -> list[Entity]:
-        """Return the entities that are called ``name``; see ``EntityLookup.find``."""
-        return self._lookup.find(name, collection, types, unmentioned=unmentioned)
-
-    def called(
-        self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()
-    ) -> list[Entity]:
-        """Return the entities that ``name`` means in the first place; see ``EntityLookup.called``."""
-        return self._lookup.called(name, collection, types)
-
-    def choose(
-        self,
-        name: str,
-        collection: str | Sequence[str] | None = None,
-        types: Collection[str] = (),
-        *,
-        unmentioned: bool = False,
-    ) -> Chosen:
-        """Return the entity that ``name`` means most probably, and which others it may mean; see ``EntityLookup``."""
-        return self._lookup.choose(name, collection, types, unmentioned=unmentioned)
-
-    def one(
-        self,
-        name: str,
-        collection: str | Sequence[str] | None = None,
-        types: Collection[str] = (),
-        *,
-        unmentioned: bool = False,
-    ) -> Entity:
-        """Return the entity that is called ``name``; see ``EntityLookup.choose``."""
-        return self._lookup.choose(name, collection, types, unmentioned=unmentioned).entity
-
-    def similar(
-        self, name: str, collection: str | Sequence[str] | None = None, types: Collection[str] = ()
-    ) -> list[Entity]:
-        """Return entities whose names are like ``name``, the most similar first."""
-        return self._lookup.similar(name, collection, types)
-
     def absent(self, collection: str | Sequence[str] | None = None) -> list[str]:
         """Return what keeps the graphs of these collections from answering: there is none, or it is not up to date."""
         found = list[str]()
@@ -179,8 +144,9 @@ class KnowledgeGraph:
             record = self._app.record(name)
             if self._app.graphs.of(record).extraction is None:
                 found.append(
-                    f"collection {name!r} has no graph: it gets one where it is added with a profile that has one "
-                    f"(handbook, kep, kernel), or where its settings name types (collections.{name}.graph.types)"
+                    f"collection {name!r} has no graph: it gets one where it is added with --profile handbook, kep or "
+                    f"kernel (and --collection {name}), or where its settings name types "
+                    f"(collections.{name}.graph.types)"
                 )
             elif self.is_behind(name):
                 found.append(f"the graph of collection {name!r} has not followed its documents yet")
@@ -232,74 +198,31 @@ class KnowledgeGraph:
         stated = [
             replace(one, evidence=places[:1]) for one, (_, places) in zip(relations, found.relations, strict=False)
         ]
-        then = replace(entity, documents=found.documents, mentions=len(found.mentions))
+        sure = entity.confidence or max((one.confidence for one in found.mentions), default=0.0)  # of one that is gone
+        then = replace(entity, documents=found.documents, mentions=len(found.mentions), confidence=sure)
         told = self._relations.told(stated, record)
         return EntityReport(then, told, found.mentions[:mentions], notes=found.notes, total=len(found.relations))
 
-    def neighbours(
-        self,
-        entity: Entity,
-        *,
-        types: Collection[str] = (),
-        direction: Direction = "both",
-        min_confidence: float = 0.0,
-        limit: int | None = MOST_EDGES,
-        evidence: int = 0,
-    ) -> list[Relation]:
-        """Return the relations of an entity, the surest first; see ``relations``."""
-        return list(self._relations.page(entity, types, direction, min_confidence, 0, limit, evidence).relations)
-
-    def relations(
-        self,
-        entity: Entity,
-        *,
-        types: Collection[str] = (),
-        direction: Direction = "both",
-        min_confidence: float = 0.0,
-        start: int = 0,
-        limit: int | None = MOST_EDGES,
-        evidence: int = 0,
-    ) -> RelationPage:
-        """Return relations of an entity, the surest first, from number ``start`` on, with so many places of each.
-
-        ``types``: names of relations in any case, also those from the other side: REPLACED_BY.
-
-        Raises:
-            InvalidInput: there is no such relation.
-        """
-        return self._relations.page(entity, types, direction, min_confidence, start, limit, evidence)
-
-    def paths(
-        self,
-        source: Entity,
-        target: Entity,
-        *,
-        types: Collection[str] = (),
-        most_hops: int = 4,
-        limit: int = 3,
-        direction: Direction = "both",
-        through_owner: bool | None = None,
-    ) -> EntityPaths:
-        """Return the shortest paths between two entities of one collection; see ``EntityRelations.paths``."""
-        return self._relations.paths(
-            source, target, types, most_hops, limit, direction=direction, through_owner=through_owner
-        )
-
     def top(
-        self, collection: str | Sequence[str] | None = None, types: Collection[str] = (), limit: int = 20
+        self,
+        collection: str | Sequence[str] | None = None,
+        types: Collection[str] = (),
+        limit: int = 20,
+        start: int = 0,
     ) -> list[Entity]:
-        """Return the entities that most documents mention; ``types`` in any case.
+        """Return the entities that most documents mention, from number ``start`` on; ``types`` in any case.
 
         Raises:
             InvalidInput: there is no such type.
         """
         records, found = self._current(collection), list[Entity]()
         wanted = self._lookup.typed(types, records)
+        before = start if len(records) > 1 else 0  # those of several collections are merged from the first on
         with self._app.catalog.read() as connection:
             for record in records:
-                some = entities.known(connection, record.id, wanted, limit)
+                some = entities.known(connection, record.id, wanted, before + limit, start - before)
                 found += [entity_of(connection, record.name, one) for one in some]
-        return sorted(found, key=lambda one: (-one.documents, -one.mentions, one.name))[:limit]
+        return sorted(found, key=lambda one: (-one.documents, -one.mentions, one.name))[before : before + limit]
 
     def types(self, collection: str | Sequence[str] | None = None) -> set[str]:
         """Return the types of entities that the settings of these collections name."""
@@ -362,17 +285,14 @@ class KnowledgeGraph:
         records = [self._app.record(one) for one in self._named(collection)]
         return apart(name, {kind for one in records for kind in types_of(self._app.rules(one).graph)})
 
-    def with_evidence(self, relations: Sequence[Relation], limit: int = 1) -> list[Relation]:
-        """Return relations with so many places that state each."""
-        return self._relations.with_evidence(relations, limit)
-
     def decide(self, kind: Literal["merge", "split"], main: Entity, other: str, other_type: str = "") -> None:
         """Remember that ``other`` is another name of an entity ("merge"), or is not ("split"), and follow that.
 
         It holds also when documents are read again.
 
         Raises:
-            InvalidInput: ``other`` is no name, or that of the entity itself; one of them is of code.
+            InvalidInput: ``other`` is no name, or that of the entity itself; one of them is of code; an alias of a list
+                is to be split.
         """
         key = name_key(other)
         if of_code := {main.type, other_type or main.type} & CODE_TYPES:
@@ -383,10 +303,20 @@ class KnowledgeGraph:
         if key == folded(main.name):
             raise InvalidInput(f"{other!r} is the name of the entity itself.")
         record = self._app.record(main.collection)
+        if kind == "split" and self._is_listed(record, main, key):
+            raise InvalidInput(
+                f"{other!r} is an alias of {main.name} in a list: texts that have it mention {main.name}.",
+                hint=f"Remove it from the list: {main.type} in graph.types, [[entities]], or a file of graph.lists.",
+            )
         with self._app.catalog.write() as connection:
             named = Decision(kind, main.type, folded(main.name), key, other_type or main.type)
             entities.decide(connection, record.id, named)
         self.update(main.collection)
+
+    def _is_listed(self, record: CollectionRecord, main: Entity, alias: str) -> bool:
+        extraction = self._app.graphs.of(record).extraction
+        of_main = (one for one in (extraction.listings if extraction else ()) if one.entity.type == main.type)
+        return any(alias in map(folded, one.aliases) for one in of_main if folded(one.entity.name) == folded(main.name))
 
     def _current(self, collection: str | Sequence[str] | None) -> list[CollectionRecord]:
         """Return the collections that are meant, with their graphs up to date."""

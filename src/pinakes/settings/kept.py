@@ -17,11 +17,11 @@ KEPT = ("boosts", "chunking", "label", "retrieval")
 
 OF_PROFILE = (
     *("metadata_rules", "fields", "group_metadata", "path_templates", "document_key", "key_field"),
-    *("required", "required_where", "graph"),
+    *("required", "required_where", "graph", "chunking", "text", "min_text_chars", "profile"),
 )
 """Settings that a collection takes over from a profile: what becomes of its files, and of the graph."""
 
-FORGOTTEN = (*KEPT, *OF_PROFILE)
+FORGOTTEN = tuple(dict.fromkeys((*KEPT, *OF_PROFILE)))
 """Settings that a collection may give up."""
 
 

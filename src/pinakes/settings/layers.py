@@ -77,6 +77,7 @@ def load(
     for origin, layer in layers:
         merged = merge_layers(merged, without_removed(layer, origin))
     merged |= {"home": chosen_home, "profile": chosen_profile}
+    merged |= _with_rules_of_profiles(merged)
     merged |= _with_declared(merged)
     merged["cache"] = Path(merged.get("cache") or Settings.model_fields["cache"].default).expanduser().absolute()
     try:
@@ -170,6 +171,41 @@ def read_profile(name: str) -> dict[str, Any]:
     return found
 
 
+def own_rules(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a profile's own collection, that which its setting ``collection`` names; else none.
+
+    Its sources have no names, since another collection may have the same ones.
+    """
+    rules = dict(profile.get("collections", {}).get(profile.get("collection"), {}))
+    if sources := rules.get("sources"):
+        rules["sources"] = [{key: value for key, value in one.items() if key != "name"} for one in sources]
+    return rules
+
+
+def _with_rules_of_profiles(merged: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the rules of a profile below the settings of each collection that names one.
+
+    Raises:
+        InvalidName: the profile does not exist.
+        InvalidSetting: it has no collection of its own.
+    """
+    every = merged.get("collections")
+    if not isinstance(every, Mapping):
+        return {}  # reported by the validation of all settings
+    found = dict(every)
+    for name, own in every.items():
+        named = own.get("profile") if isinstance(own, Mapping) else None
+        if named and isinstance(named, str):
+            rules = own_rules(read_profile(named))
+            if not rules:
+                raise InvalidSetting(
+                    f"Setting 'collections.{name}.profile' is {named!r}, which has no collection of its own.",
+                    hint=f"Name it for all settings instead: --profile {named}",
+                )
+            found[name] = merge_layers(rules, own)
+    return {"collections": found}
+
+
 def profiles() -> list[str]:
     """Return the names of the shipped profiles."""
     entries = resources.files("pinakes.profiles").iterdir()
@@ -259,7 +295,8 @@ def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
         place = nested
         for parent in parents:
             place = place.setdefault(parent, {})
-        place[last] = value
+        known = place.get(last)
+        place[last] = merge_layers(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
     return nested
 
 

@@ -297,6 +297,9 @@ class TextSettings(Section):
 class CollectionSettings(Section):
     """The content of a collection, and how its metadata is found."""
 
+    profile: str = Field(
+        "", description="Profile whose own collection gives this one its rules; what is set beside it wins."
+    )
     label: str = Field("", description="Name for its documents in messages; empty = the collection's name.")
     description: str = Field("", description="Description for people and agents.")
     sources: tuple[SourceSettings, ...] = Field((), description="The sources of its documents.")
@@ -310,6 +313,9 @@ class CollectionSettings(Section):
     key_field: str = Field("document_key", description="Metadata field of the group key.")
     chunking: ChunkingSettings | None = Field(None, description="Chunking of this collection.")
     text: TextSettings | None = Field(None, description="Words of this collection.")
+    min_text_chars: int | None = Field(
+        None, ge=0, description="Its documents with less text than this are skipped; none = `ingest.min_text_chars`."
+    )
     engine: str = Field("", description="Index engine of this collection; none = `index.engine`.")
     retrieval: SearchMode = Field("hybrid", description="The mode when none is asked.")
     boosts: tuple[BoostRule, ...] = Field((), description="What lifts documents by their metadata.")
@@ -430,7 +436,8 @@ class Settings(Section):
         if known is None or known[0] is not given or known[1] != kept:
             own = given.model_dump(exclude_unset=True) if given else {}
             of_profile, of_files = kept.get("graph"), own.get("graph")
-            if of_profile and of_files and not (self.profile and of_files.get("types")):
+            by_profile = self.profile or own.get("profile")
+            if of_profile and of_files and not (by_profile and of_files.get("types")):
                 own["graph"] = merge_layers(of_profile, of_files)
             known = self._joined[name] = given, kept, CollectionSettings.model_validate({**kept, **own})
         return known[2]
@@ -442,3 +449,11 @@ class Settings(Section):
     def chunking_of(self, collection: str, kept: Mapping[str, JSON] | None = None) -> ChunkingSettings:
         """Return the chunking settings of ``collection``; ``kept``: see ``of_collection``."""
         return self.of_collection(collection, kept).chunking or self.chunking
+
+    def reading_of(self, collection: str, kept: Mapping[str, JSON] | None = None) -> IngestSettings:
+        """Return how files of ``collection`` are read; ``kept`` counts where no layer sets a value."""
+        given = self.collections.get(collection)
+        least: int | None = given.min_text_chars if given else None
+        if least is None and "min_text_chars" not in self.ingest.model_fields_set:
+            least = (kept or {}).get("min_text_chars")
+        return self.ingest if least is None else self.ingest.model_copy(update={"min_text_chars": least})

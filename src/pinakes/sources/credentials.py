@@ -27,15 +27,20 @@ def token_of(source: SourceSettings) -> str:
     if not token:
         raise SourceError(
             f"The variable {name}, which is to hold the token for {source.location!r}, is not set.",
-            hint="Set it in the environment of this program, or take token_variable out of the settings.",
+            hint=f"Set it in the environment of this program, or take {named_by(source)} out.",
         )
     if not token.isprintable():
         raise SourceError(f"The variable {name} holds no token: it has several lines.", hint="Set it to the token.")
     return token
 
 
-def git_settings(location: str, token: str) -> dict[str, str]:
-    """Return git settings that send ``token`` only to the host of ``location``.
+def named_by(source: SourceSettings) -> str:
+    """Return what names the token of a source: its settings, or the document that declares it."""
+    return "secretRef" if source.open_network_only else "token_variable"
+
+
+def git_settings(location: str, token: str, named_by: str = "token_variable") -> dict[str, str]:
+    """Return git settings that send ``token`` only to the host of ``location``; ``named_by``: the setting of the token.
 
     A token of the form ``user:secret`` is sent as that login.
 
@@ -47,7 +52,8 @@ def git_settings(location: str, token: str) -> dict[str, str]:
     parts = urlsplit(location)
     if parts.scheme not in ("https", "http"):
         raise InvalidInput(
-            f"{location!r} takes no token.", hint="Take token_variable out, or give the https URL of the repository."
+            f"{location!r} takes no token.",
+            hint=f"Take {named_by} out, or give the https URL of the repository.",
         )
     check_protected(location)
     login = token if ":" in token else f"{_USER}:{token}"

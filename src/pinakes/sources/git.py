@@ -17,7 +17,7 @@ from pinakes.core.errors import SourceError, Unreadable
 from pinakes.core.records import Blame, Item, Scan, Skipped
 from pinakes.settings import FetchSettings, SourceSettings
 from pinakes.sources import git_urls
-from pinakes.sources.credentials import git_settings, token_of
+from pinakes.sources.credentials import git_settings, named_by, token_of
 from pinakes.sources.git_addresses import GitLimits, limits_for
 from pinakes.sources.git_history import WHOLE, Reach, blamed, fetch_depth, histories, missing_from
 from pinakes.sources.git_process import BlobReader, Git
@@ -93,7 +93,7 @@ class GitSource:
         self._max_file_bytes = max_file_bytes
         self._work = work
         self._clone = work / "clone.git"
-        secrets = lambda: git_settings(self._location, token_of(settings))  # noqa: E731
+        secrets = lambda: git_settings(self._location, token_of(settings), named_by(settings))  # noqa: E731
         checked = partial(limits_for, self._location, fetch or FetchSettings())
         limits = checked if settings.open_network_only else GitLimits
         self._git = Git(self._location, work, git_timeout_s, secrets, limits)

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
-from pinakes.core.errors import Refused
+from pinakes.core.errors import Refused, SourceError
 from pinakes.fetching.addresses import Allowed
-from pinakes.settings import FetchSettings
+from pinakes.settings import FetchSettings, SourceSettings
+from pinakes.sources import git_urls
+from pinakes.sources.credentials import git_settings, named_by
 from pinakes.sources.git_urls import redact
+from pinakes.sources.globs import Rules
 
 _PORTS: Final = {"https": 443, "http": 80, "ssh": 22}
 _URL: Final = re.compile(
@@ -67,6 +71,24 @@ def limits_for(location: str, fetch: FetchSettings) -> GitLimits:
             "http.curloptResolve": f"{host}:{port}:{listed}",  # otherwise the name may resolve differently
         },
     )
+
+
+def check_declared(source: SourceSettings, fetch: FetchSettings) -> None:
+    """Check a repository that a document declares as reading it does. That its host cannot be found now is no fault.
+
+    Raises:
+        InvalidInput: its address or ref is unusable, or it takes no token.
+        InvalidSetting: an include or exclude pattern is invalid.
+        Refused: see ``limits_for``.
+    """
+    location = git_urls.check(source.location)
+    if source.ref:
+        git_urls.check_ref(source.ref)
+    Rules(source.include, source.exclude)
+    with suppress(SourceError):
+        limits_for(location, fetch)
+    if source.token_variable:
+        git_settings(location, "any", named_by(source))
 
 
 def _by_ssh(host: str, addresses: list[str]) -> GitLimits:

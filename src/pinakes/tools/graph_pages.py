@@ -53,13 +53,8 @@ class Page:
         given = {name: value for name, value in self.asked.items() if value not in ("", [], None)}
         given["cursor"] = self.cursor(at)
         if caller.current().interface == "http" and self.route:
-            return (
-                f"GET {self.route}?{urlencode({_ROUTE_NAMES.get(key, key): one for key, one in given.items()}, True)}"
-            )
+            return f"GET {self.route}?{urlencode(given, True)}"
         return f"{self.tool}({','.join(f'{name}={as_json(value)}' for name, value in given.items())})"
-
-
-_ROUTE_NAMES: Final = {"relation_types": "relation"}
 
 
 def begin(tool: str, asked: Mapping[str, JSON], stamp: str, cursor: str, route: str = "") -> Page:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
@@ -11,6 +11,8 @@ from pinakes.core.graph_records import MAX_NAME_CHARS, STRUCTURE
 from pinakes.core.next_steps import step
 from pinakes.core.records import JSON
 from pinakes.library import Library
+from pinakes.services.entity_lookup import Chosen
+from pinakes.services.graph_expertise import AffectedPage, ExpertPage
 from pinakes.services.knowledge_graph import Entity, PathRelation, Relation
 from pinakes.tools.declare import Reply, tool
 from pinakes.tools.failures import as_word
@@ -51,28 +53,34 @@ class Entities(Listing):
     entities: list[dict[str, Any]]
 
 
-class Related(Listing):
+class OfEntity(Listing):
+    """Something of an entity."""
+
+    entity: dict[str, Any]
+
+
+class Related(OfEntity):
     """The relations of an entity, each with the words, or the metadata field and value, that state it."""
 
     listed: ClassVar[str] = "relations"
-    entity: dict[str, Any]
     relations: list[dict[str, Any]]
 
 
-class Experts(Listing):
+class Experts(OfEntity):
     """People: name, documents they wrote and answer for, mentions in these, and the documents of most mentions."""
 
     listed: ClassVar[str] = "experts"
-    entity: dict[str, Any]
     experts: list[dict[str, Any]]
 
 
-class Impact(Listing):
+class Impact(OfEntity):
     """Documents, the most direct first: link is about, states, mentions or related."""
 
     listed: ClassVar[str] = "documents"
-    entity: dict[str, Any]
     documents: list[dict[str, Any]]
+
+
+PageOf = TypeVar("PageOf", bound=OfEntity)
 
 
 class Paths(Reply):
@@ -223,7 +231,7 @@ def graph_overview(
     where, types = meant(library, collection), _types(entity_type)
     asked: dict[str, JSON] = {"collection": collection, "entity_type": entity_type, "limit": limit}
     page = begin("graph_overview", asked, library.graph.stamp(where), cursor, ROUTE)
-    found = library.graph.top(where, types, page.start + limit)[page.start :]
+    found = library.graph.top(where, types, limit, page.start)
     counts = library.graph.counts(where)
     wanted = {one.casefold() for one in types}
     total = sum(
@@ -245,9 +253,7 @@ def find_experts(
     cursor: Cursor = "",
 ) -> Experts:
     """Tell who wrote most about an entity, by authors in git and metadata, with documents that show it."""
-    chosen = library.graph.choose(name, meant(library, collection))
-    asked: dict[str, JSON] = {"name": name, "collection": collection, "limit": limit}
-    page = begin("find_experts", asked, library.graph.stamp(chosen.entity.collection), cursor, f"{ROUTE}/experts")
+    chosen, page = _begun(library, name, collection, limit, cursor, "find_experts", "experts")
     found = library.graph.experts(chosen.entity, limit, page.start)
     experts: list[dict[str, Any]] = []
     for one in found.experts:
@@ -257,14 +263,8 @@ def find_experts(
         ]
         told = {"name": one.name, "wrote": one.wrote, "answers_for": one.answers, "mentions": one.mentions}
         experts.append({**told, "documents": documents})
-    notes = [] if found.total else [f"no document that mentions {chosen.entity.name} names people in its metadata"]
-    made = Experts(
-        entity=entity_data(chosen.entity),
-        experts=experts,
-        total=found.total,
-        notes=[*chosen.notes, *found.notes, *notes] or None,
-    )
-    return made.paged(page)
+    why = f"no document that mentions {chosen.entity.name} names people in its metadata"
+    return _page_of(Experts, chosen, page, experts, found, why)
 
 
 @tool(toolset="graph", least_s=LEAST_S, error_data=as_word, tags=("graph", "impact"))
@@ -276,9 +276,7 @@ def impact_of(
     cursor: Cursor = "",
 ) -> Impact:
     """List the documents to look at when an entity changes, the most direct first, with the words that say so."""
-    chosen = library.graph.choose(name, meant(library, collection))
-    asked: dict[str, JSON] = {"name": name, "collection": collection, "limit": limit}
-    page = begin("impact_of", asked, library.graph.stamp(chosen.entity.collection), cursor, f"{ROUTE}/impact")
+    chosen, page = _begun(library, name, collection, limit, cursor, "impact_of", "impact")
     found = library.graph.impact(chosen.entity, limit, page.start)
     documents = [
         {
@@ -291,14 +289,30 @@ def impact_of(
         }
         for one in found.documents
     ]
-    notes = [] if found.total else [f"no document speaks of {chosen.entity.name}"]
-    made = Impact(
-        entity=entity_data(chosen.entity),
-        documents=documents,
-        total=found.total,
-        notes=[*chosen.notes, *found.notes, *notes] or None,
-    )
-    return made.paged(page)
+    return _page_of(Impact, chosen, page, documents, found, f"no document speaks of {chosen.entity.name}")
+
+
+def _begun(
+    library: Library, name: str, collection: str, limit: int, cursor: str, tool: str, route: str
+) -> tuple[Chosen, Page]:
+    """Return the entity that a caller means, and the page of what a tool lists of it."""
+    chosen = library.graph.choose(name, meant(library, collection))
+    asked: dict[str, JSON] = {"name": name, "collection": collection, "limit": limit}
+    return chosen, begin(tool, asked, library.graph.stamp(chosen.entity.collection), cursor, f"{ROUTE}/{route}")
+
+
+def _page_of(
+    reply: type[PageOf],
+    chosen: Chosen,
+    page: Page,
+    entries: list[dict[str, Any]],
+    found: ExpertPage | AffectedPage,
+    why: str,
+) -> PageOf:
+    """Return one page of what there is of an entity; ``why``: why there is nothing."""
+    notes = [*chosen.notes, *found.notes, *([] if found.total else [why])]
+    listed = {reply.listed: entries}
+    return reply(entity=entity_data(chosen.entity), total=found.total, notes=notes or None, **listed).paged(page)
 
 
 def entity_data(one: Entity) -> dict[str, JSON]:

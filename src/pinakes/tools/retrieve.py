@@ -248,7 +248,9 @@ def search(
         BeforeValidator(str),
         Field(description="Also chunks that are so many relations of the knowledge graph away from what is named."),
     ] = "default",
-    relations: Annotated[list[str], Field(description="expand: only by these types of relations; none = all.")] = [],  # noqa: B006 - pydantic copies it
+    relation_types: Annotated[
+        list[str], Field(description="expand: only by these types of relations; none = all.")
+    ] = [],  # noqa: B006 - pydantic copies it
 ) -> SearchAnswer:
     """Find the chunks that answer a question, with path, lines and score.
 
@@ -270,7 +272,7 @@ def search(
             refresh=refresh,
             blame=blame,
             phrases=phrases,
-            expand=Expansion(None if expand == "default" else int(expand), tuple(relations)),
+            expand=Expansion(None if expand == "default" else int(expand), tuple(relation_types)),
         )
     )
 

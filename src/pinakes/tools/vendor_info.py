@@ -163,7 +163,7 @@ def _named(library: Library, name: str, entity_type: str, collection: str) -> En
         like = f" Similar names: {near}." if near else ""
         raise NotFound(
             f"Vendor '{name}' not found. Try using semantic_search first to find documents that mention it.{like}",
-            hint=" ".join(why),
+            hint=" ".join([*why, *_other_search(library)]),
         )
     if len(found) > 1:
         matches = [f"{one.name} ({one.type}, {one.collection})" for one in found]
@@ -171,6 +171,14 @@ def _named(library: Library, name: str, entity_type: str, collection: str) -> En
             f"Ambiguous vendor name. Multiple matches found: {matches}", hint="Give entity_type or collection."
         )
     return found[0]
+
+
+def _other_search(library: Library) -> list[str]:
+    """Say what searches here where ``semantic_search``, which the contracted words name, is not offered."""
+    offered = library.settings.toolsets
+    other = next((name for of, name in (("search", "search"), ("retrieve", "search_summaries")) if of in offered), "")
+    of_set = "semantic_search is a tool of the toolset 'code', which is off here"
+    return [] if "code" in offered else [f"{of_set}; use {other}." if other else f"{of_set}."]
 
 
 def _related(report: EntityReport) -> list[Entity]:

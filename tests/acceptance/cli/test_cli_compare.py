@@ -73,6 +73,16 @@ def test_the_report_fits_80_columns_and_says_how_far_they_agree(filled, question
         assert words in shown.out
 
 
+def test_a_warning_that_several_settings_cause_is_told_once(filled, plain, home, tmp_path):
+    for name in ("one.toml", "other.toml"):
+        (tmp_path / name).write_text("[search]\nshown = 3\n")
+    (home / "sources.d").mkdir()
+    (home / "sources.d" / "bad.yaml").write_text("a: [")
+    done = filled("compare", tmp_path / "one.toml", tmp_path / "other.toml", plain)
+    assert done.code == 0
+    assert done.err.count("bad.yaml") == 1
+
+
 def test_json_is_one_document_with_every_question(filled, plain):
     found = filled("compare", "default", "default", plain, "--limit", "2", "--json").document["comparison"]
     assert [pair["query"] for pair in found["pairs"]] == ["when to plant apple trees", "who carries pollen"]

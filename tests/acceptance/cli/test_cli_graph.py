@@ -86,3 +86,33 @@ def test_a_graph_that_is_forgotten_goes_and_the_command_says_so(
     )
     assert "it has a graph still" in still.err
     assert pinakes("graph", "show", "Acme", "--profile", tmp_path / "notes.toml", *notes).code == 0
+
+
+def test_a_profile_gives_its_rules_to_another_collection_that_is_added_with_it(tmp_path: Path, pinakes: Call) -> None:
+    home, docs = ("--home", str(tmp_path / "home")), tmp_path / "linux"
+    docs.mkdir()
+    (docs / "a.c").write_text("int vfs_read(int a) { return vfs_open(a); }\n")
+    (docs / "a.xyz").write_text("Not a file of a kernel.\n")
+    added = pinakes("add", docs, *home, "--profile", "kernel", "--collection", "old")
+    assert "old gets the rules that the profile kernel has for kernel" in added.err
+    assert "1 added" in added.out, "the patterns of the profile's source are used, too"
+    assert "vfs_read CALLS vfs_open" in pinakes("graph", "show", "vfs_read", *home).out
+    assert "1 unchanged" in pinakes("sync", *home).out
+    (tmp_path / "mine.toml").write_text("[collections.mine.graph.types.VENDOR]\n")
+    added = pinakes("add", docs, *home, "--profile", tmp_path / "mine.toml", "--collection", "other")
+    assert "has rules of mine, and says of none that it is its own collection" in added.err
+    assert (
+        "added with --profile handbook, kep or kernel (and --collection other)"
+        in pinakes("graph", "top", *home, "-c", "other").err
+    )
+
+
+def test_the_filter_of_relations_has_one_name_and_a_quiet_rebuild_prints_nothing(
+    pinakes: Call, notes: tuple[str, ...]
+) -> None:
+    found = {pinakes("graph", "neighbours", "sales", way, "uses", *notes).out for way in ("--relation-type", "-r")}
+    assert len(found) == 1
+    assert "Sales USES Acme" in found.pop()
+    assert "--relation-type" in pinakes("search", "--help").out
+    assert "VENDOR" in pinakes("reindex", "--graph", *notes).out
+    assert pinakes("reindex", "--graph", "-q", *notes).out == ""

@@ -178,6 +178,22 @@ def test_of_several_documents_the_good_ones_are_taken_in_and_the_others_named(
     assert [path.name for path in (home / "sources.d").iterdir()] == ["team.one.yaml"]
 
 
+def test_a_document_is_refused_at_import_where_sync_would_refuse_it(pinakes: Any, home: Path, tmp_path: Path) -> None:
+    for url, reason in (
+        (str(tmp_path), "is not read for a document"),
+        ("file:///etc", "is not read for a document"),
+        ("https://127.0.0.1/a.git", "name the host or its network in fetch.allow_private"),
+        ("ftp://git.example.org/a.git", "'ftp' is not supported"),
+        ("http://git.example.org/a.git", "would be sent unprotected"),
+        ("git@git.example.org:a.git", "Take secretRef out, or give the https URL"),
+    ):
+        file = tmp_path / "declared.yaml"
+        file.write_text(DOCUMENT.format(name="one", url=url), "utf-8")
+        done = pinakes("sources", "import", file)
+        assert (done.code, reason in done.err) == (2, True), (url, done.err)
+    assert not (home / "sources.d").exists() or not list((home / "sources.d").iterdir())
+
+
 def test_a_removed_document_is_forgotten_with_its_documents(pinakes: Any, home: Path, notes: Path) -> None:
     folder = home / "sources.d"
     folder.mkdir(parents=True)

@@ -70,10 +70,27 @@ def test_refusals_of_the_routes_are_told_in_the_envelope(server: Running) -> Non
         ("/entity", {}, 400),
         ("/entity", {"name": "captain", "collection": "nowhere"}, 404),
         ("/entity", {"name": "captain", "as_of": "soon"}, 422),
+        ("/entity", {"name": "captain", "relation": "OFFERS"}, 400),
+        ("", {"type": "VENDOR"}, 400),
         ("/export", {"format": "dot"}, 400),
     ):
         answer = server.client.get(f"/api/v1/graph{path}", params=params)
         assert (answer.status_code, answer.json()["success"]) == (status, False), answer.text
+    [problem] = server.client.get("/api/v1/graph", params={"type": "VENDOR"}).json()["error"]["details"]
+    assert problem["loc"] == ["query", "type"]
+    assert problem["msg"] == "there is no such parameter; there are collection, entity_type, limit, cursor"
+
+
+def test_a_tool_of_a_toolset_that_is_off_names_the_toolset(server: Running, library: Library) -> None:
+    answer = server.client.post("/api/v1/tools/semantic_search", json={})
+    assert answer.status_code == 404
+    error = answer.json()["error"]
+    assert (error["code"], error["message"]) == ("TOOL_NOT_FOUND", "Tool 'semantic_search' not found")
+    assert error["details"]["hint"] == "Its toolset is off: name 'code' in the setting toolsets."
+    assert "hint" not in server.client.post("/api/v1/tools/nothing", json={}).json()["error"]["details"]
+    told = server.client.post("/api/v1/tools/find_vendor_info", json={"vendor_name": "Nobody"}).json()
+    assert told["error"].startswith("Vendor 'Nobody' not found. Try using semantic_search first")
+    assert "semantic_search is a tool of the toolset 'code', which is off here; use search." in told["hint"]
 
 
 def test_the_graph_is_served_as_a_file(server: Running, library: Library) -> None:
@@ -143,7 +160,7 @@ def test_the_routes_take_what_the_tools_take(server: Running) -> None:
         [tool] = [one for one in TOOLS if one.name == name]
         asked: Any = tool.schema()["properties"]
         given = {one["name"]: one["schema"] for one in paths[f"/api/v1/graph{route}"]["get"]["parameters"]}
-        assert {"relation_types" if key == "relation" else key for key in given} == set(asked)
+        assert set(given) == set(asked)
         for key in ("name", "limit", "cursor", "min_confidence"):
             bounds = [{kind: one[key].get(kind) for kind in BOUNDS} for one in (given, asked) if key in one]
             assert bounds[:1] == bounds[1:], (name, key)

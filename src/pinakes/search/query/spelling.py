@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import islice
+from itertools import islice, pairwise
 from string import ascii_lowercase
 
 from pinakes.core.ports import Lexicon
@@ -105,12 +105,13 @@ def absent(text: str, lexicon: Lexicon) -> tuple[MissingWord, ...]:
     """Return the words of ``text`` that no chunk has and that are too short to be misspelt, each once, at most five.
 
     These are letters, digits and names with signs: Z, 7, C++, IT, RFC-9. Addresses and hex numbers are ignored, and so
-    is a text of more than 20 words.
+    is a text of more than 20 words, and what is one word with that beside it: utf 8.
     """
     words = _analyzer().query_words(" ".join(_between(text, _ADDRESSES)))
     if len(words) > _MOST_WORDS:
         return ()
-    short = (word for word in dict.fromkeys(words) if _is_short(word) and not lexicon.has(word))
+    joined = {word for pair in pairwise(words) if lexicon.has("".join(pair)) for word in pair}
+    short = (word for word in dict.fromkeys(words) if _is_short(word) and not lexicon.has(word) and word not in joined)
     return tuple(map(MissingWord, islice(short, _MOST_MISSING)))
 
 

@@ -35,7 +35,7 @@ from pinakes.platform.locks import Lock, taken
 from pinakes.services.documents.index_update import catch_up
 from pinakes.services.sync.watched import WatchedFolder, WatchedFolders, knowledge_base
 from pinakes.settings import EmbeddingSettings
-from pinakes.settings.kept import kept_settings
+from pinakes.settings.kept import OF_PROFILE, kept_settings
 from pinakes.sources.locations import path_from_here
 
 _REMOVED_AT_ONCE = 500
@@ -121,7 +121,8 @@ class Collections:
         wanted = kept_settings({key: value for key, value in settings.items() if value is not None}, known=settings)
         with self._app.catalog.write() as connection:
             record = collections.get(connection, name)
-            others = {key: value for key, value in (record.kept or {}).items() if key not in settings}
+            given_up = {"profile"} if settings.keys() & set(OF_PROFILE) - wanted.keys() else set[str]()
+            others = {key: value for key, value in (record.kept or {}).items() if key not in settings.keys() | given_up}
             changed = collections.change(connection, record, description=record.description, kept=others | wanted)
             if "graph" in settings and self._app.graphs.of(changed).extraction is None:
                 graph_removal.remove(connection, changed.id)

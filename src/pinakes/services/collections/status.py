@@ -30,6 +30,7 @@ class CollectionStatus:
     ``notes`` are what was dropped, doubted or masked when documents were read, each with its ``path``.
     ``upgrade`` says how much of it older versions of Pinakes made. An ``index`` that cannot be used has a "problem".
     ``beside`` is the generation of another model beside the one that answers, where there is one.
+    ``outdated_profile`` is the shipped profile whose rules the collection keeps as another version had them.
     """
 
     name: str
@@ -47,6 +48,7 @@ class CollectionStatus:
     beside: BesideStatus | None = None
     notes: tuple[dict[str, JSON], ...] = ()
     upgrade: UpgradeStatus | None = None
+    outdated_profile: str = ""
 
     @property
     def exact(self) -> int:
@@ -91,6 +93,7 @@ def status_of(app: App, record: CollectionRecord, *, mend: bool = True) -> Colle
         index=held,
         upgrade=upgrading.status_of(app, record),
         beside=model_change.about(app, record.name),
+        outdated_profile=app.profile_rules.outdated(record),
     )
 
 

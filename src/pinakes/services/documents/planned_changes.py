@@ -108,9 +108,10 @@ class PlannedChange:
     content: FileContent | None = None
 
     @property
-    def stands_on(self) -> tuple[str, int, str] | None:
-        """Which version of which document this was made for; a summary that was written meanwhile counts, too."""
-        return None if self.base is None else (self.base.uid, self.base.version, self.base.summary)
+    def stands_on(self) -> tuple[JSON, ...] | None:
+        """What this was made for: a summary that was written meanwhile, and a masked text, make no new version."""
+        base = self.base
+        return None if base is None else (base.uid, base.version, base.summary, base.text, base.title, base.own)
 
 
 Plan: TypeAlias = Callable[[Connection, int], PlannedChange]
