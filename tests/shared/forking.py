@@ -1,7 +1,7 @@
 """Processes that are forked from one that has loaded Pinakes by then: a start takes milliseconds, not seconds.
 
-For tests of what a command does in a process of its own. What a command loads, or how it is installed, is tested with
-the real program.
+For tests of what a command or a server does in a process of its own. What it loads, or how it is installed, is tested
+with the real program.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ import importlib
 import json
 import multiprocessing
 import os
+import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NoReturn
+from typing import IO, NoReturn, Self
 
 PRELOADED = [
     *("faiss", "pinakes.cli.entry", "pinakes.library", "pinakes.models.embedders.bert"),
@@ -28,8 +31,12 @@ PRELOADED = [
     *("pinakes.services.graph_search", "pinakes.services.model_change", "pinakes.services.sync.adding"),
     *("pinakes.services.sync.forecasting", "pinakes.services.sync.syncing", "pinakes.search.ranking.rerank"),
 ]
+SERVING = [
+    *("pinakes.api.server", "pinakes.api.http_app", "pinakes.api.folder_watching", "pinakes.api.mcp"),
+    *("pinakes.jobs.queue", "pinakes.jobs.worker", "key_value.aio.stores.memory.store"),
+]
 FORKING = multiprocessing.get_context("forkserver")
-FORKING.set_forkserver_preload(PRELOADED)
+FORKING.set_forkserver_preload([*PRELOADED, *SERVING])
 """It loads all that any test needs: a process has one such server, which begins with the first fork."""
 
 _TIMEOUT_S = 120
@@ -58,16 +65,135 @@ def _run(words: list[str], environment: Mapping[str, str], folder: str, out: str
     """Become that command."""
     for number, path, how in ((0, os.devnull, os.O_RDONLY), (1, out, os.O_WRONLY), (2, err, os.O_WRONLY)):
         os.dup2(os.open(path, how | (os.O_CREAT if number else 0)), number)
-    os.environ.clear()
-    os.environ.update(environment)
     os.chdir(folder)
-    sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
-    importlib.invalidate_caches()
-    sys.argv = ["pinakes", *words]
+    _prepare(words, environment)
     from pinakes.cli import main
 
     main()
     raise AssertionError("main ends the process")
+
+
+def _prepare(words: list[str], environment: Mapping[str, str]) -> None:
+    """Let this process have those arguments and that environment."""
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+    importlib.invalidate_caches()
+    sys.argv = ["pinakes", *words]
+
+
+class Forked:
+    """A process that runs a program of Python; it is used as a ``subprocess.Popen`` is.
+
+    ``program``: its source. It writes to the file ``log``, or where there is none, it has three pipes.
+    ``descriptors``: as many files may it have open, where that is not 0.
+    """
+
+    def __init__(
+        self,
+        program: str,
+        *words: str,
+        environment: Mapping[str, str] | None = None,
+        log: Path | None = None,
+        descriptors: int = 0,
+    ) -> None:
+        self.stdin: IO[bytes] | None = None
+        self.stdout: IO[bytes] | None = None
+        self.stderr: IO[bytes] | None = None
+        theirs: list[Connection] = []
+        if log is None:
+            (reading, into), (out, writing), (err, complaining) = (FORKING.Pipe(duplex=False) for _ in range(3))
+            theirs = [reading, writing, complaining]
+            self.stdin, self.stdout, self.stderr = _taken(into, "wb"), _taken(out, "rb"), _taken(err, "rb")
+        chosen = dict(os.environ if environment is None else environment)
+        arguments = program, list(words), chosen, str(log or ""), theirs, descriptors
+        self._process = FORKING.Process(target=_become, args=arguments, daemon=True)
+        self._process.start()
+        for pipe in theirs:
+            pipe.close()
+        assert self._process.pid is not None
+        self.pid: int = self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired("a forked process", timeout or 0)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def communicate(self, sent: bytes = b"", timeout: float | None = None) -> tuple[bytes, bytes]:
+        """Close its input after ``sent``; return what it wrote, and what it complained of, once it has ended."""
+        assert self.stdin and self.stdout and self.stderr
+        with ThreadPoolExecutor(2) as reading:
+            out, err = reading.submit(self.stdout.read), reading.submit(self.stderr.read)
+            try:
+                self.stdin.write(sent)
+                self.stdin.close()
+            except BrokenPipeError:
+                pass
+            try:
+                self.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+            return out.result(), err.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pipe in (self.stdin, self.stdout, self.stderr):
+            if pipe:
+                pipe.close()
+        self.wait()
+
+
+def _taken(end: Connection, mode: str) -> IO[bytes]:
+    """Return a file of this end of a pipe."""
+    descriptor = os.dup(end.fileno())
+    end.close()
+    return os.fdopen(descriptor, mode)
+
+
+def _become(
+    program: str,
+    words: list[str],
+    environment: Mapping[str, str],
+    log: str,
+    pipes: Sequence[Connection],
+    descriptors: int,
+) -> None:
+    """Run that program in this process."""
+    if log:
+        writing = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        ends = [os.open(os.devnull, os.O_RDONLY), writing, writing]
+    else:
+        ends = [pipe.fileno() for pipe in pipes]
+    for number, end in enumerate(ends):
+        os.dup2(end, number)
+    for pipe in pipes:
+        pipe.close()
+    if descriptors:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+    _prepare(words, environment)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - it is the process's own
+    exec(compile(program, "<program>", "exec"), {"__name__": "__main__"})
 
 
 def run_each(
