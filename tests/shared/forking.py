@@ -39,6 +39,9 @@ FORKING = multiprocessing.get_context("forkserver")
 FORKING.set_forkserver_preload([*PRELOADED, *SERVING])
 """It loads all that any test needs: a process has one such server, which begins with the first fork."""
 
+PINAKES = "from pinakes.cli import main; main()"
+"""The program of a command, for ``Forked``."""
+
 _TIMEOUT_S = 120
 
 
@@ -139,7 +142,9 @@ class Forked:
 
     def communicate(self, sent: bytes = b"", timeout: float | None = None) -> tuple[bytes, bytes]:
         """Close its input after ``sent``; return what it wrote, and what it complained of, once it has ended."""
-        assert self.stdin and self.stdout and self.stderr
+        assert self.stdin is not None
+        assert self.stdout is not None
+        assert self.stderr is not None
         with ThreadPoolExecutor(2) as reading:
             out, err = reading.submit(self.stdout.read), reading.submit(self.stderr.read)
             try:
