@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Thread
 
 import httpx
+from forking import PINAKES, Forked
 
 from pinakes.cli.entry import run as run_pinakes
 
@@ -84,8 +85,7 @@ class Server:
     """``pinakes serve`` on a free port, ready to answer."""
 
     def __init__(self, words: list[str], environment: Mapping[str, str], home: Path) -> None:
-        command = [str(BIN / "pinakes"), *words, "--port", "0"]
-        self._process = subprocess.Popen(command, env=environment, cwd=home, stderr=subprocess.PIPE, text=True)
+        self._process = Forked(PINAKES, *words, "--port", "0", environment=environment, folder=home)
         self.said: list[str] = []
         self.address = ""
         self._listener = Thread(target=self._listen, daemon=True)
@@ -110,7 +110,7 @@ class Server:
 
     def _listen(self) -> None:
         assert self._process.stderr is not None
-        for line in self._process.stderr:
+        for line in map(bytes.decode, self._process.stderr):
             self.said.append(line)
             if found := re.search(r"at http://(127\.0\.0\.1:\d+)", line):
                 self.address = found[1]

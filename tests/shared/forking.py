@@ -95,7 +95,7 @@ class Forked:
     """A process that runs a program of Python; it is used as a ``subprocess.Popen`` is.
 
     ``program``: its source. It writes to the file ``log``, or where there is none, it has three pipes.
-    ``descriptors``: as many files may it have open, where that is not 0.
+    It runs in ``folder``, if one is given. ``descriptors``: as many files may it have open, where that is not 0.
     """
 
     def __init__(
@@ -104,6 +104,7 @@ class Forked:
         *words: str,
         environment: Mapping[str, str] | None = None,
         log: Path | None = None,
+        folder: Path | None = None,
         descriptors: int = 0,
     ) -> None:
         self.stdin: IO[bytes] | None = None
@@ -115,7 +116,7 @@ class Forked:
             theirs = [reading, writing, complaining]
             self.stdin, self.stdout, self.stderr = _taken(into, "wb"), _taken(out, "rb"), _taken(err, "rb")
         chosen = dict(os.environ if environment is None else environment)
-        arguments = program, list(words), chosen, str(log or ""), theirs, descriptors
+        arguments = program, list(words), chosen, str(folder or ""), str(log or ""), theirs, descriptors
         self._process = FORKING.Process(target=_become, args=arguments, daemon=True)
         self._process.start()
         for pipe in theirs:
@@ -186,6 +187,7 @@ def _become(
     program: str,
     words: list[str],
     environment: Mapping[str, str],
+    folder: str,
     log: str,
     pipes: Sequence[Connection],
     descriptors: int,
@@ -202,8 +204,12 @@ def _become(
         pipe.close()
     if descriptors:
         resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+    if folder:
+        os.chdir(folder)
     _prepare(words, environment)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - it is the process's own
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - the streams are the process's own
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     exec(compile(program, "<program>", "exec"), {"__name__": "__main__"})
 
 
