@@ -23,6 +23,7 @@ BIN = Path(sys.executable).parent
 _SERVER = re.compile(r"(?:localhost|127\.0\.0\.1):(?:8000|8090|3001|3456)\b")
 _NEEDS_A_SHELL = re.compile(r"[|&;<>$*?(]")
 _QUOTED = re.compile(r"(['\"]).*?\1")
+_INTO_PINAKES = re.compile(r"(echo '[^']*') \| pinakes ([^|&;<>$*?(]*)")
 _START_S, _STOP_S = 60, 30
 
 
@@ -35,7 +36,7 @@ class Outcome:
 
 @dataclass
 class Shell:
-    """Runs commands; ``pinakes`` without shell syntax runs in this process, which saves its start."""
+    """Runs commands; ``pinakes`` in this process or a forked one where no shell is needed, which saves its start."""
 
     home: Path
     environment: Mapping[str, str]
@@ -53,6 +54,10 @@ class Shell:
         words = shlex.split(line, comments=True)
         if words[0] == "pinakes" and not _NEEDS_A_SHELL.search(_QUOTED.sub("", line)):
             return self._pinakes([self._expanded(word) for word in words[1:]])
+        if into := _INTO_PINAKES.fullmatch(line):
+            with Forked(PINAKES, *shlex.split(into[2]), environment=self.environment, folder=self.home) as process:
+                out, err = process.communicate(self.bash(into[1]).out.encode(), timeout=60)
+                return Outcome(process.wait(), out.decode(), err.decode())
         return self.bash(line)
 
     def stop(self) -> None:
