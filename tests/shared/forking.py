@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, NoReturn, Self
+from typing import IO, Any, NoReturn, Self
 
 PRELOADED = [
     *("faiss", "pinakes.cli.entry", "pinakes.library", "pinakes.models.embedders.bert"),
@@ -94,8 +94,9 @@ def _prepare(words: list[str], environment: Mapping[str, str]) -> None:
 class Forked:
     """A process that runs a program of Python; it is used as a ``subprocess.Popen`` is.
 
-    ``program``: its source. It writes to the file ``log``, or where there is none, it has three pipes.
-    It runs in ``folder``, if one is given. ``descriptors``: as many files may it have open, where that is not 0.
+    ``program``: its source. It writes to the file ``log``, or where there is none, it has three pipes; they carry text
+    where ``text`` says so, else bytes. It runs in ``folder``, if one is given. ``descriptors``: as many files may it
+    have open, where that is not 0.
     """
 
     def __init__(
@@ -105,16 +106,21 @@ class Forked:
         environment: Mapping[str, str] | None = None,
         log: Path | None = None,
         folder: Path | None = None,
+        text: bool = False,
         descriptors: int = 0,
     ) -> None:
-        self.stdin: IO[bytes] | None = None
-        self.stdout: IO[bytes] | None = None
-        self.stderr: IO[bytes] | None = None
+        self.stdin: IO[Any] | None = None
+        self.stdout: IO[Any] | None = None
+        self.stderr: IO[Any] | None = None
+        self._nothing: Any = "" if text else b""
         theirs: list[Connection] = []
         if log is None:
             (reading, into), (out, writing), (err, complaining) = (FORKING.Pipe(duplex=False) for _ in range(3))
             theirs = [reading, writing, complaining]
-            self.stdin, self.stdout, self.stderr = _taken(into, "wb"), _taken(out, "rb"), _taken(err, "rb")
+            kind = "" if text else "b"
+            self.stdin, self.stdout, self.stderr = (
+                _taken(end, f"{how}{kind}") for end, how in ((into, "w"), (out, "r"), (err, "r"))
+            )
         chosen = dict(os.environ if environment is None else environment)
         arguments = program, list(words), chosen, str(folder or ""), str(log or ""), theirs, descriptors
         self._process = FORKING.Process(target=_become, args=arguments, daemon=True)
@@ -147,7 +153,7 @@ class Forked:
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
 
-    def communicate(self, sent: bytes = b"", timeout: float | None = None) -> tuple[bytes, bytes]:
+    def communicate(self, sent: Any = None, timeout: float | None = None) -> tuple[Any, Any]:
         """Close its input after ``sent``; return what it wrote, and what it complained of, once it has ended."""
         assert self.stdin is not None
         assert self.stdout is not None
@@ -155,7 +161,8 @@ class Forked:
         with ThreadPoolExecutor(2) as reading:
             out, err = reading.submit(self.stdout.read), reading.submit(self.stderr.read)
             try:
-                self.stdin.write(sent)
+                if not self.stdin.closed:
+                    self.stdin.write(sent or self._nothing)
                 self.stdin.close()
             except BrokenPipeError:
                 pass
@@ -164,23 +171,28 @@ class Forked:
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise
-            return out.result(), err.result()
+            told = out.result(), err.result()
+        self._close()
+        return told
+
+    def _close(self) -> None:
+        for pipe in (self.stdin, self.stdout, self.stderr):
+            if pipe:
+                pipe.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for pipe in (self.stdin, self.stdout, self.stderr):
-            if pipe:
-                pipe.close()
+        self._close()
         self.wait()
 
 
-def _taken(end: Connection, mode: str) -> IO[bytes]:
+def _taken(end: Connection, mode: str) -> IO[Any]:
     """Return a file of this end of a pipe."""
     descriptor = os.dup(end.fileno())
     end.close()
-    return os.fdopen(descriptor, mode)
+    return os.fdopen(descriptor, mode, encoding=None if "b" in mode else "utf-8")
 
 
 def _become(
