@@ -40,6 +40,7 @@ PRELOADED = [
 SERVING = [
     *("pinakes.api.server", "pinakes.api.http_app", "pinakes.api.folder_watching", "pinakes.api.mcp"),
     *("pinakes.jobs.queue", "pinakes.jobs.worker", "key_value.aio.stores.memory.store"),
+    *("alembic.command", "pinakes.services.collections.upgrading", "psycopg"),
 ]
 FORKING = multiprocessing.get_context("forkserver")
 FORKING.set_forkserver_preload([*PRELOADED, *SERVING])
