@@ -522,6 +522,6 @@ def test_labels_and_selectors_name_blocks_where_they_open_them(first: str) -> No
     ],
 )
 def test_hostile_indentation_takes_linear_time(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     chunk(Document(text, "", "code", "ruby"), Sizing(200, 0, word_starts))
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
