@@ -122,6 +122,8 @@ class Forked:
             self.stdin, self.stdout, self.stderr = (
                 _taken(end, f"{how}{kind}") for end, how in ((into, "w"), (out, "r"), (err, "r"))
             )
+        else:
+            log.write_bytes(b"")  # it can be read at once
         chosen = dict(os.environ if environment is None else environment)
         arguments = program, list(words), chosen, str(folder or ""), str(log or ""), theirs, descriptors
         self._process = FORKING.Process(target=_become, args=arguments, daemon=True)
@@ -207,7 +209,7 @@ def _become(
 ) -> None:
     """Run that program in this process."""
     if log:
-        writing = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        writing = os.open(log, os.O_WRONLY)
         ends = [os.open(os.devnull, os.O_RDONLY), writing, writing]
     else:
         ends = [pipe.fileno() for pipe in pipes]
