@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import forking
 import httpx
 import pytest
+from forking import Forked
 
 from pinakes.core.errors import ModelUnavailable
 from pinakes.models import weights
@@ -73,12 +75,9 @@ class Server:
     def __init__(self, home: Path, cache: Path, *settings: str, mock: bool = False) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PINAKES_")}
         flags = itertools.chain.from_iterable(("--set", setting) for setting in settings)
-        self._process = subprocess.Popen(
-            [str(PINAKES), *flags, "serve", "--profile", "platform", "--port", "0", *(["--mock"] if mock else [])],
-            env={**kept, "PINAKES_HOME": str(home), "PINAKES_CACHE": str(cache)},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        words = [*flags, "serve", "--profile", "platform", "--port", "0", *(["--mock"] if mock else [])]
+        environment = {**kept, "PINAKES_HOME": str(home), "PINAKES_CACHE": str(cache)}
+        self._process = Forked(forking.PINAKES, *words, environment=environment)
         self.said: list[str] = []
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
@@ -126,7 +125,7 @@ class Server:
 
     def _listen(self) -> None:
         assert self._process.stderr is not None
-        self.said.extend(self._process.stderr)
+        self.said.extend(map(bytes.decode, self._process.stderr))
 
     def _until(self, true: Any) -> None:
         end = time.monotonic() + LONGEST_S

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from attacked_home import SETTINGS, open_library, run, write_documents
 from benchmarks import damage
+from forking import PINAKES, Forked
 
 from pinakes.cli import entry
 
@@ -262,10 +263,8 @@ class TestTheCatalogueItself:
         assert "The catalogue is damaged" in answers[1]["result"]["content"][0]["text"]
 
     def test_a_running_server_tells(self, home: Path) -> None:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pinakes", "--home", str(home), "serve", "--port", "0"],
-            env={**os.environ, **SETTINGS},
-        )
+        words = ("--home", str(home), "serve", "--port", "0")
+        process = Forked(PINAKES, *words, environment={**os.environ, **SETTINGS}, log=home.with_suffix(".log"))
         try:
             url = _url(home)
             until = time.monotonic() + 60

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+from forking import PINAKES, Forked
 from hostile_home import (
     OPEN,
     PLANTED,
@@ -154,12 +153,11 @@ def test_every_tool_answers_over_stdio(made: HostileHome, tmp_path: Path) -> Non
     schemas = {tool.name: tool.schema() for tool in TOOLS if tool.read_only and not tool.asks_elsewhere}
     asked = [body for body in hostile_calls(schemas, made.ids, seed=6, each=1) if len(body[2]) < 500_000]
     lines = [message(number, tool, body) for number, (tool, _, body) in enumerate(asked)]
-    program = [sys.executable, "-m", "pinakes", "--home", str(home), "mcp"]
-    done = subprocess.run(
-        program, input="\n".join(lines).encode() + b"\n", capture_output=True, timeout=120, check=True
-    )
-    assert b"Traceback" not in done.stderr
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    with Forked(PINAKES, "--home", str(home), "mcp") as process:
+        out, err = process.communicate("\n".join(lines).encode() + b"\n", timeout=120)
+    assert process.returncode == 0
+    assert b"Traceback" not in err
+    answers = [json.loads(line) for line in out.splitlines()]
     assert len(answers) == len(lines) > 100
     failed = [one for one in answers if "INTERNAL_ERROR" in json.dumps(one.get("result", {}).get("_meta"))]
     assert not failed

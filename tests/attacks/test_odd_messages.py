@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 import httpx
 import pytest
+from forking import PINAKES, Forked
 from real_server import RealServer, real_server
 
 ODD_IDS = ("NaN", "Infinity", "-Infinity", "1e400", "-1e400", "1.5", "true", "null", "[1]", '{"a": 1}')
@@ -39,11 +38,11 @@ def strict(line: bytes | str) -> Any:
 
 def over_stdio(home: Path, lines: list[str]) -> list[Any]:
     """Return the responses to all lines, an end of input after them."""
-    program = [sys.executable, "-m", "pinakes", "--home", str(home), "mcp"]
-    sent = "\n".join(lines).encode() + b"\n"
-    done = subprocess.run(program, input=sent, capture_output=True, timeout=120, check=True)
-    assert b"Traceback" not in done.stderr
-    return [strict(line) for line in done.stdout.splitlines()]
+    with Forked(PINAKES, "--home", str(home), "mcp") as process:
+        out, err = process.communicate("\n".join(lines).encode() + b"\n", timeout=120)
+    assert process.returncode == 0
+    assert b"Traceback" not in err
+    return [strict(line) for line in out.splitlines()]
 
 
 def test_an_odd_id_is_an_error_over_http(server: RealServer) -> None:

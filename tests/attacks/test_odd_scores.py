@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import math
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from forking import run_pinakes
 from real_server import RealServer, real_server
 
 from pinakes.core.errors import InvalidInput
@@ -59,18 +58,7 @@ def test_no_least_score_makes_a_command_fail(home: Path, command: tuple[str, ...
     name = "--min-similarity" if command == ("query",) else "--min-score"
     environment = {**os.environ, "PINAKES_EMBEDDING__PROVIDER": "deterministic"}
     for value in ("1e300", "-1", "nan", "inf", "1e400", "text"):
-        program = [
-            sys.executable,
-            "-m",
-            "pinakes",
-            "--home",
-            str(home),
-            *command,
-            "herons",
-            f"{name}={value}",
-            "--json",
-        ]
-        done = subprocess.run(program, capture_output=True, env=environment, timeout=60, text=True, check=False)
+        done = run_pinakes(["--home", str(home), *command, "herons", f"{name}={value}", "--json"], environment)
         document: dict[str, Any] = json.loads(done.stdout)
         if value in ("1e300", "-1"):
             assert done.returncode == 0

@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Thread
 
 import httpx
+from forking import PINAKES, Forked
 
 from pinakes.cli.entry import run as run_pinakes
 
@@ -22,6 +23,7 @@ BIN = Path(sys.executable).parent
 _SERVER = re.compile(r"(?:localhost|127\.0\.0\.1):(?:8000|8090|3001|3456)\b")
 _NEEDS_A_SHELL = re.compile(r"[|&;<>$*?(]")
 _QUOTED = re.compile(r"(['\"]).*?\1")
+_INTO_PINAKES = re.compile(r"(echo '[^']*') \| pinakes ([^|&;<>$*?(]*)")
 _START_S, _STOP_S = 60, 30
 
 
@@ -34,7 +36,7 @@ class Outcome:
 
 @dataclass
 class Shell:
-    """Runs commands; ``pinakes`` without shell syntax runs in this process, which saves its start."""
+    """Runs commands; ``pinakes`` in this process or a forked one where no shell is needed, which saves its start."""
 
     home: Path
     environment: Mapping[str, str]
@@ -52,6 +54,10 @@ class Shell:
         words = shlex.split(line, comments=True)
         if words[0] == "pinakes" and not _NEEDS_A_SHELL.search(_QUOTED.sub("", line)):
             return self._pinakes([self._expanded(word) for word in words[1:]])
+        if into := _INTO_PINAKES.fullmatch(line):
+            with Forked(PINAKES, *shlex.split(into[2]), environment=self.environment, folder=self.home) as process:
+                out, err = process.communicate(self.bash(into[1]).out.encode(), timeout=60)
+                return Outcome(process.wait(), out.decode(), err.decode())
         return self.bash(line)
 
     def stop(self) -> None:
@@ -84,8 +90,7 @@ class Server:
     """``pinakes serve`` on a free port, ready to answer."""
 
     def __init__(self, words: list[str], environment: Mapping[str, str], home: Path) -> None:
-        command = [str(BIN / "pinakes"), *words, "--port", "0"]
-        self._process = subprocess.Popen(command, env=environment, cwd=home, stderr=subprocess.PIPE, text=True)
+        self._process = Forked(PINAKES, *words, "--port", "0", environment=environment, folder=home)
         self.said: list[str] = []
         self.address = ""
         self._listener = Thread(target=self._listen, daemon=True)
@@ -110,7 +115,7 @@ class Server:
 
     def _listen(self) -> None:
         assert self._process.stderr is not None
-        for line in self._process.stderr:
+        for line in map(bytes.decode, self._process.stderr):
             self.said.append(line)
             if found := re.search(r"at http://(127\.0\.0\.1:\d+)", line):
                 self.address = found[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from docs_blocks import ROOT, blocks, tables
-from docs_shell import BIN, environment_of
+from docs_shell import environment_of
+from forking import PINAKES, Forked
 
 from pinakes.settings import load, profiles
 from pinakes.tools import tools_of
@@ -34,17 +34,12 @@ HTTP = [(name, entry) for name, entry in entries() if "url" in entry]
 @pytest.mark.parametrize(("name", "entry"), STDIO)
 def test_what_a_client_is_to_start_lists_its_tools(name: str, entry: dict[str, Any], tmp_path: Path) -> None:
     assert entry["command"] == "pinakes"
-    done = subprocess.run(
-        [BIN / "pinakes", *entry["args"]],
-        input=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}) + "\n",
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**environment_of(tmp_path), **entry.get("env", {})},
-        cwd=tmp_path,
-        check=True,
-    )
-    listed = [tool["name"] for tool in json.loads(done.stdout)["result"]["tools"]]
+    environment = {**environment_of(tmp_path), **entry.get("env", {})}
+    with Forked(PINAKES, *entry["args"], environment=environment, folder=tmp_path) as process:
+        asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+        out, err = process.communicate(f"{asked}\n".encode(), timeout=120)
+    assert process.returncode == 0, err
+    listed = [tool["name"] for tool in json.loads(out)["result"]["tools"]]
     assert len(listed) == 17, name
     assert listed[0] == "search_summaries"
 

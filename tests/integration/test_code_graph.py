@@ -182,50 +182,49 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "meant"),
-    [
-        ("Main@app/main.py", "INHERITS", {"Base@app/base.py"}),
-        ("Main.go", "CALLS", {"Base.run@app/base.py", "Main.stop@app/main.py", "load@app/base.py", ".fly"}),
-        ("load@app/base.py", "CALLS", {"Base@app/base.py"}),
-        ("T.F", "CALLS", {"Serve@go/http/serve.go", "other@go/other.go"}),
-        ("Serve", "CALLS", {"inner@go/http/serve.go"}),
-        ("T::new", "CALLS", {"help@rs/util.rs"}),
-        ("T::again", "CALLS", {"T::twice@rs/lib.rs", "T::new@rs/lib.rs", "shout@rs/util.rs"}),
-        ("Main@java/a/Main.java", "INHERITS", {"Base@java/a/Base.java", "Runnable@*java/lang.java"}),
-        (
-            "Main.run@java/a/Main.java",
-            "CALLS",
-            {"Main.stop@java/a/Main.java", "Base.start@java/a/Base.java", "Base.make@java/a/Base.java"},
-        ),
-        ("View.show", "CALLS", {"View.draw@js/main.ts", "pad@js/util.js", "trim@js/util.js"}),
-        ("trim@js/util.js", "CALLS", {"pad@js/util.js"}),
-        ("n::Box::draw", "CALLS", {"n::Box::fill", "paint"}),
-        ("n::Box@cc/box.cpp", "INHERITS", {"Shape"}),
-        ("app/main.py", "IMPORTS", {"app/base.py"}),
-        ("js/main.ts", "IMPORTS", {"js/util.js"}),
-        ("cc/box.cpp", "INCLUDES", {"cc/shape.h"}),
-        ("rs/lib.rs", "IMPORTS", {"rs/util.rs"}),
-    ],
+MEANT: tuple[tuple[str, str, set[str]], ...] = (
+    ("Main@app/main.py", "INHERITS", {"Base@app/base.py"}),
+    ("Main.go", "CALLS", {"Base.run@app/base.py", "Main.stop@app/main.py", "load@app/base.py", ".fly"}),
+    ("load@app/base.py", "CALLS", {"Base@app/base.py"}),
+    ("T.F", "CALLS", {"Serve@go/http/serve.go", "other@go/other.go"}),
+    ("Serve", "CALLS", {"inner@go/http/serve.go"}),
+    ("T::new", "CALLS", {"help@rs/util.rs"}),
+    ("T::again", "CALLS", {"T::twice@rs/lib.rs", "T::new@rs/lib.rs", "shout@rs/util.rs"}),
+    ("Main@java/a/Main.java", "INHERITS", {"Base@java/a/Base.java", "Runnable@*java/lang.java"}),
+    (
+        "Main.run@java/a/Main.java",
+        "CALLS",
+        {"Main.stop@java/a/Main.java", "Base.start@java/a/Base.java", "Base.make@java/a/Base.java"},
+    ),
+    ("View.show", "CALLS", {"View.draw@js/main.ts", "pad@js/util.js", "trim@js/util.js"}),
+    ("trim@js/util.js", "CALLS", {"pad@js/util.js"}),
+    ("n::Box::draw", "CALLS", {"n::Box::fill", "paint"}),
+    ("n::Box@cc/box.cpp", "INHERITS", {"Shape"}),
+    ("app/main.py", "IMPORTS", {"app/base.py"}),
+    ("js/main.ts", "IMPORTS", {"js/util.js"}),
+    ("cc/box.cpp", "INCLUDES", {"cc/shape.h"}),
+    ("rs/lib.rs", "IMPORTS", {"rs/util.rs"}),
 )
-def test_each_language_has_calls_imports_and_base_classes(
-    library_of: Made, name: str, kind: str, meant: set[str]
-) -> None:
-    assert told(library_of(OTHERS), name, kind) == meant
+
+
+def test_each_language_has_calls_imports_and_base_classes(library_of: Made) -> None:
+    library = library_of(OTHERS)
+    for name, kind, meant in MEANT:
+        assert told(library, name, kind) == meant, (name, kind)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "int f(void)\n{\n" + "\tcall_it(1);\n" * 100_000 + "}\n",
-        "int f(void)\n{\n" + "".join(f"\tcall_{at}(1);\n" for at in range(100_000)) + "}\n",
+        "int f(void)\n{\n" + "\tcall_it(1);\n" * 40_000 + "}\n",
+        "int f(void)\n{\n" + "".join(f"\tcall_{at}(1);\n" for at in range(40_000)) + "}\n",
         "".join(f"int f{at}(void) {{ return g{at}(); }}\n" for at in range(30_000)),
         "((((" * 20_000,
         "int f(void)\n{\n" + "if (x) {\n" * 5_000 + "g();\n" + "}\n" * 5_000 + "}\n",
         "int " + "f" * 1_000_000 + "(void) { return g(); }\n",
         "}}}} %%% int (((( struct {{{ \x00 /* not closed\n" * 2_000,
         "void f(void)\n{\n}\n" * 20_000,
-        "{\n" * 50_000,
+        "{\n" * 20_000,
         "a(\n" * 50_000,
         "/**\n * " * 50_000,
     ],
@@ -237,7 +236,7 @@ def test_hostile_code_is_read_in_bounded_time_and_what_is_left_out_is_counted(li
     report = library.graph.report("default")
     assert time.process_time() - start < 60
     assert told(library, "fine", "CALLS") == {"g"}
-    if "call_99999" in text or "g29999" in text:
+    if "call_39999" in text or "g29999" in text:
         assert report.left_out > 10_000
 
 

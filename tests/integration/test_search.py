@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,19 @@ def texts(count: int) -> dict[str, str]:
 
 @pytest.fixture
 def filled(library: Library, docs: Path) -> Library:
+    """For tests that write, or open its home in another way."""
     library.add(str(write_files(docs, texts(150))))
     return library
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """The same, for tests that ask only."""
+    place = tmp_path_factory.mktemp("kept")
+    settings = {"embedding__provider": "deterministic", "cache": str(place / "cache")}
+    with Library.open(place / "home", **settings) as library:
+        library.add(str(write_files(place / "docs", texts(150))))
+        yield library
 
 
 def vectors(library: Library) -> tuple[dict[int, str], dict[int, np.ndarray]]:
@@ -51,32 +62,32 @@ def vectors(library: Library) -> tuple[dict[int, str], dict[int, np.ndarray]]:
         return paths, embeddings.of_chunks(connection, record.model_id, sorted(paths))
 
 
-def test_vector_results_are_those_of_brute_force(filled: Library) -> None:
-    paths, held = vectors(filled)
+def test_vector_results_are_those_of_brute_force(kept: Library) -> None:
+    paths, held = vectors(kept)
     for query in ("heron", "nothing like it", "# File 3"):
-        asked = filled.app.embedder.embed_query(query)
+        asked = kept.app.embedder.embed_query(query)
         scores = {key: float(vector @ asked) for key, vector in held.items()}
         best = sorted(scores, key=lambda key: (-scores[key], key))[:20]
-        found = filled.search(query, mode="vector", top_k=20)
+        found = kept.search(query, mode="vector", top_k=20)
         assert [hit.path for hit in found.hits] == [paths[key] for key in best]
         cosines = [hit.scores.cosine for hit in found.hits]
         assert cosines == pytest.approx([scores[key] for key in best], abs=1e-3)
         assert {hit.scores.bm25 for hit in found.hits} == {None}
 
 
-def test_a_text_is_its_own_nearest(filled: Library) -> None:
-    hit = filled.search("File 7\n# File 7\n\nislet lotus fjord fjord number 7.", mode="vector").hits[0]
-    other = filled.search(f"{hit.title}\n{hit.text}", mode="vector").hits[0]
+def test_a_text_is_its_own_nearest(kept: Library) -> None:
+    hit = kept.search("File 7\n# File 7\n\nislet lotus fjord fjord number 7.", mode="vector").hits[0]
+    other = kept.search(f"{hit.title}\n{hit.text}", mode="vector").hits[0]
     assert other.score == pytest.approx(1, abs=1e-3)
     assert (other.chunk_id, other.matched_by) == (hit.chunk_id, ("vector",))
 
 
-def test_every_candidate_has_both_scores(filled: Library) -> None:
-    found = filled.search("heron lotus", top_k=50)
-    asked = filled.app.embedder.embed_query("heron lotus")
-    paths, held = vectors(filled)
+def test_every_candidate_has_both_scores(kept: Library) -> None:
+    found = kept.search("heron lotus", top_k=50)
+    asked = kept.app.embedder.embed_query("heron lotus")
+    paths, held = vectors(kept)
     by_path = {paths[key]: float(vector @ asked) for key, vector in held.items()}
-    keyword = {h.path: h.scores.bm25 for h in filled.search("heron lotus", mode="keyword", top_k=50).hits}
+    keyword = {h.path: h.scores.bm25 for h in kept.search("heron lotus", mode="keyword", top_k=50).hits}
     assert {hit.matched_by for hit in found.hits} >= {("vector", "keyword"), ("keyword",)} or len(found.hits) == 50
     for hit in found.hits:
         assert hit.scores.cosine == pytest.approx(by_path[hit.path], abs=1e-3)
@@ -111,10 +122,10 @@ def test_without_documents_and_feedback_weighted_fusion_is_that_of_the_decision(
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
-def test_rrf_counts_places(filled: Library) -> None:
-    vector = [h.chunk_id for h in filled.search("zenith", mode="vector", top_k=50).hits]
-    keyword = [h.chunk_id for h in filled.search("zenith", mode="keyword", top_k=50).hits]
-    hits = filled.search("zenith", fusion="rrf", top_k=50).hits
+def test_rrf_counts_places(kept: Library) -> None:
+    vector = [h.chunk_id for h in kept.search("zenith", mode="vector", top_k=50).hits]
+    keyword = [h.chunk_id for h in kept.search("zenith", mode="keyword", top_k=50).hits]
+    hits = kept.search("zenith", fusion="rrf", top_k=50).hits
     for hit in hits:
         if hit.chunk_id in vector:
             places = [retriever.index(hit.chunk_id) + 1 for retriever in (vector, keyword) if hit.chunk_id in retriever]
@@ -122,8 +133,8 @@ def test_rrf_counts_places(filled: Library) -> None:
     assert hits[0].score >= 1 / 61
 
 
-def test_keyword_scores_lie_between_zero_and_one(filled: Library) -> None:
-    hits = filled.search("heron lotus grove", mode="keyword", top_k=50).hits
+def test_keyword_scores_lie_between_zero_and_one(kept: Library) -> None:
+    hits = kept.search("heron lotus grove", mode="keyword", top_k=50).hits
     assert hits[0].score == 1
     assert all(0 < hit.score <= 1 and hit.scores.cosine is None and hit.scores.bm25 for hit in hits)
     relative = fusion.relative(np.array([hit.scores.bm25 for hit in hits], np.float32))
@@ -165,9 +176,9 @@ def test_a_query_in_another_script_finds_its_text(library: Library, docs: Path) 
     assert library.search("الماء", mode="keyword").hits[0].path == "ar.md"
 
 
-def test_a_query_with_half_a_pair_or_a_nul_is_cleaned(filled: Library) -> None:
+def test_a_query_with_half_a_pair_or_a_nul_is_cleaned(kept: Library) -> None:
     for query in ("heron \ud800", "heron\0"):
-        assert filled.search(query).hits
+        assert kept.search(query).hits
 
 
 @pytest.mark.parametrize(
@@ -181,18 +192,18 @@ def test_a_query_with_half_a_pair_or_a_nul_is_cleaned(filled: Library) -> None:
         ({"filters": {"a": None}}, "a"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(asked: dict[str, Any], said: str | None, filled: Library) -> None:
+def test_what_cannot_be_asked_is_refused(asked: dict[str, Any], said: str | None, kept: Library) -> None:
     if said is None:
-        assert filled.search("heron", **asked).mode == "hybrid"
+        assert kept.search("heron", **asked).mode == "hybrid"
         return
     with pytest.raises((InvalidInput, InvalidFilter), match=said) as caught:
-        filled.search("heron", **asked)
+        kept.search("heron", **asked)
     assert caught.value.hint
 
 
-def test_an_unknown_collection_is_refused(filled: Library) -> None:
+def test_an_unknown_collection_is_refused(kept: Library) -> None:
     with pytest.raises(NotFound, match="nowhere") as caught:
-        filled.search("heron", "nowhere")
+        kept.search("heron", "nowhere")
     assert "default" in caught.value.hint
 
 
@@ -225,10 +236,10 @@ def test_no_collection_means_all_there_are(library: Library, docs: Path) -> None
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_filters_apply_before_the_best_are_taken(mode: Any, filled: Library) -> None:
+def test_filters_apply_before_the_best_are_taken(mode: Any, kept: Library) -> None:
     """The only chunk that passes may lie far down both rankings."""
     for name in ("file149.md", "file0.md", "file77.md"):
-        found = filled.search("number", mode=mode, top_k=1, filters={"file_name": name})
+        found = kept.search("number", mode=mode, top_k=1, filters={"file_name": name})
         assert [hit.path.rpartition("/")[2] for hit in found.hits] == [name]
         assert found.total_candidates == 1
 
@@ -261,19 +272,19 @@ def test_a_file_type_that_no_document_has_is_told_as_it_was_meant(library: Libra
     assert note == "no document has file_type = 'mdx': did you mean 'md'?"
 
 
-def test_total_candidates_counts_what_passed_the_filter(filled: Library) -> None:
-    assert filled.search("heron").total_candidates == 151
-    assert filled.search("heron", filters={"path": "part1/*"}).total_candidates == 50
-    assert filled.search("heron", filters={"path": "nowhere/*"}).total_candidates == 0
-    assert filled.search("heron", filters={"path": "nowhere/*"}).hits == ()
-    assert filled.search("heron", filters={"path": "nowhere/*"}).degraded is None
+def test_total_candidates_counts_what_passed_the_filter(kept: Library) -> None:
+    assert kept.search("heron").total_candidates == 151
+    assert kept.search("heron", filters={"path": "part1/*"}).total_candidates == 50
+    assert kept.search("heron", filters={"path": "nowhere/*"}).total_candidates == 0
+    assert kept.search("heron", filters={"path": "nowhere/*"}).hits == ()
+    assert kept.search("heron", filters={"path": "nowhere/*"}).degraded is None
 
 
-def test_a_low_score_may_be_left_out(filled: Library) -> None:
-    every = filled.search("heron lotus", top_k=50).hits
+def test_a_low_score_may_be_left_out(kept: Library) -> None:
+    every = kept.search("heron lotus", top_k=50).hits
     bound = every[10].score
-    kept = filled.search("heron lotus", top_k=50, min_score=bound).hits
-    assert [hit.chunk_id for hit in kept] == [hit.chunk_id for hit in every if hit.score >= bound]
+    high = kept.search("heron lotus", top_k=50, min_score=bound).hits
+    assert [hit.chunk_id for hit in high] == [hit.chunk_id for hit in every if hit.score >= bound]
 
 
 def test_answers_do_not_change_from_one_time_to_the_next(filled: Library, open_library: OpenLibrary) -> None:
@@ -384,11 +395,11 @@ class TestReading:
         assert "a/README.md" in caught.value.hint
 
 
-def test_a_question_asked_again_is_not_embedded_again(filled: Library) -> None:
-    first = filled.search("heron lotus")
-    known = filled.app.query_vectors.vector_of("heron lotus")
-    assert filled.app.query_vectors.vector_of("heron lotus") is known
-    again = filled.search("heron lotus")
+def test_a_question_asked_again_is_not_embedded_again(kept: Library) -> None:
+    first = kept.search("heron lotus")
+    known = kept.app.query_vectors.vector_of("heron lotus")
+    assert kept.app.query_vectors.vector_of("heron lotus") is known
+    again = kept.search("heron lotus")
     assert [(hit.chunk_id, hit.scores) for hit in again.hits] == [(hit.chunk_id, hit.scores) for hit in first.hits]
 
 
@@ -399,7 +410,7 @@ def test_nothing_is_remembered_where_that_is_turned_off(open_library: OpenLibrar
     assert library.app.query_vectors.vector_of("heron") is not library.app.query_vectors.vector_of("heron")
 
 
-def test_a_filter_on_a_field_nobody_has_is_told(filled: Library) -> None:
-    answer = filled.search("heron", filters={"file_nam": "file3.md"})
+def test_a_filter_on_a_field_nobody_has_is_told(kept: Library) -> None:
+    answer = kept.search("heron", filters={"file_nam": "file3.md"})
     assert answer.hits == ()
     assert "no document has a field 'file_nam': did you mean 'file_name'?" in answer.notes

@@ -1,7 +1,7 @@
 """Processes that are forked from one that has loaded Pinakes by then: a start takes milliseconds, not seconds.
 
-For tests of what a command does in a process of its own. What a command loads, or how it is installed, is tested with
-the real program.
+For tests of what a command or a server does in a process of its own. What it loads, or how it is installed, is tested
+with the real program.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ import importlib
 import json
 import multiprocessing
 import os
+import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NoReturn
+from typing import IO, Any, NoReturn, Self
 
 PRELOADED = [
     *("faiss", "pinakes.cli.entry", "pinakes.library", "pinakes.models.embedders.bert"),
@@ -25,12 +28,26 @@ PRELOADED = [
     *("pinakes.services.collections.background", "pinakes.services.collections.management"),
     *("pinakes.services.collections.status", "pinakes.services.collections.verifying"),
     *("pinakes.services.documents.blame", "pinakes.services.documents.editing"),
+    *("numpy.ma", "numpy.random", "pydantic.dataclasses", "pyromark", "rich.progress", "tokenizers"),
+    *("pinakes.answering", "pinakes.schemas.hits", "pinakes.services.collections.completeness"),
+    *("pinakes.ingestion.head_refinement", "pinakes.ingestion.progressive", "pinakes.ingestion.reindexing"),
+    *("pinakes.cli.adding", "pinakes.cli.forecasting", "pinakes.cli.models", "pinakes.cli.managing"),
+    *("pinakes.cli.relaying", "pinakes.cli.searching", "pinakes.cli.spending", "pinakes.cli.staleness"),
+    *("pinakes.chunking.markdown", "pinakes.parsing.markdown", "pinakes.models.embedders.endpoint"),
     *("pinakes.services.graph_search", "pinakes.services.model_change", "pinakes.services.sync.adding"),
     *("pinakes.services.sync.forecasting", "pinakes.services.sync.syncing", "pinakes.search.ranking.rerank"),
 ]
+SERVING = [
+    *("pinakes.api.server", "pinakes.api.http_app", "pinakes.api.folder_watching", "pinakes.api.mcp"),
+    *("pinakes.jobs.queue", "pinakes.jobs.worker", "key_value.aio.stores.memory.store"),
+    *("alembic.command", "pinakes.services.collections.upgrading", "psycopg"),
+]
 FORKING = multiprocessing.get_context("forkserver")
-FORKING.set_forkserver_preload(PRELOADED)
+FORKING.set_forkserver_preload([*PRELOADED, *SERVING])
 """It loads all that any test needs: a process has one such server, which begins with the first fork."""
+
+PINAKES = "from pinakes.cli import main; main()"
+"""The program of a command, for ``Forked``."""
 
 _TIMEOUT_S = 120
 
@@ -58,16 +75,157 @@ def _run(words: list[str], environment: Mapping[str, str], folder: str, out: str
     """Become that command."""
     for number, path, how in ((0, os.devnull, os.O_RDONLY), (1, out, os.O_WRONLY), (2, err, os.O_WRONLY)):
         os.dup2(os.open(path, how | (os.O_CREAT if number else 0)), number)
-    os.environ.clear()
-    os.environ.update(environment)
     os.chdir(folder)
-    sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
-    importlib.invalidate_caches()
-    sys.argv = ["pinakes", *words]
+    _prepare(words, environment)
     from pinakes.cli import main
 
     main()
     raise AssertionError("main ends the process")
+
+
+def _prepare(words: list[str], environment: Mapping[str, str]) -> None:
+    """Let this process have those arguments and that environment."""
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+    importlib.invalidate_caches()
+    sys.argv = ["pinakes", *words]
+
+
+class Forked:
+    """A process that runs a program of Python; it is used as a ``subprocess.Popen`` is.
+
+    ``program``: its source. It writes to the file ``log``, or where there is none, it has three pipes; they carry text
+    where ``text`` says so, else bytes. It runs in ``folder``, if one is given. ``descriptors``: as many files may it
+    have open, where that is not 0.
+    """
+
+    def __init__(
+        self,
+        program: str,
+        *words: str,
+        environment: Mapping[str, str] | None = None,
+        log: Path | None = None,
+        folder: Path | None = None,
+        text: bool = False,
+        descriptors: int = 0,
+    ) -> None:
+        self.stdin: IO[Any] | None = None
+        self.stdout: IO[Any] | None = None
+        self.stderr: IO[Any] | None = None
+        self._nothing: Any = "" if text else b""
+        theirs: list[Connection] = []
+        if log is None:
+            (reading, into), (out, writing), (err, complaining) = (FORKING.Pipe(duplex=False) for _ in range(3))
+            theirs = [reading, writing, complaining]
+            kind = "" if text else "b"
+            self.stdin, self.stdout, self.stderr = (
+                _taken(end, f"{how}{kind}") for end, how in ((into, "w"), (out, "r"), (err, "r"))
+            )
+        else:
+            log.write_bytes(b"")  # it can be read at once
+        chosen = dict(os.environ if environment is None else environment)
+        arguments = program, list(words), chosen, str(folder or ""), str(log or ""), theirs, descriptors
+        self._process = FORKING.Process(target=_become, args=arguments, daemon=True)
+        self._process.start()
+        for pipe in theirs:
+            pipe.close()
+        assert self._process.pid is not None
+        self.pid: int = self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired("a forked process", timeout or 0)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def communicate(self, sent: Any = None, timeout: float | None = None) -> tuple[Any, Any]:
+        """Close its input after ``sent``; return what it wrote, and what it complained of, once it has ended."""
+        assert self.stdin is not None
+        assert self.stdout is not None
+        assert self.stderr is not None
+        with ThreadPoolExecutor(2) as reading:
+            out, err = reading.submit(self.stdout.read), reading.submit(self.stderr.read)
+            try:
+                if not self.stdin.closed:
+                    self.stdin.write(sent or self._nothing)
+                self.stdin.close()
+            except BrokenPipeError:
+                pass
+            try:
+                self.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+            told = out.result(), err.result()
+        self._close()
+        return told
+
+    def _close(self) -> None:
+        for pipe in (self.stdin, self.stdout, self.stderr):
+            if pipe:
+                pipe.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+        self.wait()
+
+
+def _taken(end: Connection, mode: str) -> IO[Any]:
+    """Return a file of this end of a pipe."""
+    descriptor = os.dup(end.fileno())
+    end.close()
+    return os.fdopen(descriptor, mode, encoding=None if "b" in mode else "utf-8")
+
+
+def _become(
+    program: str,
+    words: list[str],
+    environment: Mapping[str, str],
+    folder: str,
+    log: str,
+    pipes: Sequence[Connection],
+    descriptors: int,
+) -> None:
+    """Run that program in this process."""
+    if log:
+        writing = os.open(log, os.O_WRONLY)
+        ends = [os.open(os.devnull, os.O_RDONLY), writing, writing]
+    else:
+        ends = [pipe.fileno() for pipe in pipes]
+    for number, end in enumerate(ends):
+        os.dup2(end, number)
+    for pipe in pipes:
+        pipe.close()
+    if descriptors:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+    if folder:
+        os.chdir(folder)
+    _prepare(words, environment)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - the streams are the process's own
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    exec(compile(program, "<program>", "exec"), {"__name__": "__main__"})
 
 
 def run_each(

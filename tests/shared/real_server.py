@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from forking import Forked
 
 SHARED = Path(__file__).parent
 _STARTED_S = 60
@@ -32,7 +32,7 @@ main()
 class RealServer:
     """A server that runs, where it is reached, and what it says."""
 
-    process: subprocess.Popen[bytes]
+    process: Forked | subprocess.Popen[bytes]
     home: Path
     url: str
     log: Path
@@ -72,24 +72,24 @@ def real_server(home: Path, *, descriptors: int = 0, **settings: Any) -> Iterato
     inner = {f"PINAKES_{name.upper()}": str(value) for name, value in chosen.items()}
     log = home.parent / f"{home.name}.log"
     (home / "server.json").unlink(missing_ok=True)  # of another server over the home that this is a copy of
-    limit = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors,) * 2)) if descriptors else None
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, "--home", str(home), "serve"],
-            env=outer | inner | {"PYTHONPATH": str(SHARED)},
-            stdout=out,
-            stderr=out,
-            preexec_fn=limit,
-        )
-        try:
-            yield RealServer(process, home, _ready(process, home, log), log)
-        finally:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
+    environment = outer | inner | {"PYTHONPATH": str(SHARED)}
+    words = ("--home", str(home), "serve")
+    process: Forked | subprocess.Popen[bytes]
+    if "server__workers" in settings:  # it says where they count together before it loads what counts
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM, *words], env=environment, stdout=out, stderr=out
+            )
+    else:
+        process = Forked(_PROGRAM, *words, environment=environment, log=log, descriptors=descriptors)
+    try:
+        yield RealServer(process, home, _ready(process, home, log), log)
+    finally:
+        process.kill()
+        process.wait()
 
 
-def _ready(process: subprocess.Popen[bytes], home: Path, log: Path) -> str:
+def _ready(process: Forked | subprocess.Popen[bytes], home: Path, log: Path) -> str:
     """Return the URL of a server once it is healthy."""
     deadline = time.monotonic() + _STARTED_S
     while time.monotonic() < deadline and process.poll() is None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from forking import Forked
 
 SHARED = Path(__file__).parent
 PROGRAM = """
@@ -25,7 +26,7 @@ main()
 class WorkerProcess:
     """A worker that runs, and what it says."""
 
-    process: subprocess.Popen[bytes]
+    process: Forked
     log: Path
 
     def said(self) -> str:
@@ -43,9 +44,9 @@ def pinakes(*words: str, **settings: Any) -> tuple[list[str], dict[str, str]]:
 def worker(home: Path, url: str, *words: str, **settings: Any) -> Iterator[WorkerProcess]:
     """Run ``pinakes worker`` on a home of its own; it is killed at the end of the block."""
     chosen = {"embedding__provider": "slow", "catalog__url": url, **settings}
-    command, environment = pinakes("--home", str(home), "worker", *words, **chosen)
+    (_, _, _, *given), environment = pinakes("--home", str(home), "worker", *words, **chosen)
     log = home.parent / f"{home.name}.log"
-    with log.open("wb") as out, subprocess.Popen(command, env=environment, stdout=out, stderr=out) as process:
+    with Forked(PROGRAM, *given, environment=environment, log=log) as process:
         try:
             yield WorkerProcess(process, log)
         finally:

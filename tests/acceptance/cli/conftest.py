@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
 
 import pytest
+from cli_program import DETERMINISTIC, Call, Outcome, executable
 
 from pinakes.cli.entry import run
-
-DETERMINISTIC = ("--set", "embedding.provider=deterministic")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a call left behind."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> Any:
-        """Return stdout as the one JSON document it must be."""
-        return json.loads(self.out)
-
-
-class Call(Protocol):
-    def __call__(self, *words: str | Path) -> Outcome: ...
 
 
 @pytest.fixture
@@ -78,10 +55,6 @@ def program() -> Call:
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     return call
-
-
-def executable(name: str = "pinakes") -> str:
-    return str(Path(sys.executable).with_name(name))
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ import subprocess
 
 import pytest
 from chat_server import serving
+from cli_program import DETERMINISTIC, Call, executable
 from receiver import receiving
-
-from conftest import DETERMINISTIC, Call, executable
 
 QUESTION = "When are pear trees pruned?"
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forking import PINAKES, Forked
 
 from pinakes.tools import TOOLS
 
@@ -25,11 +24,10 @@ def filled(pinakes: Any, corpus: Path) -> Any:
 
 @pytest.fixture
 def url(filled: Any, home: Path) -> Iterator[str]:
-    command = [str(Path(sys.executable).with_name("pinakes")), *DETERMINISTIC, "serve", "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as child:
+    with Forked(PINAKES, *DETERMINISTIC, "serve", "--port", "0") as child:
         try:
             assert child.stderr is not None
-            yield next(word for word in child.stderr.readline().split() if word.startswith("http"))
+            yield next(word for word in child.stderr.readline().decode().split() if word.startswith("http"))
         finally:
             child.terminate()
             child.communicate(timeout=60)

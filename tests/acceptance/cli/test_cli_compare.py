@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from bert_reference import make_tiny_bert
+from forking import Forked
 from progressive_support import small_steps, write_folder
 
 SERVE = """
@@ -45,13 +44,11 @@ def filled(pinakes, corpus):
 
 
 @pytest.fixture
-def server(filled, home) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    child = subprocess.Popen([sys.executable, "-c", SERVE, str(home)], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    yield child.stdout.readline().strip(), child
-    child.kill()
-    child.wait()
-    child.stdout.close()
+def server(filled, home) -> Iterator[tuple[str, Forked]]:
+    with Forked(SERVE, str(home), text=True) as child:
+        assert child.stdout is not None
+        yield child.stdout.readline().strip(), child
+        child.kill()
 
 
 def test_the_report_fits_80_columns_and_says_how_far_they_agree(filled, questions, tmp_path):

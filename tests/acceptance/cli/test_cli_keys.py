@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
+from forking import PINAKES, Forked
 
-PINAKES = (str(Path(sys.executable).with_name("pinakes")), "--set", "embedding.provider=deterministic")
+DETERMINISTIC = ("--set", "embedding.provider=deterministic")
 
 
 @pytest.fixture
 def strict_server(pinakes, corpus) -> Iterator[str]:
     """Serve a folder to those who have a key."""
     pinakes("add", corpus)
-    command = [*PINAKES, "serve", "--port", "0", "--set", "server.require_keys=true"]
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert child.stderr is not None
-    said = ""
-    while not (found := re.search(r"http://127\.0\.0\.1:\d+", said)):
-        said = child.stderr.readline()
-        assert said, "the server ended"
-    yield found[0]
-    child.terminate()
-    child.communicate(timeout=60)
+    with Forked(PINAKES, *DETERMINISTIC, "serve", "--port", "0", "--set", "server.require_keys=true") as child:
+        assert child.stderr is not None
+        said = ""
+        while not (found := re.search(r"http://127\.0\.0\.1:\d+", said)):
+            said = child.stderr.readline().decode()
+            assert said, "the server ended"
+        yield found[0]
+        child.terminate()
+        child.communicate(timeout=60)
 
 
 def test_a_key_is_shown_when_it_is_made_and_never_again(pinakes, home):

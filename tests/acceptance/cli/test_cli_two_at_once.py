@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forking import PINAKES, Forked
 
-PINAKES = (str(Path(sys.executable).with_name("pinakes")), "--set", "embedding.provider=deterministic")
+SETTINGS = ("--set", "embedding.provider=deterministic")
 FILES = 60
 
 PAUSED = """
@@ -39,30 +38,28 @@ def many(tmp_path: Path) -> Path:
     return folder
 
 
-def started(*words: str | Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        list(map(str, words)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+def started(*words: str | Path) -> Forked:
+    return Forked(PINAKES, *SETTINGS, *map(str, words), text=True)
 
 
-def paused(home: Path, folder: Path) -> subprocess.Popen[str]:
+def paused(home: Path, folder: Path) -> Forked:
     """Start a process that adds ``folder`` and has read half of it."""
-    child = started(sys.executable, "-c", PAUSED, home, folder)
+    child = Forked(PAUSED, str(home), str(folder), text=True)
     assert child.stdout is not None
     assert child.stdout.readline() == "half\n", child.communicate()
     return child
 
 
-def waiting(*words: str | Path) -> subprocess.Popen[str]:
+def waiting(*words: str | Path) -> Forked:
     """Start ``pinakes`` with ``words``; it has said that it waits."""
-    child = started(*PINAKES, *words, "--json")
+    child = started(*words, "--json")
     assert child.stderr is not None
     said = child.stderr.readline()
     assert said.startswith("warning: another process is reading this source: waiting ("), said
     return child
 
 
-def report_of(child: subprocess.Popen[str]) -> dict[str, Any]:
+def report_of(child: Forked) -> dict[str, Any]:
     out, err = child.communicate(timeout=120)
     assert (child.returncode, "waiting" in err) == (0, False), err
     (report,) = json.loads(out)["reports"]
@@ -102,7 +99,7 @@ def test_another_collection_or_folder_does_not_wait(home, many, corpus, program)
 
 
 def test_two_commands_at_once_embed_every_text_once(home, many, program):
-    both = [started(*PINAKES, "add", many, "--json", "-q") for _ in range(2)]
+    both = [started("add", many, "--json", "-q") for _ in range(2)]
     reports = [report_of(child) for child in both]
     assert sum(report["embedded"] for report in reports) == max(report["chunks"] for report in reports) >= FILES
     assert sorted(report["unchanged"] for report in reports) == [0, FILES]

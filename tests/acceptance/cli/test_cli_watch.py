@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
 import pytest
+from forking import PINAKES, Forked
 
-PINAKES = str(Path(sys.executable).with_name("pinakes")), "--set", "embedding.provider=deterministic"
-Start = Callable[..., subprocess.Popen[str]]
+SETTINGS = ("--set", "embedding.provider=deterministic", "--set", "watch.settle_ms=100")
+Start = Callable[..., Forked]
 
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Start the installed program; it is gone when the test ends."""
-    started: list[subprocess.Popen[str]] = []
+    """Start the program; it is gone when the test ends."""
+    started: list[Forked] = []
 
-    def begin(*words: str | Path) -> subprocess.Popen[str]:
-        command = [*PINAKES, "--set", "watch.settle_ms=100", *map(str, words)]
-        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    def begin(*words: str | Path) -> Forked:
+        started.append(Forked(PINAKES, *SETTINGS, *map(str, words), text=True))
         return started[-1]
 
     yield begin

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +10,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+from forking import Forked
 
 from pinakes.catalog import Catalog, jobs
 from pinakes.catalog.jobs import Job
@@ -91,10 +90,10 @@ def test_a_reader_that_is_killed_keeps_nobody_out(places: tuple[Settings, Settin
         "lock = catalog.shared_lock('sources/x', 0)\n"
         "lock.acquire(); print('held', flush=True); time.sleep(60)"
     )
-    command = [sys.executable, "-c", script, str(places[0].home), places[0].catalog.url]
+    words = (str(places[0].home), places[0].catalog.url)
     with closing(Catalog.of(places[1])) as catalog:
         assert catalog.shared_lock is not None
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        with Forked(script, *words, text=True) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == "held\n"
             lock = catalog.shared_lock("sources/x", 5)
@@ -151,8 +150,7 @@ def test_the_job_of_a_home_that_died_or_sleeps_is_taken_over_and_written_once(
 ) -> None:
     with closing(Catalog.of(places[1])) as catalog, closing(open_queue(catalog, places[1].home)) as queue:
         queue.enqueue([Job("k", "count")])
-        command = [sys.executable, "-c", HOLD, str(places[0].home), places[0].catalog.url]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        with Forked(HOLD, str(places[0].home), places[0].catalog.url, text=True) as process:
             assert process.stdout is not None
             assert process.stdin is not None
             assert process.stdout.readline() == "held\n"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from forking import Forked
 from serve_support import Running, settings_for, write_corpus
 
 from pinakes.api.http_app import create_app
@@ -62,22 +61,17 @@ def start(library: Library) -> Iterator[Callable[..., Running]]:
 
 
 @pytest.fixture
-def process() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Start Python processes that are gone when the test ends."""
-    started: list[subprocess.Popen[bytes]] = []
+def process() -> Iterator[Callable[..., Forked]]:
+    """Start processes that run Python; they are gone when the test ends."""
+    started: list[Forked] = []
 
-    def start_one(script: str, *arguments: object) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", script, *map(str, arguments)]
-        pipe = subprocess.PIPE
-        child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
+    def start_one(script: str, *arguments: object) -> Forked:
+        child = Forked(script, *map(str, arguments))
         started.append(child)
         return child
 
     yield start_one
     for child in started:
-        if child.poll() is None:
-            child.kill()
-        child.wait()
-        for pipe in (child.stdin, child.stdout, child.stderr):
-            if pipe is not None:
-                pipe.close()
+        child.kill()
+        with child:
+            child.wait()

@@ -18,6 +18,7 @@ from typing import Any
 
 import httpx
 import pytest
+from forking import PINAKES, Forked
 
 from pinakes.library import Library
 from pinakes.settings import load
@@ -69,8 +70,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def served(home: Path) -> Iterator[Mapping[str, Any]]:
     """A server of the home in a process of its own, as its file tells of it."""
-    command = [sys.executable, "-m", "pinakes", "serve", "--home", str(home), "--port", "0", *SETTINGS]
-    with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    words = ("serve", "--home", str(home), "--port", "0", *SETTINGS)
+    with Forked(PINAKES, *words, environment=ENVIRONMENT, log=home.with_suffix(".log")) as process:
         try:
             yield announced(home)
         finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 import pytest
+from forking import Forked
 from serve_support import SERVE, Running, free_port
 
 from pinakes.core.errors import ServerUnreachable
@@ -87,7 +87,7 @@ def test_filters_of_questions_reach_the_server(server: Running, local: System, s
 def test_a_server_that_is_killed_in_the_middle_leaves_a_report_of_what_there_is(
     home: Path,
     local: System,
-    process: Callable[..., subprocess.Popen[bytes]],
+    process: Callable[..., Forked],
     tmp_path: Path,
     kept_before: bool,
     server_side: OpenServer,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from access_support import key_for
+from forking import Forked
 from serve_support import Running
 
 from pinakes.api import events as stream
@@ -249,7 +249,7 @@ def test_searches_are_answered_while_many_listen(served: Served) -> None:
         connection.close()
 
 
-def test_a_server_ends_while_somebody_listens(tmp_path: Path, process: Callable[..., subprocess.Popen[bytes]]) -> None:
+def test_a_server_ends_while_somebody_listens(tmp_path: Path, process: Callable[..., Forked]) -> None:
     home = tmp_path / "home"
     server = process(SERVE, home)
     assert server.stdout is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from forking import Forked
 from serve_support import Running
 from waiting import until
 
@@ -41,7 +41,7 @@ serve(settings, on_ready=lambda url: print(url, flush=True))
 
 
 @pytest.fixture
-def url(tmp_path: Path, process: Callable[..., subprocess.Popen[bytes]]) -> Iterator[str]:
+def url(tmp_path: Path, process: Callable[..., Forked]) -> Iterator[str]:
     child = process(SERVE, tmp_path / "home")
     assert child.stdout is not None
     yield child.stdout.readline().decode().strip()

@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from forking import Forked
 from sqlalchemy import delete
 from stuck_embedder import SAID, STUCK
 from waiting import until
@@ -68,7 +69,7 @@ def opened(home: Path) -> Library:
 @pytest.mark.long
 @pytest.mark.parametrize("kind", HOW)
 def test_what_a_killed_server_was_doing_is_done_by_the_next_one(
-    tmp_path: Path, process: Callable[..., subprocess.Popen[bytes]], kind: str
+    tmp_path: Path, process: Callable[..., Forked], kind: str
 ) -> None:
     home, notes = tmp_path / "home", tmp_path / "notes"
     prepare(home, notes, kind)

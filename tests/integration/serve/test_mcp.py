@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ import mcp
 import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
+from forking import Forked
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
@@ -30,7 +30,7 @@ from pinakes.library import Library
 
 HIT = re.compile(r"KEP: (\S*)\nTitle: ([^\n]+)\nScore: (\d\.\d\d)\n\n(.+?)\n\n---\n", re.DOTALL)
 QUESTION = {"query": "CustomResourceDefinition versioning", "top_k": 2}
-Process = Callable[..., "subprocess.Popen[bytes]"]
+Process = Callable[..., Forked]
 
 
 def initialize(version: str = "2025-06-18") -> dict[str, Any]:
@@ -44,19 +44,19 @@ def call(name: str, arguments: dict[str, Any], number: int = 1) -> dict[str, Any
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
 
 
-def send(child: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
+def send(child: Forked, message: dict[str, Any]) -> None:
     assert child.stdin is not None
     child.stdin.write(json.dumps(message).encode() + b"\n")
     child.stdin.flush()
 
 
-def receive(child: subprocess.Popen[bytes]) -> dict[str, Any]:
+def receive(child: Forked) -> dict[str, Any]:
     assert child.stdout is not None
     answer: dict[str, Any] = json.loads(child.stdout.readline())
     return answer
 
 
-def talk(child: subprocess.Popen[bytes], *messages: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
+def talk(child: Forked, *messages: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
     """Send everything at once, end stdin, and return all that came on stdout, line by line, and stderr."""
     out, err = child.communicate(b"".join(json.dumps(message).encode() + b"\n" for message in messages), timeout=60)
     return [json.loads(line) for line in out.splitlines()], err.decode()

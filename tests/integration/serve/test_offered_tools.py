@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forking import PINAKES, Forked
 from serve_support import Running
 
 from pinakes.api.http_app import create_app
@@ -101,9 +101,10 @@ def test_a_server_that_only_reads_neither_lists_nor_does_what_writes(serve: Serv
 def stdio(home: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Ask ``pinakes mcp`` for its tools."""
     message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
-    command = [sys.executable, "-c", "from pinakes.cli import main; main()", "mcp", "--home", str(home), *options]
-    command += ["--set", "embedding.provider=deterministic"]
-    return subprocess.run(command, input=f"{message}\n", capture_output=True, text=True, timeout=120)
+    words = ["mcp", "--home", str(home), *options, "--set", "embedding.provider=deterministic"]
+    with Forked(PINAKES, *words) as process:
+        out, err = process.communicate(f"{message}\n".encode(), timeout=120)
+        return subprocess.CompletedProcess(words, process.wait(), out.decode(), err.decode())
 
 
 def names_of(done: subprocess.CompletedProcess[str]) -> list[str]:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
-from subprocess import Popen
 from threading import Event
 from typing import Any
 
 import httpx
 import pytest
+from forking import Forked
 from jsonschema import Draft202012Validator
 from serve_support import Running, settings_for
 
@@ -374,7 +374,7 @@ serve(settings, on_ready=lambda url: print(url, flush=True))
 
 
 @pytest.mark.long
-def test_a_server_ends_though_a_call_does_not(tmp_path: Path, process: Callable[..., Popen[bytes]]) -> None:
+def test_a_server_ends_though_a_call_does_not(tmp_path: Path, process: Callable[..., Forked]) -> None:
     child = process(BUSY, tmp_path / "home")
     assert child.stdout is not None
     url = child.stdout.readline().decode().strip()

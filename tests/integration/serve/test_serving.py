@@ -6,13 +6,13 @@ import json
 import re
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
+from forking import Forked
 from serve_support import SERVE, Running, configure_folder, settings_for
 from working import working
 
@@ -25,7 +25,7 @@ from pinakes.library import Library
 from pinakes.models import weights
 from pinakes.settings import load
 
-Process = Callable[..., "subprocess.Popen[bytes]"]
+Process = Callable[..., Forked]
 QUESTION = {"query": "CRD versioning"}
 
 
@@ -42,7 +42,7 @@ def until_healthy(url: str) -> dict[str, object]:
     return health
 
 
-def url_of(child: subprocess.Popen[bytes]) -> str:
+def url_of(child: Forked) -> str:
     assert child.stdout is not None
     return child.stdout.readline().decode().strip()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import sqlite3
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forking import Forked
 from receiver import Receiver, receiving
 from working import jobs_of, worker_of
 
@@ -293,9 +293,7 @@ def test_webhooks_that_cannot_be_used_are_told_when_a_server_starts(start: Start
         start({"url": "https://a.example"}, {"url": "https://b.example"})
 
 
-def test_a_server_that_is_killed_loses_no_event(
-    tmp_path: Path, process: Callable[..., subprocess.Popen[bytes]]
-) -> None:
+def test_a_server_that_is_killed_loses_no_event(tmp_path: Path, process: Callable[..., Forked]) -> None:
     home = tmp_path / "home"
     home.mkdir()
     with receiving(500) as receiver:
@@ -322,7 +320,7 @@ def test_a_server_that_is_killed_loses_no_event(
 
 
 def test_a_post_that_a_killed_server_was_sending_is_sent_by_the_next_one(
-    tmp_path: Path, process: Callable[..., subprocess.Popen[bytes]]
+    tmp_path: Path, process: Callable[..., Forked]
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()

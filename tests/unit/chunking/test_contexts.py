@@ -307,29 +307,29 @@ class TestHostile:
     @pytest.mark.parametrize(
         ("text", "kind", "language"),
         [
-            ("| " + "a | " * 200_000 + "\n|" + "-|" * 200_000 + "\n| " + "b | " * 200_000, "markdown", None),
-            ("a,b|" * 200_000 + "\n" + "c | " * 200_000, "text", "csv"),
+            ("| " + "a | " * 50_000 + "\n|" + "-|" * 50_000 + "\n| " + "b | " * 50_000, "markdown", None),
+            ("a,b|" * 50_000 + "\n" + "c | " * 50_000, "text", "csv"),
             ("".join(" " * depth + f"k{depth}:\n" for depth in range(1500)), "text", "yaml"),
-            ("- " * 200_000 + "x", "text", "yaml"),
+            ("- " * 50_000 + "x", "text", "yaml"),
             ("".join("  " * depth + f"- item {depth}\n" for depth in range(1000)), "markdown", None),
-            ("[" * 200_000 + "\n" + "[[a]]\n" * 20_000, "text", "toml"),
-            ("[[a.b]]\nname = 'x'\n" * 20_000, "text", "toml"),
-            ("---\n" * 100_000, "text", "yaml"),
-            ('"' * 500_000, "text", "yaml"),
-            (("# N\n\nN/A\n\n") * 10_000, "markdown", None),
-            ("<table><tr><th>a</th></tr><tr>" * 10_000, "markdown", None),
-            ("<table>\n<tr><td>" * 20_000 + "</table>\n" * 20_000, "markdown", None),
-            ("<table>" + "<tr>" * 100_000 + "<td" * 100_000, "markdown", None),
-            ("<table>\n<tr><td>a</td></tr>\n\n" * 10_000, "markdown", None),
-            (f"id{' ' * 100_000}name\n" * 5, "text", None),
-            (f"a b\n{'-- ' * 100_000}x\n{'--|' * 100_000}x\n", "text", None),
-            ("a) b\n  - c\n" * 30_000, "text", None),
+            ("[" * 50_000 + "\n" + "[[a]]\n" * 5_000, "text", "toml"),
+            ("[[a.b]]\nname = 'x'\n" * 5_000, "text", "toml"),
+            ("---\n" * 20_000, "text", "yaml"),
+            ('"' * 100_000, "text", "yaml"),
+            (("# N\n\nN/A\n\n") * 2_000, "markdown", None),
+            ("<table><tr><th>a</th></tr><tr>" * 2_000, "markdown", None),
+            ("<table>\n<tr><td>" * 5_000 + "</table>\n" * 5_000, "markdown", None),
+            ("<table>" + "<tr>" * 20_000 + "<td" * 20_000, "markdown", None),
+            ("<table>\n<tr><td>a</td></tr>\n\n" * 2_000, "markdown", None),
+            (f"id{' ' * 20_000}name\n" * 5, "text", None),
+            (f"a b\n{'-- ' * 20_000}x\n{'--|' * 20_000}x\n", "text", None),
+            ("a) b\n  - c\n" * 8_000, "text", None),
         ],
     )
     def test_takes_time_by_its_length(self, text: str, kind: str, language: str | None) -> None:
         start = time.process_time()
         chunks = chunk(Document(text, "", kind, language), Sizing(200, 0, word_starts))  # type: ignore[arg-type]
-        assert time.process_time() - start < 20
+        assert time.process_time() - start < 6
         assert all(each.token_count <= 200 for each in chunks)
 
 
@@ -522,6 +522,6 @@ def test_labels_and_selectors_name_blocks_where_they_open_them(first: str) -> No
     ],
 )
 def test_hostile_indentation_takes_linear_time(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     chunk(Document(text, "", "code", "ruby"), Sizing(200, 0, word_starts))
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10

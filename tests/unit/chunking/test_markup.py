@@ -213,9 +213,9 @@ def in_table(cell: str) -> str:
 @pytest.mark.parametrize("path", ["a.adoc", "a.tex"])
 def test_hostile_markup_takes_no_longer_than_it_is(text: str, path: str) -> None:
     document = Document(text, "", "text", {"a.adoc": "asciidoc", "a.tex": "latex"}[path])
-    started = time.perf_counter()
+    started = time.process_time()
     chunk(document, Sizing(1000, 0, word_starts))
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize(

@@ -144,10 +144,10 @@ def test_compounds_of_one_kind_leave_room_for_the_others(tmp_path: Path) -> None
 def test_words_without_end_are_no_compounds(tmp_path: Path) -> None:
     texts = [f"{letters * 80} {letters * 70}" for letters in ("ab", "abc", "haus")]
     index = filled(tmp_path, [*texts, "Haus"], languages=["german"])
-    start = time.perf_counter()
+    start = time.process_time()
     for word in ("haus", "abab", "ab" * 80, "haus" * 70):
         found(index, word)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_names_in_capitals_are_found_as_names(tmp_path: Path) -> None:

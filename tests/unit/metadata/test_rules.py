@@ -180,6 +180,6 @@ def test_a_rule_that_cannot_be_used_is_refused(tmp_path: Any, wrong: dict[str, A
 def test_text_that_is_made_to_be_slow_is_looked_through_at_once(text: str) -> None:
     subject = RuleSubject("a.md", Document(text=text), {}, {})
     words = rule("words", words={"a": ["zz"]}, within=["headings", "text"])
-    start = time.monotonic()
+    start = time.process_time()
     ruled(subject, [rule("header", "Vendor"), rule("heading", "Foo", field="other"), words])
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2

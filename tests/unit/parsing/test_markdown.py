@@ -176,6 +176,6 @@ NESTED = ["x**y**z > ", "x**y**z [", "&shy;\n- ```\n", "<pre>\n\n&shy;"]
     "text", ["**a", "a**", "&a", "```\n", "`a", "<b>a", "<b " * 3, "x<wbr>", "&shy;", "a**b**", *NESTED]
 )
 def test_marks_without_end_take_linear_time(text: str) -> None:
-    started = time.perf_counter()
-    read(text * (900_000 // len(text)))
-    assert time.perf_counter() - started < 10
+    started = time.process_time()
+    read(text * (300_000 // len(text)))
+    assert time.process_time() - started < 5

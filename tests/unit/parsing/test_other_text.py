@@ -92,9 +92,9 @@ def test_the_title_of_latex_stands_outside_of_comments(text: str, title: str) ->
 )
 @pytest.mark.parametrize("path", ["doc.adoc", "doc.tex"])
 def test_the_title_of_hostile_markup_is_looked_for_in_linear_time(line: str, path: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     read(line * (200_000 // len(line)) + "x", path)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize(

@@ -44,16 +44,16 @@ def test_the_note_of_a_line_stands_below_it() -> None:
 
 
 def test_lines_that_are_never_closed_are_looked_through_at_once() -> None:
-    start = time.monotonic()
+    start = time.process_time()
     read(outline('<outline text="A"/>' + "<!-- <outline text=\"A _note=' -->" * 50_000), "a.opml")
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_a_tag_of_a_book_that_is_never_closed_is_looked_through_at_once() -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with suppress(Unreadable):
         read("<FictionBook><body " + 'name="notes" ' * 100_000, "a.fb2")
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize("keyword", ["#+CAPTION:", "#+caption:", "  #+CAPTION[short]:"])
@@ -96,15 +96,15 @@ def test_captions_in_quotations_of_org_are_kept() -> None:
     ],
 )
 def test_hostile_org_is_looked_through_at_once(text: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     outlines.prepared(text.encode(), ".org")
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_org_that_is_all_colons_is_looked_through_at_once() -> None:
-    start = time.monotonic()
+    start = time.process_time()
     read("* a :" + "b:" * 50_000 + "c\n" + "* x " * 50_000 + "\n" + "#+CAPTION: x\n" * 20_000, "a.org")
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize(
@@ -124,10 +124,10 @@ def test_emphasis_within_a_word_of_a_book_does_not_cut_it(body: str, shown: str,
 
 
 def test_emphasis_of_a_book_that_is_never_closed_is_looked_through_at_once() -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with suppress(Unreadable):
         read("<FictionBook><body><p>" + "a<emphasis>" * 50_000, "a.fb2")
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize("encoding", ["windows-1251", "koi8-r", "utf-16", "utf-8"])

@@ -164,9 +164,9 @@ def test_elements_know_where_they_stand() -> None:
     ],
 )
 def test_hostile_markup_takes_no_long_time(hostile: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     main_part(hostile, "https://docs.example/")
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize("tag", ["div", "blockquote", "ul><li", "table><tr><td", "b", "span"])

@@ -150,22 +150,22 @@ def test_no_letter_of_a_page_is_lost(parts: list[str]) -> None:
 @pytest.mark.parametrize(
     "hostile",
     [
-        "<sup>1" * 50_000,
-        "<b>a" * 50_000,
-        "<a href=x>b</a>" * 50_000,
-        "<table>" + "<tr><td colspan=1000 rowspan=1000>x" * 3_000,
-        "<table><tr>" + "<td>a" * 200_000,
-        "<table><thead>" + "<tr><th>a" * 50_000,
-        "<ol type=a>" * 30_000,
-        "<li value=1>" * 50_000,
-        "<form>" * 50_000,
-        "&shy" * 100_000,
+        "<sup>1" * 20_000,
+        "<b>a" * 20_000,
+        "<a href=x>b</a>" * 20_000,
+        "<table>" + "<tr><td colspan=1000 rowspan=1000>x" * 1_000,
+        "<table><tr>" + "<td>a" * 50_000,
+        "<table><thead>" + "<tr><th>a" * 20_000,
+        "<ol type=a>" * 10_000,
+        "<li value=1>" * 20_000,
+        "<form>" * 20_000,
+        "&shy" * 30_000,
     ],
 )
 def test_pages_that_are_made_to_be_slow_are_not(hostile: str) -> None:
     begun = time.process_time()
     assert len(with_spans(with_values(hostile))) < 20_000_000
-    assert time.process_time() - begun < 8
+    assert time.process_time() - begun < 4
 
 
 @pytest.mark.parametrize(

@@ -101,9 +101,9 @@ def test_a_large_table_in_a_cell_stays_a_table() -> None:
 def test_many_empty_cells_in_a_cell_take_linear_time() -> None:
     inner = f"<table>{'<tr><td> </td></tr>' * 200}</table>"
     page = f"<table><tr><th>Kit</th><th>Contents</th></tr>{f'<tr><td>{inner}</td><td>K</td></tr>' * 200}</table>"
-    started = time.perf_counter()
+    started = time.process_time()
     without_layout(page)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_unbalanced_tables_do_no_harm() -> None:

@@ -77,10 +77,10 @@ def test_what_stands_in_a_sheet_before_an_empty_one_is_said_to_be_there() -> Non
 
 
 def test_a_workbook_that_is_made_to_be_slow_is_looked_through_at_once() -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with contextlib.suppress(Unreadable):
         read(zipped({"xl/workbook.xml": b"<sheet " + b"a" * 300_000}))
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_comments_that_sheets_share_are_read_once() -> None:
@@ -94,12 +94,12 @@ def test_comments_that_sheets_share_are_read_once() -> None:
         **{f"xl/worksheets/_rels/sheet{at}.xml.rels": of_sheet for at in names},
         "xl/comments1.xml": comments(["Ada"], *[("A1", 0, "Fill this in")] * 5_000),
     }
-    start = time.monotonic()
+    start = time.process_time()
     text = parsing.read(
         zipped({name: part.encode() for name, part in parts.items()}), "a.xlsx", max_chars=1_000_000
     ).text
     assert text.count("Fill this in") == 5_000
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_a_total_below_a_blank_row_belongs_to_the_table_above() -> None:

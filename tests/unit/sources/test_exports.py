@@ -290,11 +290,11 @@ class TestSlack:
         blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": more.replace(" ", "\n")}}]
         day = [{"user": "U1", "ts": "1709553600.0", "text": said, "blocks": blocks}]
         (folder / "general" / "2024-03-04.json").write_text(json.dumps(day))
-        source, start = opened("slack", folder), time.monotonic()
+        source, start = opened("slack", folder), time.process_time()
         text = texts(source)["general/2024-03-04.md"]
         assert said in text
         assert "\nb0\nb1\n" in text
-        assert time.monotonic() - start < 10
+        assert time.process_time() - start < 10
 
     def test_answers_stand_under_what_they_answer(self, days: dict[str, str]) -> None:
         text = days["general/2024-03-01.md"]
@@ -414,9 +414,9 @@ class TestNotion:
 
     def test_links_that_are_made_to_be_slow_are_read_at_once(self, tmp_path: Path) -> None:
         (tmp_path / f"A {'b' * 32}.md").write_text("# A\n\n" + "[" * 90_000)
-        start = time.monotonic()
+        start = time.process_time()
         assert "[[[" in texts(opened("notion", tmp_path))["A.md"]
-        assert time.monotonic() - start < 2
+        assert time.process_time() - start < 2
 
     def test_parts_that_do_not_unpack_are_an_error_of_the_source(self, tmp_path: Path) -> None:
         part = samples.zipped(samples.notion(tmp_path / "n"), tmp_path / "1.zip")
@@ -542,9 +542,9 @@ class TestConfluence:
         )
         source = opened("confluence", samples.confluence_backup(tmp_path / "c", extra), max_file_bytes=5_000_000)
         [badge] = [item for item in source.scan(None).items if "badge" in item.path]
-        start = time.monotonic()
+        start = time.process_time()
         assert b"Ask @ada" in source.read(badge)
-        assert time.monotonic() - start < 2
+        assert time.process_time() - start < 2
 
     def test_a_page_that_is_above_itself_is_read(self, tmp_path: Path) -> None:
         ring = (

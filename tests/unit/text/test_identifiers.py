@@ -127,7 +127,7 @@ def test_what_means_more_as_a_whole(text: str, names: list[str]) -> None:
 
 
 def test_names_of_many_parts_take_linear_time() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     for text in ("a-" * 20_000, "1:" * 20_000, "a_" * 20_000 + "!", "-" * 40_000):
         identifiers.wholes(text)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2

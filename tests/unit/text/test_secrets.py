@@ -123,32 +123,32 @@ def test_many_findings_are_named_one_by_one_and_then_counted() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "x" * 10_000_000,
-        "password=" * 100_000,
-        "-----BEGIN RSA PRIVATE KEY-----\n" * 100_000,
-        "-----BEGIN PRIVATE KEY-----" + "A1b2" * 2_000_000,
-        "eyJ" + "hbGci" * 1_000_000,
-        "eyJhbGciOiJIUzI1NiJ9." * 100_000,
-        "://a:" * 100_000,
-        "AKIAQWERTYUIOPASDFGH" * 50_000,
-        "ghp_" * 100_000,
-        'token: "' * 100_000,
-        "token \n" * 100_000,
-        "Q~" * 100_000,
-        "\n" * 5_000_000,
-        "é" * 1_000_000 + "token: " * 100_000,
-        "password|" * 300_000,
-        "password,a\n" * 200_000,
-        "a|password\n" + "b|c\n" * 500_000,
-        "é token\n\n" * 200_000,
-        "token,x\n,y\n" * 200_000,
+        "x" * 2_000_000,
+        "password=" * 20_000,
+        "-----BEGIN RSA PRIVATE KEY-----\n" * 20_000,
+        "-----BEGIN PRIVATE KEY-----" + "A1b2" * 500_000,
+        "eyJ" + "hbGci" * 200_000,
+        "eyJhbGciOiJIUzI1NiJ9." * 20_000,
+        "://a:" * 20_000,
+        "AKIAQWERTYUIOPASDFGH" * 10_000,
+        "ghp_" * 20_000,
+        'token: "' * 20_000,
+        "token \n" * 20_000,
+        "Q~" * 20_000,
+        "\n" * 1_000_000,
+        "é" * 200_000 + "token: " * 20_000,
+        "password|" * 80_000,
+        "password,a\n" * 50_000,
+        "a|password\n" + "b|c\n" * 100_000,
+        "é token\n\n" * 50_000,
+        "token,x\n,y\n" * 50_000,
     ],
     ids=lambda text: text[:12],
 )
 def test_hostile_texts_take_linear_time(text: str) -> None:
     start = time.process_time()
     DETECTOR.find(text)
-    assert time.process_time() - start < 10  # five times what it takes on a busy machine
+    assert time.process_time() - start < 6  # three times what the longest takes on a busy machine
 
 
 @given(st.text(max_size=300))

@@ -184,10 +184,10 @@ def test_an_unknown_provider_is_refused_with_the_known_ones(tmp_path: Path) -> N
         open_embedder(EmbeddingSettings(provider="abacus"), tmp_path)
 
 
-@pytest.mark.parametrize("provider", sorted(EMBEDDERS))
-def test_every_provider_of_the_table_opens(provider: str, tmp_path: Path) -> None:
-    settings = EmbeddingSettings(provider=provider, url="https://models.invalid/v1")
-    assert callable(open_embedder(settings, tmp_path).embed)
+def test_every_provider_of_the_table_opens(tmp_path: Path) -> None:
+    for provider in EMBEDDERS:
+        settings = EmbeddingSettings(provider=provider, url="https://models.invalid/v1")
+        assert callable(open_embedder(settings, tmp_path).embed), provider
 
 
 @pytest.mark.parametrize("provider", ["deterministic", "onnx"])
