@@ -64,7 +64,7 @@ READERS: Final[dict[str, str]] = {
     ".toml": "structured:Toml",
     **dict.fromkeys((".csv", ".tsv", ".tab"), "tables:Table"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html:Html"),
-    **dict.fromkeys((".xml", ".rss", ".atom", ".rdf"), "xml:Xml"),
+    **dict.fromkeys((".xml", ".rss", ".atom", ".rdf", ".nxml", ".tei", ".dbk", ".fb2"), "xml:Xml"),
     **dict.fromkeys((".srt", ".vtt"), "captions:Captions"),
     ".ipynb": "notebook:Notebook",
     **dict.fromkeys((".txt", ".text", ".log", ".cfg", ".ini", ".conf", ".properties"), _TEXT),

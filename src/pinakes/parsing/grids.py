@@ -11,6 +11,8 @@ _GROWTH: Final = 10
 _FREE_CELLS: Final = 10_000
 _FREE_CHARS: Final = 50_000
 """Characters that spans may add to a table, beyond ten times its own: a small file can ask for millions."""
+MOST_REPEATED_CHARS: Final = 100
+"""Longer texts of spanning cells are notes rather than keys of their rows, and are written once."""
 _PARTED: Final = " / "
 
 
@@ -28,8 +30,8 @@ Grid = list[list[str]]
 def filled(rows: Sequence[Sequence[Cell]]) -> Grid:
     """Return the grid of texts, in which a spanning cell fills all its positions. Rows may differ in length.
 
-    A cell alone in its row, such as the name of a group of rows, is not repeated. Spans that would make the table many
-    times larger are not expanded.
+    A cell alone in its row, such as the name of a group of rows, is not repeated, nor is a long text. Spans that would
+    make the table many times larger are not expanded.
     """
     left = _Budget(rows)
     grid: Grid = []
@@ -87,6 +89,8 @@ class _Budget:
 
     def repeated(self, text: str) -> str:
         """Return ``text`` if it may be repeated, else ""."""
+        if len(text) > MOST_REPEATED_CHARS:
+            return ""
         self._chars -= len(text)
         return text if self._chars >= 0 else ""
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from pinakes.parsing.grids import Grid, markdown
+from pinakes.parsing.grids import MOST_REPEATED_CHARS, Grid, markdown
 
 Place: TypeAlias = tuple[int, int]
 """Row and column of a cell, from 0."""
@@ -230,14 +230,20 @@ class _Tables:
         return self._sheet.rows.get(place[0], {}).get(place[1], "")
 
     def _text(self, row: int, column: int, table: _Table) -> str:
-        """Return the displayed text at a position; a cell that spans whole rows of a table is not repeated."""
+        """Return the displayed text at a position.
+
+        A cell that spans whole rows of a table is not repeated, nor is a long text, but at the beginning of a table.
+        """
         span = self._spanned.get((row, column))
         if span is None:
             return self._own((row, column))
         (top, left), (_, right) = span
-        if (row, column) != (top, left) and left <= table.columns[0] and right >= table.columns[-1]:
+        text = self._own((top, left))
+        is_first = row == max(top, table.rows[0]) and column == max(left, table.columns[0])
+        spans_all = left <= table.columns[0] and right >= table.columns[-1]
+        if (spans_all and (row, column) != (top, left)) or (len(text) > MOST_REPEATED_CHARS and not is_first):
             return ""
-        return self._own((top, left))
+        return text
 
 
 def _marked(line: list[str]) -> list[str]:
