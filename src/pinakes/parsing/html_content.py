@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from html import unescape
 from typing import Final
 from urllib.parse import urljoin
 
@@ -55,6 +56,8 @@ _SHARING: Final = re.compile(
     re.IGNORECASE,
 )
 """Addresses that share the page, and repeat its text."""
+_LONGEST_MARK: Final = 40
+_WORD: Final = re.compile(r"[\w<]")
 _TEXT: Final = re.compile(r"(?:^|(?<=>))[^<>]+")
 
 
@@ -159,10 +162,18 @@ def _unwrapped(found: Sequence[Element]) -> Iterator[tuple[int, int, str]]:
                 yield element.inner_end, element.end, instead
 
 
+def _is_mark(content: str) -> bool:
+    """Return whether a link has no words, such as the arrow from a note back to its text."""
+    return len(content) < _LONGEST_MARK and not _WORD.search(unescape(content))
+
+
 def _links(source: str, found: Sequence[Element], base: str) -> Iterator[tuple[int, int, str]]:
-    """Yield replacements for the tags of links: absolute URLs, none for links that share the page."""
+    """Yield replacements for links: absolute URLs; none for links that share the page, or lead back by a mark."""
     for element in found:
         href = element.attributes.get("href", "").strip()
+        if element.tag == "a" and href.startswith("#") and _is_mark(source[element.inside : element.inner_end]):
+            yield element.start, element.end, " "
+            continue
         if element.tag == "a" and _SHARING.match(href):
             yield element.start, element.inside, "<a>"
             continue

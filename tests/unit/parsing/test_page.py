@@ -206,3 +206,11 @@ def test_the_address_of_a_link_that_shares_the_page_is_dropped_and_its_words_sta
 @pytest.mark.parametrize("address", ["mailto:a@b.org", "https://x.com/ann", "https://wa.me/123", "/share/reports"])
 def test_other_links_keep_their_addresses(address: str) -> None:
     assert f"[Ann]({address})" in page(f"{PROSE}<p><a href='{address}'>Ann</a></p>").text
+
+
+@pytest.mark.parametrize("mark", ["↩", "&#8617;&#xFE0E;", "¶", "^", " ↑ "])
+def test_a_mark_that_leads_back_into_the_text_is_dropped(mark: str) -> None:
+    link = f"<a href='#fnref:1' title='Jump back to footnote 1 in the text'>{mark}</a>"
+    text = page(f"{PROSE}<ol><li>A note.{link}</li></ol><p><a href='#fn:1'>1</a> <a href='#a'>See</a></p>").text
+    assert "A note.\n" in text
+    assert "[See](#a)" in text

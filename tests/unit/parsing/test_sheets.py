@@ -6,7 +6,7 @@ import contextlib
 import io
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from small_docx import docx, paragraph, zipped
@@ -167,3 +167,63 @@ def test_a_long_text_of_merged_cells_is_a_note_and_stands_once(length: int) -> N
     sheet.merged.append(((1, 2), (4, 2)))
     (text,) = tables_of(sheet)
     assert text.count("x" * length) == (4 if length == 100 else 1)
+
+
+def sheet_of(rows: Sequence[str], *merged: tuple[tuple[int, int], tuple[int, int]]) -> Sheet:
+    """Return a sheet with a cell for each word; ``.`` is a blank cell."""
+    sheet = Sheet(merged=[*merged])
+    for at, row in enumerate(rows):
+        cells = {column: text for column, text in enumerate(row.split()) if text != "."}
+        sheet.rows |= {at: cells} if cells else {}
+        sheet.columns |= cells.keys()
+        sheet.numbers |= {(at, column) for column, text in cells.items() if text.isdecimal()}
+    return sheet
+
+
+@pytest.mark.parametrize(
+    ("rows", "merged", "shown"),
+    [
+        # columns that only continue merged cells, as in forms
+        (
+            ["Part . . Name .", "A . . Hose .", "B . . Clamp ."],
+            [((row, first), (row, last)) for row in range(3) for first, last in ((0, 2), (3, 4))],
+            "| Part | Name |\n| --- | --- |\n| A | Hose |\n| B | Clamp |",
+        ),
+        # rows that only continue merged cells
+        (
+            ["Key Word", "a b", ". .", ". .", "c d"],
+            [((1, 0), (3, 0)), ((1, 1), (3, 1))],
+            "| Key | Word |\n| --- | --- |\n| a | b |\n| c | d |",
+        ),
+        # a cell over two columns of a row stands once, and a name over two columns names both
+        (
+            ["Day Open .", ". from to", "Mon 9 17", "Sun closed ."],
+            [((0, 1), (0, 2)), ((3, 1), (3, 2)), ((0, 0), (1, 0))],
+            "| Day | Open / from | Open / to |\n| --- | --- | --- |\n| Mon | 9 | 17 |\n| Sun | closed |  |",
+        ),
+        # a header whose rows are all merged is one row
+        (
+            ["Key Word", ". .", "a b"],
+            [((0, 0), (1, 0)), ((0, 1), (1, 1))],
+            "| Key | Word |\n| --- | --- |\n| a | b |",
+        ),
+    ],
+)
+def test_merged_cells_do_not_repeat_what_they_say(
+    rows: list[str], merged: list[tuple[tuple[int, int], tuple[int, int]]], shown: str
+) -> None:
+    assert [*tables_of(sheet_of(rows, *merged))] == [shown]
+
+
+@pytest.mark.parametrize(
+    ("rows", "heads"),
+    [
+        (["Store City State Zip Phone Name Mail", ". . . . . Ann ann@x", ". . . . . Bo bo@x"], "Name | Mail"),
+        (["Store City State Zip Phone Name Mail", "s . . . . Ann ann@x", ". . . . . Bo bo@x"], "Name | Mail"),
+        (["Name Length Weight", ". (m) (kg)", "a 3 4"], "Length / (m) | Weight / (kg)"),
+        (["Region y2020 . y2021 .", ". Q1 Q2 Q1 Q2", "North 1 2 3 4"], "y2020 / Q1 | Q2 | y2021 / Q1 | Q2"),
+    ],
+)
+def test_rows_without_a_key_are_names_where_they_name_columns(rows: list[str], heads: str) -> None:
+    (text,) = tables_of(sheet_of(rows))
+    assert f"{heads} |" in text.split("\n")[0]
