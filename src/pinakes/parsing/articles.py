@@ -452,7 +452,7 @@ def _table(node: Node) -> str:
         return ""
     if not heads and any(cell.rows > 1 for cell in rows[0]):
         heads = max(cell.rows for cell in rows[0])
-    return markdown(without_twins(filled(rows)), min(max(heads, 1), max(len(rows) - 1, 1)))
+    return markdown(without_twins(filled(rows, heads)), min(max(heads, 1), max(len(rows) - 1, 1)))
 
 
 def _cell(cell: Node, columns: Mapping[str, int]) -> Cell:

@@ -6,11 +6,12 @@ has no keys of its own.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from pinakes.parsing.grids import MOST_REPEATED_CHARS, Grid, markdown
+from pinakes.parsing.grids import MOST_REPEATED_CHARS, MOST_REPEATED_COLUMNS, Grid, markdown
 
 Place: TypeAlias = tuple[int, int]
 """Row and column of a cell, from 0."""
@@ -192,7 +193,7 @@ class _Tables:
         grid: Grid = []
         for at, row in enumerate(rows):
             columns = begun if whole else sorted(self._used.get(row, set()) & set(begun))
-            line = [self._text(row, column, table, at < heads) for column in columns]
+            line = [self._text(row, column, table, columns, at < heads) for column in columns]
             if row in self._sheet.hidden_rows:
                 line = _marked(line)
             if not at and whole:
@@ -250,11 +251,11 @@ class _Tables:
     def _own(self, place: Place) -> str:
         return self._sheet.rows.get(place[0], {}).get(place[1], "")
 
-    def _text(self, row: int, column: int, table: _Table, is_name: bool) -> str:
-        """Return the displayed text at a position: that of a merged cell in each of its rows.
+    def _text(self, row: int, column: int, table: _Table, columns: list[int], is_name: bool) -> str:
+        """Return the displayed text at a position among ``columns``.
 
-        It is written in one column, unless it ``is_name`` of several columns. A cell that spans whole rows of a table
-        is not repeated, nor is a long text.
+        A merged cell that spans whole rows of a table is not repeated, nor is a long text; a text over many columns
+        is written in the first one, unless it ``is_name`` of each.
         """
         span = self._spanned.get((row, column))
         if span is None:
@@ -266,7 +267,9 @@ class _Tables:
         is_first_column = column == max(left, table.columns[0])
         if is_first_column and row == max(top, table.rows[0]):
             return text
-        return text if (is_first_column or is_name) and len(text) <= MOST_REPEATED_CHARS else ""
+        place = bisect_left(columns, left)
+        is_value = is_name or bisect_right(columns, right, place) - place <= MOST_REPEATED_COLUMNS
+        return text if (is_first_column or is_value) and len(text) <= MOST_REPEATED_CHARS else ""
 
 
 def _marked(line: list[str]) -> list[str]:

@@ -195,11 +195,18 @@ def sheet_of(rows: Sequence[str], *merged: tuple[tuple[int, int], tuple[int, int
             [((1, 0), (3, 0)), ((1, 1), (3, 1))],
             "| Key | Word |\n| --- | --- |\n| a | b |\n| c | d |",
         ),
-        # a cell over two columns of a row stands once, and a name over two columns names both
+        # a value of two columns stands in both, and so does a name of two columns
         (
             ["Day Open .", ". from to", "Mon 9 17", "Sun closed ."],
             [((0, 1), (0, 2)), ((3, 1), (3, 2)), ((0, 0), (1, 0))],
-            "| Day | Open / from | Open / to |\n| --- | --- | --- |\n| Mon | 9 | 17 |\n| Sun | closed |  |",
+            "| Day | Open / from | Open / to |\n| --- | --- | --- |\n| Mon | 9 | 17 |\n| Sun | closed | closed |",
+        ),
+        # a text over many columns is not the value of each
+        (
+            ["K A B C D", "a 1 2 3 4", "Remarks . . . z", "b 1 2 3 4"],
+            [((2, 0), (2, 3))],
+            "| K | A | B | C | D |\n| --- | --- | --- | --- | --- |\n| a | 1 | 2 | 3 | 4 |\n| Remarks |  |  |  | z |\n"
+            "| b | 1 | 2 | 3 | 4 |",
         ),
         # a header whose rows are all merged is one row
         (
