@@ -13,105 +13,30 @@ from pinakes.parsing.titles import cut
 from pinakes.parsing.trees import Node
 
 _PARAGRAPHS: Final = frozenset(
-    [
-        "p",
-        "para",
-        "simpara",
-        "claim-text",
-        "mixed-citation",
-        "verse-line",
-        "speech",
-        "attrib",
-        "note-para",
-        "l",
-        "ab",
-        "lg",
-        "quote",
-        "blockquote",
-        "v",
-        "text-author",
-    ]
+    (
+        *("p", "para", "simpara", "claim-text", "mixed-citation", "verse-line", "speech", "attrib"),
+        *("note-para", "l", "ab", "lg", "quote", "blockquote", "v", "text-author"),
+    )
 )
 _TITLES: Final = frozenset(
-    [
-        "title",
-        "head",
-        "heading",
-        "h",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "subtitle",
-        "article-title",
-        "book-title",
-        "invention-title",
-        "titleabbrev",
-    ]
+    (
+        *("title", "head", "heading", "h", "h1", "h2", "h3", "h4", "h5", "h6", "subtitle"),
+        *("article-title", "book-title", "invention-title", "titleabbrev"),
+    )
 )
 _NOT_SHOWN: Final = frozenset(
-    [
-        "label",
-        "object-id",
-        "journal-id",
-        "issn",
-        "isbn",
-        "article-id",
-        "pub-id",
-        "elocation-id",
-        "counts",
-        "permissions",
-        "copyright-statement",
-        "license",
-        "self-uri",
-        "custom-meta-group",
-        "processing-meta",
-        "related-article",
-        "graphic",
-        "inline-graphic",
-        "media",
-        "supplementary-material-link",
-        "ext-link-id",
-        "us-bibliographic-data-application",
-        "us-bibliographic-data-grant",
-        "bibliographic-data",
-        "us-sequence-list-doc",
-        "drawings",
-        "us-chemistry",
-        "boundary-data",
-        "img",
-        "tex-math",
-        "annotation",
-        "annotation-xml",
-        "teiHeader",
-        "indexterm",
-        "script",
-        "style",
-        "journal-meta",
-        "history",
-        "pub-date",
-        "volume",
-        "issue",
-        "fpage",
-        "lpage",
-        "page-range",
-        "article-categories",
-        "contrib-group",
-        "author-notes",
-        "aff",
-        "funding-group",
-        "kwd-group",
-        "notes",
-        "colspec",
-        "author",
-        "binary",
-        "document-info",
-        "genre",
-        "lang",
-        "src-lang",
-    ]
+    (
+        *("label", "object-id", "journal-id", "issn", "isbn", "article-id", "pub-id", "elocation-id"),
+        *("counts", "permissions", "copyright-statement", "license", "self-uri", "custom-meta-group"),
+        *("processing-meta", "related-article", "graphic", "inline-graphic", "media"),
+        *("supplementary-material-link", "ext-link-id", "us-bibliographic-data-application"),
+        *("us-bibliographic-data-grant", "bibliographic-data", "us-sequence-list-doc", "drawings"),
+        *("us-chemistry", "boundary-data", "img", "tex-math", "annotation", "annotation-xml"),
+        *("teiHeader", "indexterm", "script", "style", "journal-meta", "history", "pub-date", "volume"),
+        *("issue", "fpage", "lpage", "page-range", "article-categories", "contrib-group"),
+        *("author-notes", "aff", "funding-group", "kwd-group", "notes", "colspec", "author", "binary"),
+        *("document-info", "genre", "lang", "src-lang"),
+    )
 )
 """Elements without readable content: identifiers, rights, print dates, equation sources, drawings.
 
@@ -122,29 +47,11 @@ _INLINE: Final = re.compile(r"\[[\s,;\u2010-\u2015-]*\]|\([\s,;\u2010-\u2015-]*\
 _SPACE_BEFORE: Final = re.compile(r" ([,.;:)\]])")
 _NUMERIC: Final = re.compile(r"[\s\d,;\u2010-\u2015\[\]()-]*")
 _ROOTS: Final = frozenset(
-    [
-        "article",
-        "book",
-        "book-part",
-        "chapter",
-        "section",
-        "topic",
-        "concept",
-        "task",
-        "reference",
-        "TEI",
-        "tei",
-        "us-patent-application",
-        "us-patent-grant",
-        "patent-application-publication",
-        "patent-document",
-        "ep-patent-document",
-        "PATDOC",
-        "document",
-        "doc",
-        "html",
-        "FictionBook",
-    ]
+    (
+        *("article", "book", "book-part", "chapter", "section", "topic", "concept", "task", "reference"),
+        *("TEI", "tei", "us-patent-application", "us-patent-grant", "patent-application-publication"),
+        *("patent-document", "ep-patent-document", "PATDOC", "document", "doc", "html", "FictionBook"),
+    )
 )
 _CITING: Final = ("ref-list", "us-references-cited", "references-cited", "listBibl", "bibliography")
 _GIVEN: Final = frozenset(["given-names", "first-name", "middle-name", "firstname", "forename", "othername"])
