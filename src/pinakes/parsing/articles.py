@@ -88,6 +88,8 @@ def article(root: Node) -> tuple[str, str, Metadata]:
             for abstract in (node for node in _all(header) if local(node.name) == "abstract"):
                 lines += walker.blocks(abstract, 1)
     lines += walker.blocks(root, 1)
+    said_below = list(dict.fromkeys(filter(None, _notes(root))))
+    lines += ["## Notes", *said_below] if said_below else []
     metadata = {name: value for name, value in said.items() if value}
     return "\n\n".join(line for line in lines if line.strip()), title, metadata
 
@@ -285,6 +287,17 @@ def _affiliations(root: Node) -> Iterator[str]:
             raw = next((one for one in _all(node) if one.attributes.get("type") == "raw_affiliation"), None)
             parts = [_words(one, without_labels=True) for one in ([raw] if raw else _leaves(node))]
             yield (" " if raw else ", ").join(filter(None, parts))
+
+
+def _notes(root: Node) -> Iterator[str]:
+    """Yield what authors say of themselves, and who paid for their work."""
+    for node in _all(root):
+        if local(node.name) == "funding-statement":
+            yield _words(node)
+        elif local(node.name) == "author-notes":
+            for one in node.children:
+                parts = one.children if local(one.name) == "fn" else [one]
+                yield from (_words(part, without_labels=True) for part in parts if local(part.name) != "label")
 
 
 def _people(root: Node) -> Iterator[str]:

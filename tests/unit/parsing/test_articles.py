@@ -161,3 +161,22 @@ def test_the_head_of_a_tei_document_is_read_and_works_are_cited_on_one_line() ->
 @pytest.mark.parametrize("name", ["a.nxml", "A.NXML", "a.tei", "a.dbk"])
 def test_articles_have_many_extensions(name: str) -> None:
     assert parsing.read(JATS.encode(), name, max_chars=1_000_000) == read(JATS)
+
+
+@pytest.mark.parametrize(
+    ("notes", "shown"),
+    [
+        ("<author-notes><corresp>Write to <email>a@b.org</email></corresp></author-notes>", "Write to a@b.org"),
+        (
+            "<author-notes><fn><label>*</label><p>None competes.</p></fn><fn><p>JD wrote.</p></fn></author-notes>",
+            "None competes.\n\nJD wrote.",
+        ),
+        (
+            "<funding-group><funding-statement>Paid by <italic>SIDA</italic>.</funding-statement></funding-group>",
+            "Paid by SIDA.",
+        ),
+    ],
+)
+def test_what_authors_say_of_themselves_stands_at_the_end(notes: str, shown: str) -> None:
+    document = read(JATS.replace("<abstract>", f"{notes}<abstract>"))
+    assert document.text == f"{read(JATS).text}\n## Notes\n\n{shown}\n"
