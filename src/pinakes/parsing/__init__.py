@@ -64,7 +64,7 @@ READERS: Final[dict[str, str]] = {
     ".toml": "structured:Toml",
     **dict.fromkeys((".csv", ".tsv", ".tab"), "tables:Table"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html:Html"),
-    **dict.fromkeys((".xml", ".rss", ".atom", ".rdf"), "xml:Xml"),
+    **dict.fromkeys((".xml", ".rss", ".atom", ".rdf", ".nxml", ".tei", ".dbk", ".fb2"), "xml:Xml"),
     **dict.fromkeys((".srt", ".vtt"), "captions:Captions"),
     ".ipynb": "notebook:Notebook",
     **dict.fromkeys((".txt", ".text", ".log", ".cfg", ".ini", ".conf", ".properties"), _TEXT),
@@ -83,9 +83,9 @@ NAMES: Final[dict[str, str]] = {
 """File name (lower case) → module and class, for files recognised by their name."""
 
 VERSIONS: Final[dict[str, int]] = {
-    "captions": 1,
-    **dict.fromkeys(("code", "markdown", "pdf", "structured", "tables", "text", "xml"), 2),
-    **dict.fromkeys(("epub", "html", "mail", "notebook", "office"), 3),
+    **dict.fromkeys(("captions", "code", "markdown", "pdf", "structured", "tables", "text"), 2),
+    **dict.fromkeys(("notebook", "xml"), 3),
+    **dict.fromkeys(("epub", "html", "mail", "office"), 4),
 }
 """Reader module → version. Increase it when the texts of a reader change: a sync then reads its documents again."""
 

@@ -1,4 +1,4 @@
-"""XML documents for people (JATS, patents, DocBook, TEI and similar) as Markdown."""
+"""XML documents for people (JATS, patents, DocBook, TEI, FictionBook and similar) as Markdown."""
 
 from __future__ import annotations
 
@@ -13,127 +13,48 @@ from pinakes.parsing.titles import cut
 from pinakes.parsing.trees import Node
 
 _PARAGRAPHS: Final = frozenset(
-    [
-        "p",
-        "para",
-        "simpara",
-        "claim-text",
-        "mixed-citation",
-        "verse-line",
-        "speech",
-        "attrib",
-        "note-para",
-        "l",
-        "ab",
-        "lg",
-        "quote",
-        "blockquote",
-    ]
+    (
+        *("p", "para", "simpara", "claim-text", "mixed-citation", "verse-line", "speech", "attrib"),
+        *("note-para", "l", "ab", "lg", "quote", "blockquote", "v", "text-author"),
+    )
 )
 _TITLES: Final = frozenset(
-    [
-        "title",
-        "head",
-        "heading",
-        "h",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "subtitle",
-        "article-title",
-        "book-title",
-        "invention-title",
-        "titleabbrev",
-    ]
+    (
+        *("title", "head", "heading", "h", "h1", "h2", "h3", "h4", "h5", "h6", "subtitle"),
+        *("article-title", "book-title", "invention-title", "titleabbrev"),
+    )
 )
 _NOT_SHOWN: Final = frozenset(
-    [
-        "label",
-        "object-id",
-        "journal-id",
-        "issn",
-        "isbn",
-        "article-id",
-        "pub-id",
-        "elocation-id",
-        "counts",
-        "permissions",
-        "copyright-statement",
-        "license",
-        "self-uri",
-        "custom-meta-group",
-        "processing-meta",
-        "related-article",
-        "graphic",
-        "inline-graphic",
-        "media",
-        "supplementary-material-link",
-        "ext-link-id",
-        "us-bibliographic-data-application",
-        "us-bibliographic-data-grant",
-        "bibliographic-data",
-        "us-sequence-list-doc",
-        "drawings",
-        "us-chemistry",
-        "boundary-data",
-        "img",
-        "tex-math",
-        "annotation",
-        "annotation-xml",
-        "teiHeader",
-        "indexterm",
-        "script",
-        "style",
-        "journal-meta",
-        "history",
-        "pub-date",
-        "volume",
-        "issue",
-        "fpage",
-        "lpage",
-        "page-range",
-        "article-categories",
-        "contrib-group",
-        "author-notes",
-        "aff",
-        "funding-group",
-        "kwd-group",
-        "notes",
-        "colspec",
-    ]
+    (
+        *("label", "object-id", "journal-id", "issn", "isbn", "article-id", "pub-id", "elocation-id"),
+        *("counts", "permissions", "copyright-statement", "license", "self-uri", "custom-meta-group"),
+        *("processing-meta", "related-article", "graphic", "inline-graphic", "media"),
+        *("supplementary-material-link", "ext-link-id", "us-bibliographic-data-application"),
+        *("us-bibliographic-data-grant", "bibliographic-data", "us-sequence-list-doc", "drawings"),
+        *("us-chemistry", "boundary-data", "img", "tex-math", "annotation", "annotation-xml"),
+        *("teiHeader", "indexterm", "script", "style", "journal-meta", "history", "pub-date", "volume"),
+        *("issue", "fpage", "lpage", "page-range", "article-categories", "contrib-group"),
+        *("author-notes", "aff", "funding-group", "kwd-group", "notes", "colspec", "author", "binary"),
+        *("document-info", "genre", "lang", "src-lang"),
+    )
 )
-"""Elements without readable content: identifiers, rights, print dates, equation sources, drawings."""
+"""Elements without readable content: identifiers, rights, print dates, equation sources, drawings.
+
+People, keywords and affiliations are written above the text.
+"""
 _LISTINGS: Final = frozenset(["programlisting", "screen", "literallayout", "code-block", "codeblock", "preformat"])
 _INLINE: Final = re.compile(r"\[[\s,;\u2010-\u2015-]*\]|\([\s,;\u2010-\u2015-]*\)")
 _SPACE_BEFORE: Final = re.compile(r" ([,.;:)\]])")
 _NUMERIC: Final = re.compile(r"[\s\d,;\u2010-\u2015\[\]()-]*")
 _ROOTS: Final = frozenset(
-    [
-        "article",
-        "book",
-        "book-part",
-        "chapter",
-        "section",
-        "topic",
-        "concept",
-        "task",
-        "reference",
-        "TEI",
-        "tei",
-        "us-patent-application",
-        "us-patent-grant",
-        "patent-application-publication",
-        "patent-document",
-        "ep-patent-document",
-        "PATDOC",
-        "document",
-        "doc",
-        "html",
-    ]
+    (
+        *("article", "book", "book-part", "chapter", "section", "topic", "concept", "task", "reference"),
+        *("TEI", "tei", "us-patent-application", "us-patent-grant", "patent-application-publication"),
+        *("patent-document", "ep-patent-document", "PATDOC", "document", "doc", "html", "FictionBook"),
+    )
 )
+_CITING: Final = ("ref-list", "us-references-cited", "references-cited", "listBibl", "bibliography")
+_GIVEN: Final = frozenset(["given-names", "first-name", "middle-name", "firstname", "forename", "othername"])
 _ADDED: Final = {"claims": "Claims", "ack": "Acknowledgements", "ref-list": "References", "abstract": "Abstract"}
 """Headings for parts that often have none."""
 _MAX_LEVEL: Final = 6
@@ -153,16 +74,22 @@ def article(root: Node) -> tuple[str, str, Metadata]:
     """Return a document as Markdown, its title, and its metadata."""
     title = _title(root)
     people = list(dict.fromkeys(_people(root)))[:_MAX_NAMES]
-    keywords = [cut(_words(node)) for node in _all(root) if local(node.name) == "kwd" and _words(node)][:_MAX_NAMES]
+    keywords = [cut(words) for node in _keywords(root) if (words := _words(node))][:_MAX_NAMES]
     journal = next((_words(node) for node in _all(root) if local(node.name) == "journal-title"), "")
     year = next((_words(one) for one in _all(root) if local(one.name) == "pub-date" for one in one.of("year")), "")
     said: dict[str, JSON] = {"authors": people, "keywords": keywords, "journal": cut(journal), "year": year[:10]}
     lines = [f"# {title}"] if title else []
     lines += [", ".join(people)] if people else []
     lines += [f"Keywords: {', '.join(keywords)}"] if keywords else []
-    affiliations = dict.fromkeys(_words(node, without_labels=True) for node in _all(root) if local(node.name) == "aff")
-    lines += [affiliation for affiliation in affiliations if affiliation][:_MAX_NAMES]
-    lines += _Walker(title).blocks(root, 1)
+    lines += [affiliation for affiliation in dict.fromkeys(_affiliations(root)) if affiliation][:_MAX_NAMES]
+    walker = _Walker(title)
+    for header in root.children:
+        if local(header.name) == "teiHeader":
+            for abstract in (node for node in _all(header) if local(node.name) == "abstract"):
+                lines += walker.blocks(abstract, 1)
+    lines += walker.blocks(root, 1)
+    said_below = list(dict.fromkeys(filter(None, _notes(root))))
+    lines += ["## Notes", *said_below] if said_below else []
     metadata = {name: value for name, value in said.items() if value}
     return "\n\n".join(line for line in lines if line.strip()), title, metadata
 
@@ -179,16 +106,18 @@ class _Walker:
     def blocks(self, node: Node, level: int) -> Iterator[str]:
         """Yield the Markdown blocks of an element; its headings have ``level`` + 1."""
         name = local(node.name)
-        if name in _NOT_SHOWN:
+        if name in _NOT_SHOWN and not (name == "annotation" and _is_prose(node)):
             return
         if name in _TITLES:
             yield from self._heading(node, level)
         elif name in ("table", "informaltable"):
             yield from self._captions(node)
             yield _table(node)
+        elif name in ("translator", "editor") and (person := _name(node)):
+            yield f"{label(name)}: {person}"
         elif name in _LISTINGS:
             yield f"```\n{node.raw.strip(chr(10))}\n```" if node.raw.strip() else ""
-        elif name in ("ref", "bibl", "biblioentry", "patcit", "nplcit"):
+        elif name in _CITED:
             yield f"- {_citation(node)}" if _citation(node) else ""
         elif name in ("list", "ul", "ol", "itemizedlist", "orderedlist", "def-list"):
             yield from self._list(node, level)
@@ -259,6 +188,7 @@ class _Walker:
                 yield from self.blocks(child, level)
 
 
+_CITED: Final = frozenset(["ref", "bibl", "biblStruct", "biblioentry", "patcit", "nplcit"])
 _FLOATS: Final = frozenset(
     [
         "table",
@@ -327,6 +257,11 @@ def _is_paragraph(node: Node) -> bool:
     return bool(node.children) and sum(map(len, own)) > _MIN_PROSE_CHARS
 
 
+def _is_prose(annotation: Node) -> bool:
+    """Return whether an annotation is that of a book, rather than the source of an equation."""
+    return any(local(child.name) in _PARAGRAPHS for child in annotation.children)
+
+
 def _title(root: Node) -> str:
     for wanted in (("article-title", "invention-title", "book-title"), ("title", "head", "h1")):
         for node in _all(root):
@@ -335,18 +270,58 @@ def _title(root: Node) -> str:
     return ""
 
 
-def _people(root: Node) -> Iterator[str]:
-    """Yield the authors of an article and the inventors of a patent, without those of cited works."""
-    for node in _outside(
-        root, ("ref-list", "us-references-cited", "references-cited", "back", "us-parties-agents", "agents")
-    ):
+def _keywords(root: Node) -> Iterator[Node]:
+    for node in _all(root):
         name = local(node.name)
+        if name == "kwd":
+            yield node
+        elif name == "keywords" and node.children:
+            yield from (term for term in _all(node) if local(term.name) == "term")
+
+
+def _affiliations(root: Node) -> Iterator[str]:
+    for node in _outside(root, _CITING):
+        if local(node.name) == "aff":
+            yield _words(node, without_labels=True)
+        elif local(node.name) == "affiliation":
+            raw = next((one for one in _all(node) if one.attributes.get("type") == "raw_affiliation"), None)
+            parts = [_words(one, without_labels=True) for one in ([raw] if raw else _leaves(node))]
+            yield (" " if raw else ", ").join(filter(None, parts))
+
+
+def _notes(root: Node) -> Iterator[str]:
+    """Yield what authors say of themselves, and who paid for their work."""
+    for node in _all(root):
+        if local(node.name) == "funding-statement":
+            yield _words(node)
+        elif local(node.name) == "author-notes":
+            for one in node.children:
+                parts = one.children if local(one.name) == "fn" else [one]
+                yield from (_words(part, without_labels=True) for part in parts if local(part.name) != "label")
+
+
+def _people(root: Node) -> Iterator[str]:
+    """Yield the authors of an article or book and the inventors of a patent, without those of cited works."""
+    for node in _outside(root, (*_CITING, *_CITED - {"biblStruct"}, "back", "us-parties-agents", "agents")):
+        name = local(node.name)
+        if name == "author":
+            yield _name(node) or ("" if node.children else _words(node))
         is_author = name == "contrib" and node.attributes.get("contrib-type", "author") == "author"
         if is_author or name in ("inventor", "us-applicant", "applicant"):
-            found = [one for one in _all(node) if local(one.name) in ("name", "addressbook", "string-name")][:1]
-            parts = ("given-names", "first-name", "surname", "last-name", "orgname")
-            words = [one.first(part) for one in found for part in parts] or [""]
-            yield " ".join(filter(None, words)) or " ".join(_words(one) for one in found)
+            yield _named(node)
+
+
+def _named(node: Node) -> str:
+    found = next((one for one in _all(node) if local(one.name) in ("name", "addressbook", "string-name")), None)
+    return (_name(found) or _words(found)) if found else ""
+
+
+def _name(node: Node) -> str:
+    """Return the given names and the surname, or the organisation, in an element."""
+    said = [(local(one.name), one.words) for one in _all(node)]
+    given = [words for name, words in said if name in _GIVEN]
+    family = [words for name, words in said if name in ("surname", "last-name")][:1]
+    return " ".join(filter(None, (*given, *family))) or next((words for name, words in said if name == "orgname"), "")
 
 
 def _outside(root: Node, names: Iterable[str]) -> Iterator[Node]:
@@ -397,7 +372,7 @@ def _table(node: Node) -> str:
         return ""
     if not heads and any(cell.rows > 1 for cell in rows[0]):
         heads = max(cell.rows for cell in rows[0])
-    return markdown(without_twins(filled(rows)), min(max(heads, 1), max(len(rows) - 1, 1)))
+    return markdown(without_twins(filled(rows, heads)), min(max(heads, 1), max(len(rows) - 1, 1)))
 
 
 def _cell(cell: Node, columns: Mapping[str, int]) -> Cell:

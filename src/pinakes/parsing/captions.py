@@ -12,8 +12,8 @@ from pinakes.parsing.decode import decode
 from pinakes.parsing.limits import Limits
 
 _TIMING: Final = re.compile(
-    r"[ \t]*(?:(\d{1,4}):)?(\d{1,2}):(\d{2})(?:[.,]\d{1,3})?"
-    r"[ \t]*-->[ \t]*(?:(\d{1,4}):)?(\d{1,2}):(\d{2})(?:[.,]\d{1,3})?"
+    r"[ \t]*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,]\d{1,3})?"
+    r"[ \t]*-->[ \t]*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,]\d{1,3})?"
 )
 _NUMBER: Final = re.compile(r"[ \t]*\d+[ \t]*")
 _ASIDE: Final = re.compile(r"(?:STYLE|REGION|NOTE)(?:[ \t].*)?")

@@ -11,6 +11,10 @@ _GROWTH: Final = 10
 _FREE_CELLS: Final = 10_000
 _FREE_CHARS: Final = 50_000
 """Characters that spans may add to a table, beyond ten times its own: a small file can ask for millions."""
+MOST_REPEATED_CHARS: Final = 100
+"""Longer texts of spanning cells are notes rather than keys of their rows, and are written once."""
+MOST_REPEATED_COLUMNS: Final = 3
+"""A cell over more columns, below the header, is a text rather than the value of each, as in forms."""
 _PARTED: Final = " / "
 
 
@@ -25,16 +29,17 @@ class Cell(NamedTuple):
 Grid = list[list[str]]
 
 
-def filled(rows: Sequence[Sequence[Cell]]) -> Grid:
-    """Return the grid of texts, in which a spanning cell fills all its positions. Rows may differ in length.
+def filled(rows: Sequence[Sequence[Cell]], heads: int = 1) -> Grid:
+    """Return the grid of texts, in which a spanning cell fills all its positions; the first ``heads`` rows are names.
 
-    A cell alone in its row, such as the name of a group of rows, is not repeated. Spans that would make the table many
-    times larger are not expanded.
+    Rows may differ in length. A cell alone in its row, such as the name of a group of rows, is not repeated, nor is a
+    long text; a text over many columns fills the first one. Spans that would make the table many times larger are not
+    expanded.
     """
     left = _Budget(rows)
     grid: Grid = []
     above: dict[int, tuple[str, int]] = {}  # column → text, and number of rows below that it still fills
-    for row in rows:
+    for number, row in enumerate(rows):
         line: list[str] = []
         below: dict[int, tuple[str, int]] = {}
         cells, alone = iter(row), len(row) == 1 and not above
@@ -53,7 +58,8 @@ def filled(rows: Sequence[Sequence[Cell]]) -> Grid:
                 line.append("")
                 continue
             columns, down = left.spans(cell)
-            repeated = "" if alone else cell.text
+            is_value = number < max(heads, 1) or columns <= MOST_REPEATED_COLUMNS
+            repeated = cell.text if is_value and not alone else ""
             line += [cell.text, *(left.repeated(repeated) for _ in range(columns - 1))]
             if down > 1:
                 below |= {at + one: (cell.text if not one else repeated, down - 1) for one in range(columns)}
@@ -87,6 +93,8 @@ class _Budget:
 
     def repeated(self, text: str) -> str:
         """Return ``text`` if it may be repeated, else ""."""
+        if len(text) > MOST_REPEATED_CHARS:
+            return ""
         self._chars -= len(text)
         return text if self._chars >= 0 else ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from html import unescape
 from typing import Final
 from urllib.parse import urljoin
 
@@ -46,6 +47,17 @@ _HIDING: Final = re.compile(
 )
 _HREF: Final = re.compile(r"""(\shref\s*=\s*)("[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
 _KEPT: Final = ("#", "mailto:", "javascript:", "data:", "tel:")
+_SHARING: Final = re.compile(
+    r"(?:whatsapp|tg|viber|fb-messenger|threema|line|sms|intent):|mailto:\?"
+    r"|(?:https?:)?//(?:[\w-]+\.)*(?:facebook\.com/(?:sharer|share\.php|dialog/)|(?:twitter|x)\.com/(?:intent|share)\b"
+    r"|linkedin\.com/(?:shareArticle|sharing)|t\.me/share|telegram\.me/share|whatsapp\.com/send|wa\.me/\?"
+    r"|pinterest\.\w+/pin/create|reddit\.com/submit|xing\.com/(?:spi|social/share)|getpocket\.com/save"
+    r"|news\.ycombinator\.com/submitlink|tumblr\.com/(?:share|widgets/share)|vk\.com/share)",
+    re.IGNORECASE,
+)
+"""Addresses that share the page, and repeat its text."""
+_LONGEST_MARK: Final = 40
+_WORD: Final = re.compile(r"[\w<]")
 _TEXT: Final = re.compile(r"(?:^|(?<=>))[^<>]+")
 
 
@@ -68,8 +80,7 @@ def main_part(source: str, base: str = "", *, mark_hidden: bool = False) -> str:
     if mark_hidden:
         changes += _hidden(source, found)
     changes += _unwrapped(found)
-    if base:
-        changes += list(_links(source, found, base))
+    changes += _links(source, found, base)
     return cut(source, span, changes)
 
 
@@ -151,11 +162,22 @@ def _unwrapped(found: Sequence[Element]) -> Iterator[tuple[int, int, str]]:
                 yield element.inner_end, element.end, instead
 
 
+def _is_mark(content: str) -> bool:
+    """Return whether a link has no words, such as the arrow from a note back to its text."""
+    return len(content) < _LONGEST_MARK and not _WORD.search(unescape(content))
+
+
 def _links(source: str, found: Sequence[Element], base: str) -> Iterator[tuple[int, int, str]]:
-    """Yield replacements for the tags of links, with absolute URLs."""
+    """Yield replacements for links: absolute URLs; none for links that share the page, or lead back by a mark."""
     for element in found:
         href = element.attributes.get("href", "").strip()
-        if element.tag != "a" or not href or href.lower().startswith(_KEPT):
+        if element.tag == "a" and href.startswith("#") and _is_mark(source[element.inside : element.inner_end]):
+            yield element.start, element.end, " "
+            continue
+        if element.tag == "a" and _SHARING.match(href):
+            yield element.start, element.inside, "<a>"
+            continue
+        if not base or element.tag != "a" or not href or href.lower().startswith(_KEPT):
             continue
         try:
             full = urljoin(base, href)

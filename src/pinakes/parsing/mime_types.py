@@ -24,7 +24,6 @@ MIME_TYPES: Final = {
     ".odt": _OPENDOCUMENT + "text",
     ".odp": _OPENDOCUMENT + "presentation",
     ".ods": _OPENDOCUMENT + "spreadsheet",
-    ".fb2": "application/x-fictionbook+xml",
     ".msg": "application/vnd.ms-outlook",
     ".org": "text/x-org",
     ".opml": "application/xml+opml",

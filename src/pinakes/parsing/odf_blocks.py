@@ -141,8 +141,8 @@ class Flow:
                     yield from Flow(self._story).blocks(cell, depth + 1)
             return
         nested: list[Block] = []
-        grid = filled([[self._cell(cell, depth, nested) for cell in inside] for inside in cells])
         heads = sum(is_head for _, is_head in rows)
+        grid = filled([[self._cell(cell, depth, nested) for cell in inside] for inside in cells], heads)
         yield from blocks.table(grid, min(heads, MOST_HEADS, max(len(rows) - 1, 1)))
         yield from nested
 

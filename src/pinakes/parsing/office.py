@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pinakes.core.errors import Empty, TooLarge, Unreadable
 from pinakes.core.records import JSON, Document, ReadingNote
-from pinakes.parsing import outlines
+from pinakes.parsing import outlines, outlook
 from pinakes.parsing.containers import check_ole, check_zip, reading_zip
 from pinakes.parsing.decode import declared_charset, scrub, to_utf8
 from pinakes.parsing.encrypted import decrypted, encrypted, is_encrypted
@@ -41,7 +41,7 @@ _SLIDES: Final = frozenset((".pptx", ".pptm", ".ppsx", ".ppt", ".odp"))
 _OPEN_XML: Final = frozenset((*_WORD, ".pptx", ".pptm", ".ppsx", ".xlsx", ".xlsm"))
 _OPEN_DOCUMENT: Final = frozenset((".odt", ".ods", ".odp"))
 """Read by our own code; kreuzberg converts the other formats."""
-_TEXTUAL: Final = frozenset((".fb2", ".org", ".opml"))
+_TEXTUAL: Final = frozenset((".org", ".opml"))
 _DECLARED: Final = re.compile(rb"""(?i)\A(\s*<\?xml\b[^<>]{0,100}?)\s+encoding\s*=\s*["'][\w.:-]{1,40}["']""")
 
 Form: TypeAlias = Literal["markdown", "marked", "plain"]
@@ -131,6 +131,8 @@ class Office:
         how: Form = "plain" if extension == _MAIL else "marked" if extension in _SLIDES else "markdown"
         result = convert(data, MIME_TYPES[extension], self._limits, how)
         text = outlines.restored(tidy(result.content))
+        if extension == _MAIL:
+            text = outlook.with_head(text, result.metadata.get("attachments") or ())
         text, pages = _paged(text, extension, result.metadata)
         return self._document(text, metadata_of(result.metadata), extension, pages, notes)
 
@@ -152,6 +154,8 @@ class Office:
         notes: tuple[ReadingNote, ...] = (),
     ) -> Document:
         if not text.strip():
+            if damaged := next((note.message for note in notes if note.code == "damaged-part"), ""):
+                raise Unreadable(damaged, hint="Open and save the file again, or replace it.")
             raise Empty("The file holds no text.")
         if pages:
             metadata["page_count"] = len(pages)

@@ -41,11 +41,16 @@ class Relation(NamedTuple):
 
 
 class Package:
-    """An Office file. Missing parts are empty; ``notes`` lists damaged ones."""
+    """An Office file. Missing parts are empty; ``notes`` lists damaged ones.
+
+    Names of parts are compared without regard to case (ECMA-376 part 2, 6.2.2); some programs part them by backslashes.
+    """
 
     def __init__(self, data: bytes) -> None:
         self._container = zipfile.ZipFile(io.BytesIO(data))
-        self.names: Final = self._container.NameToInfo.keys()
+        self._entries = {part_name(entry.filename): entry for entry in self._container.infolist()}
+        self._lowered = {name.lower(): name for name in self._entries}
+        self.names: Final = self._entries.keys()
         self.notes: Final[list[ReadingNote]] = []
         self._relations: dict[str, dict[str, Relation]] = {}
 
@@ -56,7 +61,7 @@ class Package:
             Unreadable: there is no such part.
         """
         named = [one.target for one in self.relations("").values() if one.kind == "officeDocument"]
-        for name in (*named, *usual):
+        for name in map(self._actual, (*named, *usual)):
             if name in self.names:
                 return name
         raise Unreadable(
@@ -73,7 +78,7 @@ class Package:
         for one in self.tree(f"{folder}/_rels/{name}.rels".lstrip("/")):
             target, external = one.get("Target", ""), one.get("TargetMode") == "External"
             if not external:
-                target = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+                target = self._actual(posixpath.normpath(posixpath.join("/", folder, part_name(target))).lstrip("/"))
             found[one.get("Id", "")] = Relation(one.get("Type", "").rpartition("/")[2], target, external)
         self._relations[part] = found
         return found
@@ -85,7 +90,7 @@ class Package:
 
     def data(self, name: str) -> bytes:
         """Return the bytes of a part."""
-        return self._container.read(name)
+        return self._container.read(self._entries[name])
 
     def tree(self, name: str) -> Element:
         """Return the root element of a part; a nameless element if the part does not exist.
@@ -95,9 +100,9 @@ class Package:
         Raises:
             TooLarge: the part has more tags than allowed.
         """
-        if name not in self.names:
+        if (name := self._actual(name)) not in self.names:
             return Element("")
-        data = self._container.read(name)
+        data = self.data(name)
         if data.count(b"<") > _MOST_TAGS:
             raise TooLarge(f"The part {name} has more than {_MOST_TAGS:,} tags.", hint="Split the file, or exclude it.")
         builder = ElementTree.TreeBuilder()
@@ -119,7 +124,7 @@ class Package:
         names = LocalNames()
         opened: list[Element] = []
         try:
-            with self._container.open(name) as stream:
+            with self._container.open(self._entries[name]) as stream:
                 for event, element in ElementTree.iterparse(stream, ("start", "end")):  # noqa: S314 - as above
                     tag = element.tag = names[element.tag]
                     if event == "start":
@@ -134,6 +139,10 @@ class Package:
                         opened[-1].remove(element)
         except (ElementTree.ParseError, ValueError, LookupError) as error:
             self.damaged(name, error)
+
+    def _actual(self, name: str) -> str:
+        """Return a part's name as the file spells it."""
+        return name if name in self.names else self._lowered.get(name.lower(), name)
 
     def damaged(self, name: str, error: Exception) -> None:
         """Add a note that a part is damaged and was read up to the error."""
@@ -157,6 +166,11 @@ class Package:
         if (pages := counted.get("Pages", "").strip()).isdecimal() and len(pages) < 7:
             found["page_count"] = int(pages)
         return found
+
+
+def part_name(entry: str) -> str:
+    """Return the name of a part from that of its ZIP entry or from a reference."""
+    return entry.replace("\\", "/").removeprefix("./")
 
 
 def words(element: Element, tag: str = "t") -> str:

@@ -1,6 +1,5 @@
-"""Prepares books (FB2), outlines (OPML) and Org files for kreuzberg 4, which would drop some of their content.
+"""Prepares outlines (OPML) and Org files for kreuzberg 4, which would drop some of their content.
 
-- Notes of a book are in a separate body, which kreuzberg skips by its name. Its emphasis would cut a word in two.
 - Notes of outline lines are attributes. They are appended to the text of the line until it is converted.
 - Captions of Org tables are keywords, and become paragraphs. Tags of headings are put in parentheses.
 """
@@ -10,10 +9,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_BODY_OF_NOTES: Final = re.compile(rb"""<((?:\w+:)?body)\s(?=[^<>]*>)[^<>]*?\bname\s*=\s*["']notes["'][^<>]*>""")
-_IN_WORD: Final = re.compile(
-    rb"(?<=[\w\x80-\xff])<(emphasis|strong)>([^<>]{1,200})</\1>|<(emphasis|strong)>([^<>]{1,200})</\3>(?=[\w\x80-\xff])"
-)
 _LINE: Final = re.compile(rb"""<outline\s(?:[^<>"']|"[^"<]*"|'[^'<]*')*+>""")
 _ATTRIBUTE: Final = re.compile(rb"""\s([\w:.-]+)\s*=\s*("[^"<]*"|'[^'<]*')""")
 _NEW_LINE: Final = re.compile(rb"(?:\r|&#(?:13|x0?[dD]);)?(?:\n|&#(?:10|x0?[aA]);)")
@@ -30,8 +25,6 @@ _NOTE: Final = re.compile(f"^(?P<line>[^\n{_MARK}]*){_MARK}(?P<note>[^\n]*)", re
 
 def prepared(data: bytes, extension: str) -> bytes:
     """Return a file in a form whose notes and captions are converted; other formats are unchanged."""
-    if extension == ".fb2":
-        return _IN_WORD.sub(rb"\2\4", _BODY_OF_NOTES.sub(rb"<\1>", data))
     if extension == ".org":
         return _ORG.sub(_rewritten, data)
     return _LINE.sub(_with_note, data) if extension == ".opml" else data

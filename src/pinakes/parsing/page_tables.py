@@ -118,7 +118,7 @@ def _rewritten(source: str, rows: list[tuple[bool, list[Element]]]) -> str:
         heads += 1
     if not heads and spans and spans[0]:
         heads = min(max(cell.rows for cell in spans[0]), len(rows)) if len(spans[0]) > 1 else 0
-    grid = filled(spans)
+    grid = filled(spans, heads)
     title = ""
     if len(grid) > 1 and grid[0] and not any(grid[0][1:]) and len(grid[0]) > 1 and rows[0][1][0].tag == "th":
         title, grid, heads = f"<caption>{grid[0][0]}</caption>", grid[1:], max(heads - 1, 0)

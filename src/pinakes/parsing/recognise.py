@@ -58,13 +58,13 @@ def _by_content(data: bytes, extension: str) -> str:
 def _in_zip(data: bytes) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as container:
-            entries = {entry.filename: entry for entry in container.infolist()}
+            entries = {entry.filename.replace("\\", "/").lower(): entry for entry in container.infolist()}
             declared = entries.get("mimetype")
             if declared is not None and declared.file_size <= _MAX_MIMETYPE_BYTES:
                 return _MIMETYPES.get(container.read(declared).strip(), "")
     except (zipfile.BadZipFile, ValueError, OverflowError, struct.error, NotImplementedError, RuntimeError, OSError):
         return ""  # the reader will report the damage
-    if "[Content_Types].xml" not in entries:
+    if "[content_types].xml" not in entries:
         return ""
     return next((kind for part, kind in _PARTS if any(name.startswith(part) for name in entries)), "")
 

@@ -6,11 +6,12 @@ has no keys of its own.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from pinakes.parsing.grids import Grid, markdown
+from pinakes.parsing.grids import MOST_REPEATED_CHARS, MOST_REPEATED_COLUMNS, Grid, markdown
 
 Place: TypeAlias = tuple[int, int]
 """Row and column of a cell, from 0."""
@@ -181,14 +182,18 @@ class _Tables:
         return found
 
     def _markdown(self, table: _Table) -> str:
-        heads = self._heads(table) if table.heads is None else table.heads
+        begun = self._begun(table)
+        heads = self._heads(table, begun) if table.heads is None else table.heads
         dense = len(table.rows) * len(table.columns)
         cells = sum(len(self._used.get(row, ())) for row in table.rows)
         whole = dense <= _FREE_CELLS + _GROWTH * cells or table.heads is not None
+        rows = [row for at, row in enumerate(table.rows) if not at or any(self._own((row, one)) for one in begun)]
+        if heads:  # a row that only continues merged cells says nothing
+            heads = max(1, len({*table.rows[:heads]} & {*rows[:heads]}))
         grid: Grid = []
-        for at, row in enumerate(table.rows):
-            columns = table.columns if whole else sorted(self._used.get(row, set()) & set(table.columns))
-            line = [self._text(row, column, table) for column in columns]
+        for at, row in enumerate(rows):
+            columns = begun if whole else sorted(self._used.get(row, set()) & set(begun))
+            line = [self._text(row, column, table, columns, at < heads) for column in columns]
             if row in self._sheet.hidden_rows:
                 line = _marked(line)
             if not at and whole:
@@ -199,45 +204,72 @@ class _Tables:
             grid.append(line)
         return markdown(grid, heads)
 
-    def _heads(self, table: _Table) -> int:
-        """Return the number of header rows of a table."""
+    def _begun(self, table: _Table) -> list[int]:
+        """Return the columns of a table in which a text begins; others only continue merged cells."""
+        first = table.columns[0]
+        begun = {column for row in table.rows for column in self._sheet.rows.get(row, ()) if self._own((row, column))}
+        begun |= {first for row in table.rows if (row, first) in self._spanned}
+        return [column for column in table.columns if column in begun]
+
+    def _heads(self, table: _Table, begun: Sequence[int]) -> int:
+        """Return the number of header rows of a table with the columns ``begun``."""
         first, columns = table.rows[0], set(table.columns)
         if not self._has_names(first, columns):
             numbers = sum((first, column) in self._sheet.numbers for column in columns)
             return 0 if numbers * 2 >= len(self._used.get(first, columns)) and len(table.rows) > 1 else 1
         spans = [self._spanned[first, column] for column in columns if (first, column) in self._spanned]
         heads = max((last[0] - first + 1 for _, last in spans), default=1)
-        if heads == 1 and any(last[1] > begin[1] for begin, last in spans):
+        if heads == 1 and any(sum(begin[1] <= one <= last[1] for one in begun) > 1 for begin, last in {*spans}):
             heads = 2
-        while heads < len(table.rows) - 1 and self._names_below(table.rows[heads], table.columns):
+        while heads < len(table.rows) - 1 and self._names_below(table.rows[:heads], table.rows[heads], table.columns):
             heads += 1
         heads = min(heads, _MOST_HEADS, len(table.rows) - 1)
         if all(row in self._used and self._has_names(row, columns) for row in table.rows[1:heads]):
             return max(heads, 1)
         return 1
 
-    def _names_below(self, row: int, columns: list[int]) -> bool:
-        """Return whether a row continues the header: it has only words, and none in the key column."""
+    def _names_below(self, above: list[int], row: int, columns: list[int]) -> bool:
+        """Return whether a row continues the header ``above``: it has only words, and none in the key column.
+
+        It names columns that have no name of their own yet, or at least half of all columns.
+        """
         used = self._used[row] & set(columns)
+        unnamed = [column for column in used if not any(self._is_named(one, column) for one in above)]
         return (
             len(used) > 1
             and columns[0] not in used
             and self._has_names(row, used)
             and not any((row, column) in self._sheet.numbers for column in used)
+            and (bool(unnamed) or len(used) * 2 >= len(columns) - 1)
         )
+
+    def _is_named(self, row: int, column: int) -> bool:
+        """Return whether a row names a column, and no other one by the same cell."""
+        first, last = self._spanned.get((row, column), ((row, column), (row, column)))
+        return first[1] == last[1] and bool(self._own(first))
 
     def _own(self, place: Place) -> str:
         return self._sheet.rows.get(place[0], {}).get(place[1], "")
 
-    def _text(self, row: int, column: int, table: _Table) -> str:
-        """Return the displayed text at a position; a cell that spans whole rows of a table is not repeated."""
+    def _text(self, row: int, column: int, table: _Table, columns: list[int], is_name: bool) -> str:
+        """Return the displayed text at a position among ``columns``.
+
+        A merged cell that spans whole rows of a table is not repeated, nor is a long text; a text over many columns
+        is written in the first one, unless it ``is_name`` of each.
+        """
         span = self._spanned.get((row, column))
         if span is None:
             return self._own((row, column))
         (top, left), (_, right) = span
-        if (row, column) != (top, left) and left <= table.columns[0] and right >= table.columns[-1]:
-            return ""
-        return self._own((top, left))
+        text = self._own((top, left))
+        if left <= table.columns[0] and right >= table.columns[-1]:
+            return text if (row, column) == (top, left) else ""
+        is_first_column = column == max(left, table.columns[0])
+        if is_first_column and row == max(top, table.rows[0]):
+            return text
+        place = bisect_left(columns, left)
+        is_value = is_name or bisect_right(columns, right, place) - place <= MOST_REPEATED_COLUMNS
+        return text if (is_first_column or is_value) and len(text) <= MOST_REPEATED_CHARS else ""
 
 
 def _marked(line: list[str]) -> list[str]:

@@ -146,7 +146,7 @@ class Flow:
         heads = 0
         while heads < min(len(rows) - 1, blocks.MOST_HEADS) and rows[heads].is_head:
             heads += 1
-        self._found += blocks.table(filled(_spanning(rows)), heads)
+        self._found += blocks.table(filled(_spanning(rows), heads), heads)
 
 
 def _spanning(rows: list[_Row]) -> list[list[Cell]]:

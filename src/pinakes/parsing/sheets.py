@@ -47,6 +47,8 @@ class _Book:
     people: dict[str, str] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
     hidden: dict[str, int] = field(default_factory=dict)
+    without_text: int = 0
+    """Cells whose shared string is missing."""
 
 
 def read_workbook(package: Package, limits: Limits) -> tuple[list[str], list[ReadingNote]]:
@@ -64,23 +66,27 @@ def read_workbook(package: Package, limits: Limits) -> tuple[list[str], list[Rea
             book.strings = _strings(package, relation.target, limits)
         elif relation.kind == "styles":
             book.formats = _formats(package.tree(relation.target))
-    for part_name in package.names:
-        if part_name.startswith(_PEOPLE) and part_name.endswith(".xml"):
-            book.people |= {one.get("id", ""): one.get("displayName", "") for one in package.tree(part_name)}
+    for name in package.names:
+        if name.lower().startswith(_PEOPLE) and name.lower().endswith(".xml"):
+            book.people |= {one.get("id", ""): one.get("displayName", "") for one in package.tree(name)}
     texts = []
     for sheet in workbook.iter("sheet"):
         part = parts.get(sheet.get("r:id", ""))
-        name, state = line(sheet.get("name", "")), sheet.get("state", "visible")
+        title, state = line(sheet.get("name", "")), sheet.get("state", "visible")
         if part is None or part.target in book.read:
             texts.append("")
             continue
         book.read.add(part.target)
         comments: list[str] = []
         tables = [*_sheet(book, part.target, comments, chart_only=part.kind == "chartsheet")]
-        texts.append(sheet_text(name, tables, comments, is_hidden=state != "visible"))
+        texts.append(sheet_text(title, tables, comments, is_hidden=state != "visible"))
         if texts[-1] and state != "visible":
             book.hidden["sheet"] = book.hidden.get("sheet", 0) + 1
-    return texts, hidden_notes(book.hidden)
+    notes = hidden_notes(book.hidden)
+    if count := book.without_text:
+        message = f"The file is damaged: the text of {counted(count, 'cell')} is missing in it."
+        notes.append(ReadingNote("damaged-part", message, count=count))
+    return texts, notes
 
 
 def sheet_text(name: str, tables: Sequence[str], comments: Sequence[str], *, is_hidden: bool) -> str:
@@ -181,6 +187,7 @@ def _calculated(book: _Book, cell: Element, kind: str, value: str) -> tuple[str,
     if kind == "s":
         at = number(value, -1)
         text = book.strings[at] if 0 <= at < len(book.strings) else ""
+        book.without_text += at >= len(book.strings)
         return _styled(book, cell, text), False
     if kind == "b":
         return ("TRUE" if value.strip() in _TRUE else "FALSE"), False

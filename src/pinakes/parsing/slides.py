@@ -205,8 +205,8 @@ def _table(table: Element) -> str:
             text = " ".join(filter(None, (" ".join(_paragraph(one).split()) for one in cell.iter("p"))))
             cells.append(Cell(text, number(cell.get("gridSpan"), 1), number(cell.get("rowSpan"), 1)))
         rows.append(cells)
-    grid = filled(rows)
     heads = max((cell.rows for cell in rows[0]), default=1) if rows else 1
+    grid = filled(rows, heads)
     return markdown(grid, min(heads, max(len(grid) - 1, 1)))
 
 

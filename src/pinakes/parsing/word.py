@@ -236,10 +236,10 @@ class _Flow:
                         yield Block("text", words)
             return
         nested: list[Block] = []
-        grid = filled(self._spanning(cells, depth, nested))
         heads = 0
         while heads < min(len(rows) - 1, MOST_HEADS) and on(rows[heads].find("./trPr/tblHeader")):
             heads += 1
+        grid = filled(self._spanning(cells, depth, nested), heads)
         yield from blocks.table(grid, heads)
         yield from nested
 

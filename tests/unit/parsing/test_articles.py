@@ -137,3 +137,46 @@ def test_cells_of_a_table_fill_what_they_span(table: str, caption: str) -> None:
 )
 def test_equations_notes_and_listings_are_kept(source: str, said: str) -> None:
     assert said in read(f"<article>{source}</article>").text
+
+
+TEI = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><fileDesc><titleStmt><title>On bees</title></titleStmt>
+<sourceDesc><biblStruct><analytic><author><persName><forename type="first">Jane</forename>
+<forename type="middle">Q</forename><surname>Doe</surname></persName><affiliation><orgName>Bee Institute</orgName>
+<address><settlement>Kochi</settlement></address></affiliation></author></analytic></biblStruct></sourceDesc></fileDesc>
+<profileDesc><textClass><keywords><term>hive</term></keywords></textClass><abstract><p>We counted.</p></abstract>
+</profileDesc></teiHeader><text><body><div><head>Methods</head><p>By hand.</p></div></body><back><div><listBibl>
+<biblStruct><analytic><title>Old bees</title><author><persName><forename>Max</forename><surname>Roe</surname></persName>
+</author></analytic></biblStruct></listBibl></div></back></text></TEI>"""
+
+
+def test_the_head_of_a_tei_document_is_read_and_works_are_cited_on_one_line() -> None:
+    document = read(TEI)
+    assert document.metadata["authors"] == ["Jane Q Doe"]
+    assert document.text == (
+        "# On bees\n\nJane Q Doe\n\nKeywords: hive\n\nBee Institute, Kochi\n\n## Abstract\n\nWe counted.\n\n"
+        "## Methods\n\nBy hand.\n\n- Old bees Max Roe\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["a.nxml", "A.NXML", "a.tei", "a.dbk"])
+def test_articles_have_many_extensions(name: str) -> None:
+    assert parsing.read(JATS.encode(), name, max_chars=1_000_000) == read(JATS)
+
+
+@pytest.mark.parametrize(
+    ("notes", "shown"),
+    [
+        ("<author-notes><corresp>Write to <email>a@b.org</email></corresp></author-notes>", "Write to a@b.org"),
+        (
+            "<author-notes><fn><label>*</label><p>None competes.</p></fn><fn><p>JD wrote.</p></fn></author-notes>",
+            "None competes.\n\nJD wrote.",
+        ),
+        (
+            "<funding-group><funding-statement>Paid by <italic>SIDA</italic>.</funding-statement></funding-group>",
+            "Paid by SIDA.",
+        ),
+    ],
+)
+def test_what_authors_say_of_themselves_stands_at_the_end(notes: str, shown: str) -> None:
+    document = read(JATS.replace("<abstract>", f"{notes}<abstract>"))
+    assert document.text == f"{read(JATS).text}\n## Notes\n\n{shown}\n"

@@ -42,3 +42,9 @@ def test_rolling_captions_say_things_once() -> None:
 @pytest.mark.parametrize("source", ["WEBVTT\n\njust words\n", "no times at all\n", "00:00 -> 1\nx\n"])
 def test_a_file_without_times_is_read_as_it_stands(source: str) -> None:
     assert read(source, "a.vtt").text == source
+
+
+@pytest.mark.parametrize("times", ["0:0:3.540 --> 0:0:7.23", "00:3,5 --> 00:7", "0:00:3 --> 1:2:7.950"])
+def test_times_without_leading_zeros_are_times(times: str) -> None:
+    source = f"WEBVTT\n\n6e2b1f0c/12-0\n{times}\n<v Ann>Good morning.</v>\n"
+    assert read(source, "a.vtt").text == "[00:00:03] Ann: Good morning.\n"

@@ -183,3 +183,34 @@ def test_what_stands_in_many_wrappers_keeps_its_form() -> None:
     inner = "<h2>Waders</h2><p>The heron.</p><ul><li>stork</li><li>egret</li></ul>"
     text = page("<div>" * 90 + inner + "</div>" * 90).text
     assert text == "## Waders\n\nThe heron.\n\n- stork\n- egret\n"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "whatsapp://send?text=The%20tortoise%20walks",
+        "mailto:?subject=Look&amp;body=The%20tortoise",
+        "https://www.facebook.com/sharer/sharer.php?u=a",
+        "//twitter.com/intent/tweet?text=The%20tortoise",
+        "https://api.whatsapp.com/send?text=tortoise",
+        "https://www.linkedin.com/shareArticle?mini=true",
+    ],
+)
+def test_the_address_of_a_link_that_shares_the_page_is_dropped_and_its_words_stay(address: str) -> None:
+    text = page(f"{PROSE}<p><a href='{address}'>Tell a friend</a> <a href=\"{address}\"><img alt='Bird'></a></p>").text
+    assert "Tell a friend" in text
+    assert "Bird" in text
+    assert not [mark for mark in ("%20", "](", "//") if mark in text]
+
+
+@pytest.mark.parametrize("address", ["mailto:a@b.org", "https://x.com/ann", "https://wa.me/123", "/share/reports"])
+def test_other_links_keep_their_addresses(address: str) -> None:
+    assert f"[Ann]({address})" in page(f"{PROSE}<p><a href='{address}'>Ann</a></p>").text
+
+
+@pytest.mark.parametrize("mark", ["↩", "&#8617;&#xFE0E;", "¶", "^", " ↑ "])
+def test_a_mark_that_leads_back_into_the_text_is_dropped(mark: str) -> None:
+    link = f"<a href='#fnref:1' title='Jump back to footnote 1 in the text'>{mark}</a>"
+    text = page(f"{PROSE}<ol><li>A note.{link}</li></ol><p><a href='#fn:1'>1</a> <a href='#a'>See</a></p>").text
+    assert "A note.\n" in text
+    assert "[See](#a)" in text

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import time
+import zipfile
+from collections.abc import Callable, Sequence
 
-from small_docx import zipped
-from small_pptx import relations
+import pytest
+from small_docx import docx, paragraph, zipped
+from small_pptx import pptx, relations
 from small_xlsx import comments, xlsx
 
 from pinakes import parsing
@@ -108,3 +112,125 @@ def test_a_total_below_a_blank_row_belongs_to_the_table_above() -> None:
         sheet.rows[row] = dict(enumerate(cells))
         sheet.numbers |= {(row, 1)} if row else set()
     assert [*tables_of(sheet)] == ["| Month | Sales |\n| --- | --- |\n| Jan | 1000 |\n| Feb | 1200 |\n| Total | 2200 |"]
+
+
+def renamed(data: bytes, rename: Callable[[str], str]) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(data)) as package:
+        return zipped({rename(name): package.read(name) for name in package.namelist()})
+
+
+@pytest.mark.parametrize(
+    "rename",
+    [
+        str.lower,
+        str.upper,
+        lambda name: name.replace("/", "\\"),
+        lambda name: name.replace("/", "\\").lower(),
+        lambda name: name.replace("sheet1.xml", "Sheet1.XML"),
+    ],
+)
+@pytest.mark.parametrize("called", ["a.xlsx", "a.docx"])
+def test_parts_are_found_whatever_the_case_and_the_slashes_of_their_names(
+    rename: Callable[[str], str], called: str
+) -> None:
+    made = comments(["Ada"], ("A1", 0, "Why?"))
+    data = xlsx({"One": ["walrus", "b"]}, {"One": {"comments": made}})
+    assert parsing.read(renamed(data, rename), called, max_chars=1000).text == read(data).text
+
+
+@pytest.mark.parametrize("rename", [str.lower, str.upper, lambda name: name.replace("/", "\\")])
+def test_documents_and_slides_have_parts_of_any_case(rename: Callable[[str], str]) -> None:
+    for made, called in ((docx(paragraph("Walrus")), "a.docx"), (pptx(["Walrus"], [0]), "a.pptx")):
+        assert "Walrus" in parsing.read(renamed(made, rename), called, max_chars=1000).text
+
+
+def test_cells_whose_text_is_missing_are_counted() -> None:
+    data = xlsx({"One": ["walrus", "b"]})
+    with zipfile.ZipFile(io.BytesIO(data)) as package:
+        entries = {name: package.read(name) for name in package.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    cell = b'</c><c r="C1" t="s"><v>7</v></c><c r="D1" t="s"><v>9</v></c></row>'
+    entries[sheet] = entries[sheet].replace(b"</c></row>", cell)
+    document = read(zipped(entries))
+    assert "walrus" in document.text
+    assert [str(note) for note in document.notes] == ["The file is damaged: the text of 2 cells is missing in it."]
+
+
+@pytest.mark.parametrize("length", [100, 101])
+def test_a_long_text_of_merged_cells_is_a_note_and_stands_once(length: int) -> None:
+    sheet = Sheet()
+    for row in range(5):
+        sheet.rows[row] = {0: f"name {row}", 1: "b"}
+    sheet.rows[1][2] = "x" * length
+    sheet.rows[0][2] = "note"
+    sheet.columns |= {0, 1, 2}
+    sheet.merged.append(((1, 2), (4, 2)))
+    (text,) = tables_of(sheet)
+    assert text.count("x" * length) == (4 if length == 100 else 1)
+
+
+def sheet_of(rows: Sequence[str], *merged: tuple[tuple[int, int], tuple[int, int]]) -> Sheet:
+    """Return a sheet with a cell for each word; ``.`` is a blank cell."""
+    sheet = Sheet(merged=[*merged])
+    for at, row in enumerate(rows):
+        cells = {column: text for column, text in enumerate(row.split()) if text != "."}
+        sheet.rows |= {at: cells} if cells else {}
+        sheet.columns |= cells.keys()
+        sheet.numbers |= {(at, column) for column, text in cells.items() if text.isdecimal()}
+    return sheet
+
+
+@pytest.mark.parametrize(
+    ("rows", "merged", "shown"),
+    [
+        # columns that only continue merged cells, as in forms
+        (
+            ["Part . . Name .", "A . . Hose .", "B . . Clamp ."],
+            [((row, first), (row, last)) for row in range(3) for first, last in ((0, 2), (3, 4))],
+            "| Part | Name |\n| --- | --- |\n| A | Hose |\n| B | Clamp |",
+        ),
+        # rows that only continue merged cells
+        (
+            ["Key Word", "a b", ". .", ". .", "c d"],
+            [((1, 0), (3, 0)), ((1, 1), (3, 1))],
+            "| Key | Word |\n| --- | --- |\n| a | b |\n| c | d |",
+        ),
+        # a value of two columns stands in both, and so does a name of two columns
+        (
+            ["Day Open .", ". from to", "Mon 9 17", "Sun closed ."],
+            [((0, 1), (0, 2)), ((3, 1), (3, 2)), ((0, 0), (1, 0))],
+            "| Day | Open / from | Open / to |\n| --- | --- | --- |\n| Mon | 9 | 17 |\n| Sun | closed | closed |",
+        ),
+        # a text over many columns is not the value of each
+        (
+            ["K A B C D", "a 1 2 3 4", "Remarks . . . z", "b 1 2 3 4"],
+            [((2, 0), (2, 3))],
+            "| K | A | B | C | D |\n| --- | --- | --- | --- | --- |\n| a | 1 | 2 | 3 | 4 |\n| Remarks |  |  |  | z |\n"
+            "| b | 1 | 2 | 3 | 4 |",
+        ),
+        # a header whose rows are all merged is one row
+        (
+            ["Key Word", ". .", "a b"],
+            [((0, 0), (1, 0)), ((0, 1), (1, 1))],
+            "| Key | Word |\n| --- | --- |\n| a | b |",
+        ),
+    ],
+)
+def test_merged_cells_do_not_repeat_what_they_say(
+    rows: list[str], merged: list[tuple[tuple[int, int], tuple[int, int]]], shown: str
+) -> None:
+    assert [*tables_of(sheet_of(rows, *merged))] == [shown]
+
+
+@pytest.mark.parametrize(
+    ("rows", "heads"),
+    [
+        (["Store City State Zip Phone Name Mail", ". . . . . Ann ann@x", ". . . . . Bo bo@x"], "Name | Mail"),
+        (["Store City State Zip Phone Name Mail", "s . . . . Ann ann@x", ". . . . . Bo bo@x"], "Name | Mail"),
+        (["Name Length Weight", ". (m) (kg)", "a 3 4"], "Length / (m) | Weight / (kg)"),
+        (["Region y2020 . y2021 .", ". Q1 Q2 Q1 Q2", "North 1 2 3 4"], "y2020 / Q1 | Q2 | y2021 / Q1 | Q2"),
+    ],
+)
+def test_rows_without_a_key_are_names_where_they_name_columns(rows: list[str], heads: str) -> None:
+    (text,) = tables_of(sheet_of(rows))
+    assert f"{heads} |" in text.split("\n")[0]
