@@ -9,6 +9,7 @@ from typing import Final
 from sqlalchemy import Connection, and_, bindparam, func, select
 
 from pinakes.catalog.schema import chunks, documents, entities, entity_mentions
+from pinakes.core.batching import batches
 from pinakes.core.graph_records import STRUCTURE
 
 _BATCH: Final = 10_000
@@ -40,11 +41,8 @@ class PlacedMention:
 
 def of_chunks(connection: Connection, chunk_ids: Collection[int]) -> list[ChunkMention]:
     """Return the canonical entities that these chunks name, the surest mention of each."""
-    wanted, found = sorted(set(chunk_ids)), list[ChunkMention]()
-    for start in range(0, len(wanted), _BATCH):
-        rows = connection.execute(_OF_CHUNKS, {"ids": wanted[start : start + _BATCH]})
-        found += [ChunkMention(*row) for row in rows]
-    return found
+    parts = batches(sorted(set(chunk_ids)), _BATCH)
+    return [ChunkMention(*row) for part in parts for row in connection.execute(_OF_CHUNKS, {"ids": part})]
 
 
 def of_documents(

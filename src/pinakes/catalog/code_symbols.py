@@ -22,6 +22,7 @@ from sqlalchemy import (
     update,
 )
 
+from pinakes.catalog.batched_rows import rows_among
 from pinakes.catalog.dialects.expressions import id_list, text_list
 from pinakes.catalog.entities import with_other_names
 from pinakes.catalog.relation_ends import AS_WRITTEN, TARGET_ID, WRITTEN_SOURCE
@@ -104,13 +105,9 @@ def inherited_names(connection: Connection, collection_id: int) -> list[int]:
 def defined(connection: Connection, collection_id: int, names: Collection[str]) -> dict[str, list[Symbol]]:
     """Return name → the definitions that all files see by that name."""
     found: dict[str, list[Symbol]] = {}
-    wanted = sorted(names)
-    for start in range(0, len(wanted), _BATCH):
-        query = _DEFINED.where(
-            entities.c.collection_id == collection_id, entities.c.folded.in_(wanted[start : start + _BATCH])
-        )
-        for row in connection.execute(query.order_by(entities.c.id)):
-            found.setdefault(row.name, []).append(Symbol(*row))
+    query = _DEFINED.where(entities.c.collection_id == collection_id).order_by(entities.c.id)
+    for row in rows_among(connection, query, entities.c.folded, sorted(names)):
+        found.setdefault(row.name, []).append(Symbol(*row))
     return found
 
 
@@ -156,11 +153,8 @@ def bases(connection: Connection, collection_id: int) -> list[tuple[int, int, in
 
 def names(connection: Connection, ids: Collection[int]) -> dict[int, str]:
     """Return id → name."""
-    found, wanted = dict[int, str](), sorted(ids)
-    for start in range(0, len(wanted), _BATCH):
-        query = select(entities.c.id, entities.c.name).where(entities.c.id.in_(wanted[start : start + _BATCH]))
-        found |= {row.id: row.name for row in connection.execute(query.order_by(entities.c.id))}
-    return found
+    query = select(entities.c.id, entities.c.name).order_by(entities.c.id)
+    return {row.id: row.name for row in rows_among(connection, query, entities.c.id, sorted(ids))}
 
 
 def write(

@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 
 from pinakes.catalog import entity_changes
+from pinakes.catalog.batched_rows import rows_among, rows_for
 from pinakes.catalog.dialects.expressions import id_list
 from pinakes.catalog.dialects.many_rows import insert_values
 from pinakes.catalog.engine import now
@@ -41,7 +42,6 @@ from pinakes.catalog.schema import (
 from pinakes.core.graph_records import CODE_TYPES, STRUCTURE, EntityName, Findings
 from pinakes.core.records import DocumentKind, Metadata
 
-_BATCH = 500
 _PLACE = ("start", "end", "confidence", "extractor")
 
 
@@ -106,11 +106,8 @@ def ensure(connection: Connection, collection_id: int, names: Iterable[EntityNam
 
 def ids(connection: Connection, collection_id: int, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """Return key → id of the entities that have a row."""
-    wanted, found = sorted({name for _, name in keys}), dict[tuple[str, str], int]()
-    for start in range(0, len(wanted), _BATCH):
-        rows = connection.execute(_KEYS, {"collection": collection_id, "names": wanted[start : start + _BATCH]})
-        found |= {(kind, folded): entity_id for kind, folded, entity_id in rows}
-    return found
+    rows = rows_for(connection, _KEYS, "names", sorted({name for _, name in keys}), collection=collection_id)
+    return {(kind, folded): entity_id for kind, folded, entity_id in rows}
 
 
 def put(
@@ -365,11 +362,8 @@ def counts(connection: Connection, collection_id: int) -> dict[str, int]:
 
 def of_ids(connection: Connection, entity_ids: Collection[int]) -> dict[int, EntityRecord]:
     """Return id → entity."""
-    wanted, found = sorted(set(entity_ids)), dict[int, EntityRecord]()
-    for start in range(0, len(wanted), _BATCH):
-        some = _RECORD.where(entities.c.id.in_(wanted[start : start + _BATCH])).order_by(entities.c.id)
-        found |= {row.id: EntityRecord(*row) for row in connection.execute(some)}
-    return found
+    rows = rows_among(connection, _RECORD.order_by(entities.c.id), entities.c.id, sorted(set(entity_ids)))
+    return {row.id: EntityRecord(*row) for row in rows}
 
 
 def canonical_of(
@@ -398,11 +392,8 @@ def other_names(connection: Connection, one: EntityRecord) -> list[str]:
 def members(connection: Connection, entity_ids: Sequence[int]) -> dict[int, list[EntityRecord]]:
     """Return canonical id → the entities that are other names of it."""
     found: dict[int, list[EntityRecord]] = {one: [] for one in entity_ids}
-    wanted = list(found)
-    for start in range(0, len(wanted), _BATCH):
-        query = _RECORD.where(entities.c.canonical_id.in_(wanted[start : start + _BATCH])).order_by(entities.c.id)
-        for row in connection.execute(query):
-            found[row.canonical_id].append(EntityRecord(*row))
+    for row in rows_among(connection, _RECORD.order_by(entities.c.id), entities.c.canonical_id, list(found)):
+        found[row.canonical_id].append(EntityRecord(*row))
     return found
 
 

@@ -14,6 +14,7 @@ from pinakes.catalog.graph_statistics import FIELD, OWN
 from pinakes.catalog.relation_ends import CANONICAL, IS_EDGE, SOURCE, TARGET
 from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
 from pinakes.catalog.stated_edges import name_ids
+from pinakes.core.batching import batches
 from pinakes.core.graph_records import WEAK
 from pinakes.core.records import Metadata
 
@@ -290,8 +291,7 @@ def main_names(connection: Connection, collection_id: int, names: Collection[str
         .where(entity_aliases.c.collection_id == collection_id)
         .order_by(entity_aliases.c.id)
     )
-    for start in range(0, len(wanted), _BATCH):
-        some = wanted[start : start + _BATCH]
+    for some in batches(wanted, _BATCH):
         for query in (merged.where(entities.c.folded.in_(some)), listed.where(entity_aliases.c.folded.in_(some))):
             found |= {row[0]: row[1] for row in connection.execute(query)}
     return found

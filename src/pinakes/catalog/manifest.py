@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, case, delete, func, select, update
 
+from pinakes.catalog.batched_rows import rows_for
 from pinakes.catalog.schema import documents, files, sources
 from pinakes.catalog.sources import FileStatus
-
-_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +54,7 @@ class SourceFile:
 
 def stamps(connection: Connection, uids: Iterable[str]) -> dict[str, Stamp | None]:
     """Return document uid → what it was read from, None for those that were put by themselves; those that are there."""
-    wanted = list(uids)
-    parts = (wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH))
-    rows = (row for part in parts for row in connection.execute(_STAMPS, {"uids": part}))
+    rows = rows_for(connection, _STAMPS, "uids", uids)
     return {row.uid: None if row.kind is None else Stamp(*row[1:]) for row in rows}
 
 

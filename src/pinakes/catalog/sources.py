@@ -13,6 +13,7 @@ from pinakes.catalog import events
 from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import documents, files, sources
+from pinakes.core.batching import batches
 from pinakes.core.records import JSON
 from pinakes.core.wording import counted
 
@@ -249,11 +250,8 @@ def note(connection: Connection, source_id: int, records: Sequence[FileRecord]) 
 
 def forget(connection: Connection, source_id: int, paths: Iterable[str]) -> None:
     """Drop what is known of these files."""
-    wanted = list(paths)
-    for i in range(0, len(wanted), _BATCH):
-        connection.execute(
-            delete(files).where(files.c.source_id == source_id, files.c.path.in_(wanted[i : i + _BATCH]))
-        )
+    for part in batches(paths, _BATCH):
+        connection.execute(delete(files).where(files.c.source_id == source_id, files.c.path.in_(part)))
 
 
 def problems(

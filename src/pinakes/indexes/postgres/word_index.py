@@ -11,6 +11,7 @@ import numpy as np
 
 from pinakes.catalog.index_tables import word_table
 from pinakes.catalog.index_tables.sessions import Session, Sessions
+from pinakes.core.batching import batches
 from pinakes.core.errors import Busy
 from pinakes.core.ports import KeywordQuery
 from pinakes.core.records import HELD, IndexEntry, Int64, Ranking
@@ -118,7 +119,7 @@ class WordIndex:
         now = [self._without(session, one, removed) for one in now]
         chunks = self._terms.chunks(added)
         for kind, texts in ((CHUNKS, chunks), (DOCUMENTS, self._terms.documents(chunks))):
-            now += [self._written(session, kind, some) for some in _parts(texts)]
+            now += [self._written(session, kind, some) for some in batches(texts, MOST_TEXTS)]
         for kind in (CHUNKS, DOCUMENTS):
             now = self._merged(session, now, kind)
         after = _counts(now)
@@ -274,11 +275,6 @@ def _holds(texts: Texts, key: bytes, segment: Segment, at: int) -> bool:
 def _counts(now: Sequence[Segment]) -> tuple[int, int]:
     chunks, documents = (sum(int(one.alive.sum()) for one in now if one.kind == kind) for kind in (CHUNKS, DOCUMENTS))
     return chunks, documents
-
-
-def _parts(texts: Sequence[StoredTerms]) -> Iterator[Sequence[StoredTerms]]:
-    for start in range(0, len(texts), MOST_TEXTS):
-        yield texts[start : start + MOST_TEXTS]
 
 
 def _chosen(found: Sequence[Segment]) -> list[Segment]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from pinakes.app import App
 from pinakes.app.collection_models import recorded
 from pinakes.catalog import Connection, collections, entities, transfer
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.core.batching import batches
 from pinakes.core.records import JSON
 from pinakes.platform.archives import ArchiveWriter, Write, written
 from pinakes.services.backup.archive_format import (
@@ -178,12 +179,14 @@ class _Leaving:
         total = transfer.count_vectors(self._connection, collection, model)
         with self._archive.member(VECTORS, packed=False) as member:
             member.write(_header(total, self._record.dimension))
-            for part in _parts(vector for _, vector in transfer.each_vector(self._connection, collection, model)):
+            vectors = (vector for _, vector in transfer.each_vector(self._connection, collection, model))
+            for part in batches(vectors, _VECTORS_AT_ONCE):
                 member.write(transfer.halves(part))
                 self.counts.vectors += len(part)
                 self._on_step("vectors", self.counts.vectors, total)
         with self._archive.member(KEYS) as member:
-            for part in _parts(key for key, _ in transfer.each_vector(self._connection, collection, model)):
+            keys = (key for key, _ in transfer.each_vector(self._connection, collection, model))
+            for part in batches(keys, _VECTORS_AT_ONCE):
                 member.write(b"".join(key.hex().encode() + b"\n" for key in part))
 
 
@@ -204,17 +207,6 @@ def _told(app: App, record: CollectionRecord, counts: ArchiveCounts, *, history:
 
 def _add(member: Write, values: Mapping[str, JSON]) -> None:
     member.write(json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
-
-
-def _parts(values: Iterable[bytes]) -> Iterable[list[bytes]]:
-    part: list[bytes] = []
-    for value in values:
-        part.append(value)
-        if len(part) == _VECTORS_AT_ONCE:
-            yield part
-            part = []
-    if part:
-        yield part
 
 
 def _header(rows: int, dimension: int) -> bytes:

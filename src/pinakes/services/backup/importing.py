@@ -8,7 +8,6 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from pinakes.catalog import sources as known_sources
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.entities import Decision
 from pinakes.core import caller
+from pinakes.core.batching import batches
 from pinakes.core.errors import InvalidName, InvalidSetting, ModelUnavailable, StorageFull
 from pinakes.core.records import JSON, Chunk, Document, Float32, ReadingNote
 from pinakes.platform.archives import ArchiveReader, Stream, damaged, opened
@@ -308,8 +308,7 @@ class _Arriving:
         return chunk
 
     def _write_files(self, *, wanted: bool) -> None:
-        lines = self._lines(FILES)
-        while batch := list(islice(lines, _AT_ONCE)):
+        for batch in batches(self._lines(FILES), _AT_ONCE):
             self.counts.files += len(batch)
             uids = [self.uids.get(line.document, "") for line in batch if line.document]
             ids = transfer.document_ids(self._connection, self.collection, uids)
@@ -322,8 +321,7 @@ class _Arriving:
                 transfer.put_files(self._connection, source_id, rows)
 
     def _write_versions(self) -> None:
-        lines = self._lines(VERSIONS)
-        while batch := list(islice(lines, _AT_ONCE)):
+        for batch in batches(self._lines(VERSIONS), _AT_ONCE):
             gone = list(dict.fromkeys(line.uid for line in batch if line.uid not in self.uids))
             self.uids |= transfer.free_uids(self._connection, gone)
             dumped = [line.model_dump() for line in batch]
@@ -341,8 +339,8 @@ class _Arriving:
             raise damaged(self._file, f"vectors by {model.fingerprint} have {known} numbers, not {model.dimension}")
         model_id = collections.bind_model(self._connection, self.collection, model.fingerprint, model.dimension)
         with self._archive.member(VECTORS) as vectors, self._archive.member(KEYS) as keys:
-            total, lines = self._rows(vectors, model.dimension), keys.lines()
-            while batch := [self._key(line) for line in islice(lines, _AT_ONCE)]:
+            total = self._rows(vectors, model.dimension)
+            for batch in batches(map(self._key, keys.lines()), _AT_ONCE):
                 rows = self._floats(vectors.exactly(len(batch) * model.dimension * 2), model.dimension)
                 mine = transfer.wanted_keys(self._connection, self.collection, batch)
                 stored = {key: row for key, row in zip(batch, rows, strict=True) if key in mine}
