@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from pinakes.catalog.batched_rows import rows_among
 from pinakes.catalog.dialects.expressions import id_list, text_list
-from pinakes.catalog.entities import with_other_names
+from pinakes.catalog.entities import with_other_names, write_counts
 from pinakes.catalog.relation_ends import AS_WRITTEN, TARGET_ID, WRITTEN_SOURCE
 from pinakes.catalog.schema import entities, entity_mentions, entity_relations
 from pinakes.core.graph_records import CODE_TYPES, FILE, FUNCTION
@@ -203,15 +203,8 @@ def _count(connection: Connection, own: ColumnElement[bool], some: Collection[in
         .group_by(main)
         .order_by(main)
     )
-    found = {row[0]: (row[1], row[2]) for row in connection.execute(counted)}
     rows = select(entities.c.id, entities.c.documents, entities.c.mentions).where(own, *_among(some))
-    changed = [
-        {"entity": row.id, "in_documents": counts[0], "in_places": counts[1]}
-        for row in connection.execute(rows.order_by(entities.c.id)).all()
-        if (counts := found.get(row.id, (0, 0))) != (row.documents, row.mentions)
-    ]
-    if changed:
-        connection.execute(_COUNT, changed)
+    write_counts(connection, counted, rows.order_by(entities.c.id))
 
 
 def figures(connection: Connection, collection_id: int) -> tuple[int, int, int]:
@@ -242,9 +235,4 @@ _RESOLVE: Final = (
     update(entities)
     .where(entities.c.id == bindparam("entity"))
     .values(canonical_id=bindparam("canonical"), why=bindparam("because"))
-)
-_COUNT: Final = (
-    update(entities)
-    .where(entities.c.id == bindparam("entity"))
-    .values(documents=bindparam("in_documents"), mentions=bindparam("in_places"))
 )

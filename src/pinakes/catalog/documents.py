@@ -325,8 +325,9 @@ def where(connection: Connection, collection_id: int, test: ColumnElement[bool])
 
 
 def of_ids(connection: Connection, document_ids: Sequence[int]) -> list[DocumentRecord]:
-    """Return these documents by path, less those that are not there."""
-    return [of_row(row) for row in rows_among(connection, _SELECT, documents.c.id, document_ids)]
+    """Return these documents, those with the shortest paths first, less those that are not there."""
+    found = (of_row(row) for row in rows_among(connection, RECORD, documents.c.id, document_ids))
+    return sorted(found, key=lambda one: (len(one.path), one.path))
 
 
 def text(connection: Connection, document_id: int) -> str:

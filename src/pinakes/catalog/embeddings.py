@@ -102,7 +102,7 @@ def pending(
     waiting = waiting if where is None else waiting.where(where)
     if locked:
         waiting = waiting.with_for_update(skip_locked=True, of=chunks)
-    return _with_texts(connection, connection.execute(waiting).all())
+    return with_texts(connection, connection.execute(waiting).all())
 
 
 def waiting(connection: Connection, collection_id: int, model_id: int | None) -> tuple[int, int]:
@@ -124,7 +124,7 @@ def pending_among(
 ) -> list[tuple[int, bytes, str]]:
     """Return (chunk id, key, embedded text) of those of up to 500 ``chunk_ids`` that have no vector yet."""
     waiting = _waiting(collection_id, model_id).where(chunks.c.id.in_(chunk_ids))
-    return _with_texts(connection, connection.execute(waiting).all())
+    return with_texts(connection, connection.execute(waiting).all())
 
 
 def embedded(connection: Connection, chunk_ids: Sequence[int]) -> list[tuple[int, bytes, str]]:
@@ -132,7 +132,7 @@ def embedded(connection: Connection, chunk_ids: Sequence[int]) -> list[tuple[int
     found: list[tuple[int, bytes, str]] = []
     for part in batches(chunk_ids, _BATCH):
         rows = connection.execute(_COLUMNS.where(chunks.c.id.in_(part)).order_by(chunks.c.id)).all()
-        found += _with_texts(connection, rows)
+        found += with_texts(connection, rows)
     return found
 
 
@@ -199,7 +199,8 @@ def _waiting(collection_id: int, model_id: int | None) -> Select[Any]:
     return _COLUMNS.select_from(joined).where(documents.c.collection_id + 0 == collection_id, embeddings.c.id.is_(None))
 
 
-def _with_texts(connection: Connection, rows: Sequence[Any]) -> list[tuple[int, bytes, str]]:
+def with_texts(connection: Connection, rows: Sequence[Any]) -> list[tuple[int, bytes, str]]:
+    """Return (chunk id, key, embedded text) of rows of chunks, in their order."""
     wanted = {row.document_id for row in rows}
     texts = dict(connection.execute(select(documents.c.id, documents.c.text).where(documents.c.id.in_(wanted))).all())
     return [

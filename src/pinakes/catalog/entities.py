@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import (
     CompoundSelect,
     Connection,
+    Executable,
     Select,
     and_,
     bindparam,
@@ -29,6 +30,7 @@ from pinakes.catalog.dialects.expressions import id_list
 from pinakes.catalog.dialects.many_rows import insert_values
 from pinakes.catalog.engine import now
 from pinakes.catalog.graph_statistics import OWN
+from pinakes.catalog.relation_ends import is_alias_of
 from pinakes.catalog.schema import (
     documents,
     entities,
@@ -286,6 +288,14 @@ def count(connection: Connection, collection_id: int, some: Collection[int] | No
     if some is not None:
         counted = counted.where(entities.c.id.in_(with_other_names(some)))
         rows = rows.where(entities.c.id.in_(id_list(some)))
+    write_counts(connection, counted, rows)
+
+
+def write_counts(connection: Connection, counted: Executable, rows: Executable) -> None:
+    """Write how many documents and places mention entities, where that is not what ``rows`` have.
+
+    ``counted`` gives (entity, documents, places), none where there are none; ``rows`` (id, documents, mentions).
+    """
     found = {row[0]: (row[1], row[2]) for row in connection.execute(counted)}
     changed = [
         {"entity": row.id, "in_documents": counts[0], "in_places": counts[1]}
@@ -327,13 +337,7 @@ def named(
     by_name = [main.where(test) for test in tests]  # each by an index, which OR would not be
     by_alias = (
         select(func.coalesce(same.c.canonical_id, same.c.id))
-        .join_from(
-            entity_aliases,
-            same,
-            (same.c.collection_id == entity_aliases.c.collection_id)
-            & (same.c.type == entity_aliases.c.type)
-            & (same.c.folded == entity_aliases.c.name),
-        )
+        .join_from(entity_aliases, same, is_alias_of(same))
         .where(entity_aliases.c.collection_id.in_(collection_ids), entity_aliases.c.folded == folded)
     )
     query = _RECORD.where(entities.c.id.in_(union(*by_name, by_alias)))

@@ -212,11 +212,10 @@ def latest(
     most: int,
     kinds: Collection[EventKind] = (),
     within: Collection[str] | None = None,
-    visible: Collection[str] | None = None,
 ) -> list[Event]:
     """Return the latest events, in the order in which they happened; see ``after``."""
     query = _SINCE.order_by(events.c.id.desc()).limit(most)
-    rows = connection.execute(_wanted(query, kinds, within, visible)).all()
+    rows = connection.execute(_wanted(query, kinds, within, None)).all()
     return [_event(row) for row in reversed(rows)]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, case, delete, func, or_, select, update
 
 from pinakes.catalog import events
 from pinakes.catalog.dialects.upsert import insert
@@ -266,15 +266,16 @@ def problems(
     return [FileRecord(**row._asdict()) for row in connection.execute(query)]
 
 
-def counts(connection: Connection, source_id: int) -> dict[str, int]:
-    """Return how many files of a source have each status."""
-    rows = connection.execute(
-        select(files.c.status, func.count())
-        .where(files.c.source_id == source_id)
-        .group_by(files.c.status)
-        .order_by(files.c.status)
-    )
-    return {row[0]: row[1] for row in rows}
+def counts(connection: Connection, source_id: int, failing: Collection[str] = ()) -> dict[str, int]:
+    """Return how many files of a source have each status; see ``status_of``."""
+    status = status_of(failing)
+    of_source = select(status, func.count()).where(files.c.source_id == source_id).group_by(status).order_by(status)
+    return {row[0]: row[1] for row in connection.execute(of_source)}
+
+
+def status_of(failing: Collection[str]) -> ColumnElement[str]:
+    """Return the status of a file; one that was left out for an error with one of the codes ``failing`` failed."""
+    return case((files.c.code.in_(failing), "error"), else_=files.c.status) if failing else files.c.status
 
 
 _OF_FILE = (

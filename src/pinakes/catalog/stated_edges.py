@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, Connection, Select, case, func, or_, selec
 
 from pinakes.catalog.batched_rows import rows_among
 from pinakes.catalog.dialects.expressions import id_list
-from pinakes.catalog.relation_ends import AS_WRITTEN, CANONICAL, IS_EDGE, SOURCE, SOURCE_ID, TARGET, TARGET_ID
-from pinakes.catalog.schema import chunks, documents, entities, entity_mentions, entity_relations
+from pinakes.catalog.relation_ends import AS_WRITTEN, CANONICAL, IS_EDGE, SOURCE, SOURCE_ID, TARGET, TARGET_ID, chunk_of
+from pinakes.catalog.schema import documents, entities, entity_mentions, entity_relations
 from pinakes.core.batching import batches
 from pinakes.core.graph_records import WEAK
 
@@ -224,16 +224,6 @@ def _places(table: Any) -> Select[Any]:
 
 def _evidence(table: Any) -> Sequence[ColumnElement[Any]]:
     """Return the columns of ``Evidence``."""
-    chunk = (
-        select(func.min(chunks.c.id))
-        .where(
-            chunks.c.document_id == table.c.document_id,
-            chunks.c.start <= table.c.start,
-            chunks.c.end > table.c.start,
-            table.c.end > table.c.start,
-        )
-        .scalar_subquery()
-    )
     before = case((table.c.start > CONTEXT_BEFORE, table.c.start - CONTEXT_BEFORE), else_=0)
     return (
         documents.c.id,
@@ -242,7 +232,7 @@ def _evidence(table: Any) -> Sequence[ColumnElement[Any]]:
         documents.c.title,
         table.c.start,
         table.c.end,
-        chunk,
+        chunk_of(table),
         func.substr(documents.c.text, table.c.start + 1, table.c.end - table.c.start),
         func.substr(documents.c.text, before + 1, CONTEXT_CHARS),
         table.c.confidence,

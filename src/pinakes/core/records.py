@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pinakes.core.graph_paths import PathStep
-from pinakes.core.late import Late
+from pinakes.core.late import LazyRecord
 
 if TYPE_CHECKING:
     import numpy as np
@@ -345,7 +345,7 @@ class Blame:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit(Late):
+class Hit(LazyRecord):
     """A chunk that matches a query, with its place and the reasons for its rank.
 
     ``approximate``: the cosine is that of an approximate vector, since the chunk is not yet embedded. ``context``: the

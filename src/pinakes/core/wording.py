@@ -35,5 +35,5 @@ def rounded_score(score: float | None) -> float | None:
 
 def rounded(parts: Mapping[str, float]) -> dict[str, float]:
     """Return the parts of a score as they are in answers, rounded to four decimals, without zeros."""
-    told = {name: round(part, _DECIMALS) for name, part in parts.items()}
-    return {name: part for name, part in told.items() if part}
+    rounded_parts = {name: round(part, _DECIMALS) for name, part in parts.items()}
+    return {name: part for name, part in rounded_parts.items() if part}

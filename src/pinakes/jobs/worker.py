@@ -95,7 +95,7 @@ class Worker:
         self._looks: dict[str, float] = {}
         self._running: dict[str, Running] = {}
         self._renewed: tuple[float, dict[str, Mapping[str, JSON]]] = (0.0, {})
-        self._told: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
         self._stop, self._wake = threading.Event(), threading.Event()
         self._threads = [threading.Thread(target=self._run, name="pinakes-jobs", daemon=True)]
 
@@ -209,11 +209,11 @@ class Worker:
             work()
         except Exception as error:  # noqa: BLE001 - the other jobs must still run
             known = isinstance(error, PinakesError)
-            if self._told.get(what) != str(error):
-                self._told[what] = str(error)
+            if self._logged.get(what) != str(error):
+                self._logged[what] = str(error)
                 _log.warning("%s wait: %s", what, error, exc_info=None if known else error)
             return False
-        self._told.pop(what, None)
+        self._logged.pop(what, None)
         return True
 
 

@@ -139,8 +139,8 @@ def _passing(
     asked, only = constrained(asked, context.index)
     if only.required is not None:
         ids, documents = _rows(ids, documents, np.isin(ids, only.required))
-    if only.barred is not None:
-        ids, documents = _rows(ids, documents, ~np.isin(ids, only.barred))
+    if only.excluded is not None:
+        ids, documents = _rows(ids, documents, ~np.isin(ids, only.excluded))
     return asked, ids, documents
 
 

@@ -140,7 +140,7 @@ class Audit:
         self._ready: list[AuditEntry] = []
         self._thread: threading.Thread | None = None
         self._lost = 0
-        self._lost_and_told = 0
+        self._lost_and_noted = 0
         self._problem = ""
 
     @contextmanager
@@ -264,7 +264,7 @@ class Audit:
     def _write(self) -> None:
         """Write all that waits in one transaction; what cannot be written goes on waiting."""
         self._make_ready()
-        lost = self._lost - self._lost_and_told
+        lost = self._lost - self._lost_and_noted
         if not self._ready:
             return
         told = [self._about_lost(lost)] if lost else []
@@ -278,7 +278,7 @@ class Audit:
             self._problem = str(error)
             return
         self._problem = ""
-        self._lost_and_told += lost
+        self._lost_and_noted += lost
         self._ready = []
 
     def _make_ready(self) -> None:

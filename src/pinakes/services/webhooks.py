@@ -58,22 +58,22 @@ class Webhooks(Task):
         self.at_once = len(hooks)
         self._catalog, self._hooks, self._fetch = catalog, hooks, settings.fetch
         self.retry = within(catalog.write, webhooks.retry)
-        self._tellers = {f"webhook:{hook.name}": Teller(catalog, hook) for hook in hooks}
+        self._senders = {f"webhook:{hook.name}": WebhookSender(catalog, hook) for hook in hooks}
 
     def wanted(self) -> Iterable[Job]:
         """Return a job for each address that is to be told of something now."""
         return [
-            Job(key, self.kind, {"webhook": teller.name}) for key, teller in self._tellers.items() if teller.is_due()
+            Job(key, self.kind, {"webhook": sender.name}) for key, sender in self._senders.items() if sender.is_due()
         ]
 
     def accepts(self, job: Job) -> bool:
         """Say whether an address is one of the settings."""
-        return job.key in self._tellers
+        return job.key in self._senders
 
     def run(self, running: Running) -> None:
         """Tell an address of all there is to tell now."""
         with closing(open_client(self._fetch)) as client:
-            while self._tellers[running.job.key].step(client):
+            while self._senders[running.job.key].step(client):
                 running.check()
 
     def status(self) -> list[dict[str, JSON]]:
@@ -102,7 +102,7 @@ class Webhooks(Task):
         return row | {"laid_aside": [asdict(one) for one in aside]}
 
 
-class Teller:
+class WebhookSender:
     """Tells one address of events, in order, one post at a time."""
 
     def __init__(self, catalog: Catalog, hook: WebhookSettings) -> None:

@@ -16,6 +16,7 @@ from pinakes.core.errors import Busy
 from pinakes.core.ports import KeywordQuery
 from pinakes.core.records import HELD, IndexEntry, Int64, Ranking
 from pinakes.indexes.keyword.clauses import MOST_PHRASE_TERMS, SPELLED, TEXT, query_of
+from pinakes.indexes.keyword.lexicon import VocabularyLexicon
 from pinakes.indexes.keyword.stored_terms import StoredTerms, TermWriter
 from pinakes.indexes.postgres import segments
 from pinakes.indexes.postgres.bm25_queries import Queries, Query
@@ -23,7 +24,7 @@ from pinakes.indexes.postgres.segments import CHUNKS, DOCUMENTS, MOST_TEXTS, Seg
 from pinakes.indexes.postgres.texts import Snapshot, TermsNow, Texts, read_segments
 from pinakes.settings import SearchSettings
 from pinakes.text import identifiers
-from pinakes.text.analysis import NAMES, Analyzer, QueryTerm
+from pinakes.text.analysis import Analyzer, QueryTerm
 from pinakes.text.identifiers import has_parts
 
 _Kinds: TypeAlias = Mapping[int, Texts]
@@ -208,24 +209,12 @@ class _Asked:
         self.kind, self.terms, self.keys, self.in_row, self.made = kind, terms, keys, in_row, made
 
 
-class PostgresLexicon:
+class PostgresLexicon(VocabularyLexicon):
     """Implements ``ports.Lexicon`` for one state of an index."""
 
     def __init__(self, texts: Texts, analyzer: Analyzer, prepare: Callable[[str], object]) -> None:
-        self._texts, self._analyzer, self._prepare = texts, analyzer, prepare
-
-    def holds_any(self) -> bool:
-        return bool(self._texts.num_docs)
-
-    def has(self, word: str) -> bool:
-        whole = self._analyzer.word_terms(word)[:1]
-        return not whole or self._texts.vocabulary.counts(whole[0]) > 0
-
-    def documents(self) -> int:
-        return self._texts.num_docs
-
-    def frequency(self, term: str) -> int:
-        return self._texts.vocabulary.counts(QueryTerm(term, is_name=term in NAMES))
+        super().__init__(texts.vocabulary, analyzer)
+        self._texts, self._prepare = texts, prepare
 
     def counts(self, words: Sequence[str]) -> list[int]:
         self._texts.snapshot.load(segments.key_of(DOCUMENTS, SPELLED, word) for word in words)

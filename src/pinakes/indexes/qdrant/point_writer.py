@@ -226,9 +226,7 @@ class Writer:
         after: Any = None
         size = _SCROLLED if vectors is None else self.server.settings.batch_points
         while True:
-            found, after = self._page(
-                where, payload or [points.KIND, points.DOCUMENT, points.VECTOR], vectors, size, after
-            )
+            found, after = self._page(where, payload, vectors, size, after)
             yield from found
             if after is None:
                 return

@@ -28,7 +28,7 @@ from pinakes.services.backup.archive_format import (
     VERSIONS,
     ArchiveCounts,
 )
-from pinakes.services.backup.steps import OnStep, unheard
+from pinakes.services.backup.steps import OnStep, ignore_step
 from pinakes.services.documents.masking import masked_lines, masked_row
 from pinakes.settings.kept import KEPT
 from pinakes.text.secrets.masking import Masking, masking_of
@@ -63,7 +63,7 @@ def export(
     *,
     history: bool = False,
     force: bool = False,
-    on_step: OnStep = unheard,
+    on_step: OnStep = ignore_step,
 ) -> Exported:
     """Write the collection ``name`` to ``file``; with ``history`` also what its documents were.
 
@@ -79,13 +79,13 @@ def export(
     with app.catalog.read() as connection:
         record = collections.get(connection, name)
         with written(file, KIND, force=force) as archive:
-            leaving = _Leaving(archive, connection, record, on_step, masking_of(app.settings.ingest))
-            leaving.write(history=history)
-            told = _told(app, record, leaving.counts, history=history)
-            decided = leaving.decisions()
-            archive.about["collection"] = {**told, "decisions": decided} if decided else told
+            exporter = _Exporter(archive, connection, record, on_step, masking_of(app.settings.ingest))
+            exporter.write(history=history)
+            manifest = _manifest_of(app, record, exporter.counts, history=history)
+            decided = exporter.decisions()
+            archive.about["collection"] = {**manifest, "decisions": decided} if decided else manifest
         pending = collections.count(connection, record).pending
-    counts = leaving.counts
+    counts = exporter.counts
     return Exported(
         collection=record.name,
         file=str(file),
@@ -101,7 +101,7 @@ def export(
     )
 
 
-class _Leaving:
+class _Exporter:
     """Writes the members of one archive, and counts what is in them."""
 
     def __init__(
@@ -190,7 +190,7 @@ class _Leaving:
                 member.write(b"".join(key.hex().encode() + b"\n" for key in part))
 
 
-def _told(app: App, record: CollectionRecord, counts: ArchiveCounts, *, history: bool) -> dict[str, JSON]:
+def _manifest_of(app: App, record: CollectionRecord, counts: ArchiveCounts, *, history: bool) -> dict[str, JSON]:
     """Return what the manifest says of a collection. A model's folder is that of this machine: it is left out."""
     own = dict(record.embedding or recorded(app.settings.embedding))
     model = {"fingerprint": record.fingerprint, "dimension": record.dimension, "settings": {**own, "path": None}}

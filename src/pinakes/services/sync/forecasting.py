@@ -111,7 +111,7 @@ class Forecasts:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
 
     def forecast(
         self,
@@ -141,7 +141,7 @@ class Forecasts:
             closing(self._opened(source, paths)) as opened,
         ):
             on_event(Event("scan", 0, 0, source.location))
-            scan = self._apart(record, source, _told(looked_through(opened, state), on_event))
+            scan = self._apart(record, source, _with_events(looked_through(opened, state), on_event))
             check_place(scan, known, source.location, name)
             keeps = source_settings.keeps_gone(app.settings, name, source)
             files = _Files.sorted_out(scan, known, opened, source_settings.remedied_now(app.settings), keeps_gone=keeps)
@@ -236,9 +236,9 @@ class Forecasts:
 
     def _waiting(self, record: CollectionRecord) -> tuple[int, int]:
         """Return how many texts of a collection wait for a vector, and their tokens; none where that was told."""
-        if record.id in self._told:
+        if record.id in self._reported:
             return 0, 0
-        self._told.add(record.id)
+        self._reported.add(record.id)
         with self._app.catalog.read() as connection:
             return embeddings.waiting(connection, record.id, record.model_id)
 
@@ -407,7 +407,7 @@ class _Sample:
             self.chunks += cut.chunks
 
 
-def _told(steps: Generator[Event, None, Scan], on_event: Callable[[Event], object]) -> Scan:
+def _with_events(steps: Generator[Event, None, Scan], on_event: Callable[[Event], object]) -> Scan:
     """Look through a source to the end, telling how far it is."""
     while True:
         try:

@@ -85,7 +85,7 @@ class Refreshing:
         left, gone = self._read(stale, start + budget_ms / 1000)
         spent_ms = (time.perf_counter() - start) * 1000
         fresh = [hit for hit in stale if hit.document_id not in left]
-        notes = _told(stale, left, gone, budget_ms)
+        notes = _notes_of(stale, left, gone, budget_ms)
         answer = ask() if fresh else answer
         stage = Stage("refresh", spent_ms, {"read_again": len({hit.document_id for hit in fresh}), "left": len(left)})
         trace = replace(answer.trace, stages=(stage, *answer.trace.stages))
@@ -196,7 +196,7 @@ class Refreshing:
         return WatchedFolder(place.collection, settings_of(kept))
 
 
-def _told(stale: Sequence[Hit], left: Mapping[str, str], gone: Mapping[str, str], budget_ms: float) -> list[str]:
+def _notes_of(stale: Sequence[Hit], left: Mapping[str, str], gone: Mapping[str, str], budget_ms: float) -> list[str]:
     notes = []
     if again := [hit for hit in stale if hit.document_id not in {*left, *gone}]:
         notes.append(f"read again, since it changed: {_named(again)}")

@@ -155,7 +155,7 @@ class WatchedFolders:
             ours = next((one for one in kept if (one.kind, one.location) == place), None)
             if ours is None:
                 return {}, (), None
-            counts = manifest.counts(connection, ours.id, failing)
+            counts = sources.counts(connection, ours.id, failing)
             listed = manifest.lines(connection, ours.id, most, failing, offset=offset, only=only)
         return counts, listed, ours.synced_at
 
