@@ -15,7 +15,7 @@ from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import changes as noted
 from pinakes.catalog.schema import chunks, documents, embeddings
 from pinakes.core.batching import batches
-from pinakes.core.records import Float32, Int64
+from pinakes.core.records import Float32, Int64, with_header
 
 _BATCH = 500
 _CHARS_PER_TOKEN = 3.5
@@ -140,13 +140,13 @@ def places(connection: Connection, collection_id: int, keys: Iterable[bytes]) ->
     """Return key → where that text stands in a collection: ``guide.md:3-7``, or of which document it is the summary."""
     found = dict[bytes, str]()
     for part in batches(keys, _BATCH):
-        standing = (
+        written = (
             select(chunks.c.embedding_key, documents.c.path, chunks.c.start_line, chunks.c.end_line)
             .select_from(chunks.join(documents))
             .where(documents.c.collection_id == collection_id, chunks.c.embedding_key.in_(part))
             .order_by(chunks.c.id.desc())  # the first one stays
         )
-        found |= {key: f"{path}:{start}-{end}" for key, path, start, end in connection.execute(standing)}
+        found |= {key: f"{path}:{start}-{end}" for key, path, start, end in connection.execute(written)}
         summaries = select(documents.c.summary_key, documents.c.path).where(
             documents.c.collection_id == collection_id, documents.c.summary_key.in_(part)
         )
@@ -204,12 +204,9 @@ def with_texts(connection: Connection, rows: Sequence[Any]) -> list[tuple[int, b
     wanted = {row.document_id for row in rows}
     texts = dict(connection.execute(select(documents.c.id, documents.c.text).where(documents.c.id.in_(wanted))).all())
     return [
-        (row.id, row.embedding_key, _embedded(row.header, texts[row.document_id][row.start : row.end])) for row in rows
+        (row.id, row.embedding_key, with_header(row.header, texts[row.document_id][row.start : row.end]))
+        for row in rows
     ]
-
-
-def _embedded(header: str, text: str) -> str:
-    return f"{header}\n{text}" if header else text
 
 
 _COLUMNS = select(

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Connection, case, delete, func, or_, select, update
 
 from pinakes.catalog import events
+from pinakes.catalog.collections import find
 from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import documents, files, sources
@@ -104,6 +105,12 @@ def list_all(connection: Connection, collection_id: int | None = None) -> list[S
     if collection_id is not None:
         query = query.where(sources.c.collection_id == collection_id)
     return [_record(row) for row in connection.execute(query)]
+
+
+def of_name(connection: Connection, collection: str) -> list[SourceRecord]:
+    """Return the sources of a collection by its name, none where there is no such collection."""
+    record = find(connection, collection)
+    return list_all(connection, record.id) if record else []
 
 
 def documents_of(connection: Connection, source_id: int, limit: int) -> dict[int, int]:

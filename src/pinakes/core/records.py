@@ -146,7 +146,12 @@ class Chunk:
     @property
     def embedded_text(self) -> str:
         """The text for the embedder: the header line, then the text."""
-        return f"{self.header}\n{self.text}" if self.header else self.text
+        return with_header(self.header, self.text)
+
+
+def with_header(header: str, text: str) -> str:
+    """Return the text for the embedder of a chunk: the header line, if it has one, then the text."""
+    return f"{header}\n{text}" if header else text
 
 
 SummaryWriter = Literal["given", "extractive", "chat", "none"]
@@ -247,7 +252,7 @@ class IndexEntry:
     @property
     def embedded_text(self) -> str:
         """The text for the embedder: the header line, then the text."""
-        return f"{self.header}\n{self.text}" if self.header else self.text
+        return with_header(self.header, self.text)
 
 
 @dataclass(frozen=True, slots=True)

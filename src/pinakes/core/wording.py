@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 MEGABYTE = 1_000_000
 _DECIMALS = 4
@@ -21,6 +21,12 @@ def percent(share: float) -> str:
 def megabytes(size: float) -> str:
     """Return a size in bytes as text such as "3.0 MB"."""
     return f"{size / MEGABYTE:,.1f} MB"
+
+
+def first_of(texts: Sequence[str], most: int) -> str:
+    """Return the first ``most`` texts, comma-separated, and how many more there are: "a, b and 3 more"."""
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
 
 
 def cut(text: str, most: int) -> str:

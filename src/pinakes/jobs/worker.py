@@ -161,9 +161,9 @@ class Worker:
 
     def _renew(self) -> None:
         """Renew the leases regularly and after progress; stop a job whose lease is lost."""
-        clock, (at, told) = time.monotonic(), self._renewed
+        clock, (at, renewed) = time.monotonic(), self._renewed
         progress = {one.lease: one.progress for one in list(self._running.values())}
-        news = any(one != told.get(lease, {}) for lease, one in progress.items())
+        news = any(one != renewed.get(lease, {}) for lease, one in progress.items())
         if progress and clock >= at + (_TELL_S if news else self._queue.lease_s / _RENEWALS):
             held = self._queue.renew(progress)
             self._renewed = clock, progress

@@ -81,7 +81,7 @@ class Retrieved:
     found: Candidates
 
 
-def retrieve(request: Request, context: SearchContext, also: Ranking | None = None) -> Retrieved:
+def retrieve(request: Request, context: SearchContext, also: Sequence[Ranking] = ()) -> Retrieved:
     """Parse ``request`` and retrieve its candidates, so that ``rank`` can rank them under several weightings.
 
     The chunks of ``also`` are always among the candidates.
@@ -149,7 +149,7 @@ def _rows(ids: Int64, documents: Int64, kept: Bool) -> tuple[Int64, Int64]:
 
 
 def _gathered(
-    asked: ParsedRequest, vector: Float32 | None, context: SearchContext, also: Ranking | None
+    asked: ParsedRequest, vector: Float32 | None, context: SearchContext, also: Sequence[Ranking]
 ) -> tuple[ParsedRequest, Candidates]:
     asked, only = constrained(asked, context.index)
     return asked, gather(asked, only, vector, context.index, context.settings, context.tracer, also)
@@ -159,7 +159,7 @@ def _gathered_by_one(
     asked: ParsedRequest,
     vector: Float32 | None,
     context: SearchContext,
-    also: Ranking | None,
+    also: Sequence[Ranking],
     error: IndexUnavailable,
 ) -> tuple[ParsedRequest, Float32 | None, Candidates, str]:
     """Gather by the retriever whose engine answers, after that of one did not; return also what is lacking.
@@ -244,7 +244,7 @@ def _with_graph(request: Request, known: Retrieved, ranked: Ranked, context: Sea
         owners = np.array([related[one][0] for one in ids.tolist()], np.int64)
         _, ids, owners = _passing(known.asked, context, ids, owners)
         also = Ranking(ids, owners, np.zeros(len(ids), np.float32))
-        known = retrieve(request, replace(context, tracer=Tracer()), also)
+        known = retrieve(request, replace(context, tracer=Tracer()), [also])
         strengths = [related[one][1] if one in related else 0.0 for one in known.found.ids.tolist()]
         share = np.array(strengths, np.float32) * np.float32(graph.rules.weight)
         known = replace(known, found=replace(known.found, graph=share))

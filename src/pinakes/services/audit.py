@@ -267,10 +267,10 @@ class Audit:
         lost = self._lost - self._lost_and_noted
         if not self._ready:
             return
-        told = [self._about_lost(lost)] if lost else []
+        about_lost = [self._about_lost(lost)] if lost else []
         try:
             with self._catalog.write() as connection:
-                kept.add(connection, told + self._ready)
+                kept.add(connection, about_lost + self._ready)
                 kept.trim(connection, self._settings.max_entries, self._oldest())
         except Exception as error:  # noqa: BLE001 - no call may fail by this, and nobody waits for it
             if not self._problem:

@@ -11,7 +11,7 @@ import numpy as np
 from pinakes.catalog import Connection, selection
 from pinakes.core.latest_values import LatestValues
 from pinakes.core.ports import Index, Reranker
-from pinakes.core.records import Float32
+from pinakes.core.records import Float32, with_header
 from pinakes.search.ranking.rank import Ranked
 from pinakes.settings import RerankSettings
 
@@ -50,7 +50,7 @@ class Reranking:
         chunks = selection.hit_rows(connection, ids)
         head = [
             Candidate(
-                text=f"{row.header}\n{row.text}" if row.header else row.text,
+                text=with_header(row.header, row.text),
                 document=row.document_id,
                 vector=vector,
             )

@@ -17,6 +17,7 @@ from pinakes.catalog.manifest import Stamp
 from pinakes.core import caller
 from pinakes.core.errors import PinakesError, worded
 from pinakes.core.records import Hit, Results, Stage
+from pinakes.core.wording import first_of
 from pinakes.ingestion import Event, Report
 from pinakes.services.sync.watched import WatchedFolder, WatchedFolders, knowledge_base
 
@@ -215,9 +216,7 @@ def _notes_of(stale: Sequence[Hit], left: Mapping[str, str], gone: Mapping[str, 
 
 
 def _named(hits: Sequence[Hit]) -> str:
-    paths = list(dict.fromkeys(hit.path for hit in hits))
-    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-    return ", ".join(paths[:_NAMED]) + more
+    return first_of(list(dict.fromkeys(hit.path for hit in hits)), _NAMED)
 
 
 def _noted(answer: Results, notes: Sequence[str]) -> Results:

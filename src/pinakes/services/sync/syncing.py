@@ -230,9 +230,7 @@ class Syncing:
         """Return the files of a source that failed and are to be tried again by ``at``."""
         name, *of = place
         with self._app.catalog.read() as connection:
-            record = collections.find(connection, name)
-            kept = sources.list_all(connection, record.id) if record else []
-            found = [one.id for one in kept if one.place == tuple(of)]
+            found = [one.id for one in sources.of_name(connection, name) if one.place == tuple(of)]
             files = [file for number in found for file in sources.failing(connection, number)]
         return [file.path for file in files if file.retry_at and datetime.fromisoformat(file.retry_at) <= at]
 
