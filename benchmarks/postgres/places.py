@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import resource
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks.postgres.proxy import Proxy
 from benchmarks.speed.corpus import Corpus
-from benchmarks.speed.machine import Spread, spread
+from benchmarks.speed.home import NOTHING_REMEMBERED
+from benchmarks.speed.machine import Spread, cpu_with_children_s, spread, timed
 from pinakes.library import Library
 
 _TOP_K = 5
@@ -26,17 +27,12 @@ class Place:
     url: str = ""
     direct_url: str = ""
 
-    def open(self, profile: str) -> Library:
+    def open(self, profile: str, **settings: Any) -> Library:
         """Open the library; nothing is remembered of questions asked before."""
-        return Library.open(
-            self.folder,
-            profile=profile or None,
-            catalog={"url": self.url, "direct_url": self.direct_url},
-            embedding__provider="deterministic",
-            embedding__mode="full",
-            search__remembered_queries=0,
-            search__remembered_answers=0,
-        )
+        usual = {"embedding__provider": "deterministic", "embedding__mode": "full"}
+        catalog = {"url": self.url, "direct_url": self.direct_url}
+        given = {**usual, **NOTHING_REMEMBERED, **settings}
+        return Library.open(self.folder, profile=profile or None, catalog=catalog, **given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +47,9 @@ class Ingested:
 def ingested(place: Place, corpus: Corpus) -> Ingested:
     """Read the corpus into a new home."""
     with place.open(corpus.profile) as library:
-        began, used = time.perf_counter(), _cpu_s()
-        report = library.add(str(corpus.folder))
-        wall, cpu = time.perf_counter() - began, _cpu_s() - used
+        used = cpu_with_children_s()
+        report, wall = timed(partial(library.add, str(corpus.folder)))
+        cpu = cpu_with_children_s() - used
         return Ingested(wall, cpu, dict(report.seconds))
 
 
@@ -61,15 +57,19 @@ def asked(places: Sequence[Place], corpus: Corpus, rounds: int) -> dict[str, Spr
     """Ask every place every question in turn ``rounds`` times, after one round that is not counted."""
     with ExitStack() as opened:
         libraries = {place.name: opened.enter_context(place.open(corpus.profile)) for place in places}
-        seconds: dict[str, list[float]] = {name: [] for name in libraries}
-        for number in range(rounds + 1):
-            for question in corpus.questions:
-                for name, library in libraries.items():
-                    began = time.perf_counter()
-                    library.search(question, mode="hybrid", top_k=_TOP_K)
-                    if number:
-                        seconds[name].append(time.perf_counter() - began)
-        return {name: spread(times) for name, times in seconds.items()}
+        return asked_in_turn(libraries, corpus.questions, rounds)
+
+
+def asked_in_turn(libraries: Mapping[str, Library], questions: Sequence[str], rounds: int) -> dict[str, Spread]:
+    """Ask every library every question in turn ``rounds`` times, after one round that is not counted."""
+    seconds: dict[str, list[float]] = {name: [] for name in libraries}
+    for number in range(rounds + 1):
+        for question in questions:
+            for name, library in libraries.items():
+                _, taken = timed(partial(library.search, question, mode="hybrid", top_k=_TOP_K))
+                if number:
+                    seconds[name].append(taken)
+    return {name: spread(times) for name, times in seconds.items()}
 
 
 def trips(place: Place, corpus: Corpus) -> float:
@@ -83,8 +83,3 @@ def trips(place: Place, corpus: Corpus) -> float:
             for question in corpus.questions:
                 library.search(question, mode="hybrid", top_k=_TOP_K)
             return (proxy.round_trips - before) / len(corpus.questions)
-
-
-def _cpu_s() -> float:
-    kinds = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
-    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, kinds))

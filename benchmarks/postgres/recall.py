@@ -14,10 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import psycopg
-from sqlalchemy.engine import make_url
 
-from benchmarks.postgres.__main__ import server
+from benchmarks.postgres.databases import database, server
 from pinakes.catalog.index_tables import registry, vector_table
 from pinakes.catalog.index_tables.sessions import Sessions
 from pinakes.core.records import Float32, Int64
@@ -43,19 +41,20 @@ def structured(count: int, seed: int = 7) -> Float32:
 @contextmanager
 def table(vectors: Float32) -> Iterator[tuple[Sessions, int]]:
     """Give an index that has these vectors, each of a document of its own, and its graph."""
-    with TemporaryDirectory() as name, server("") as address, psycopg.connect(address, autocommit=True) as admin:
-        admin.execute("CREATE DATABASE pinakes_benchmark_recall")
-        url = make_url(address).set(database="pinakes_benchmark_recall").render_as_string(hide_password=False)
-        with Library.open(Path(name), catalog__url=url, catalog__statement_timeout_s=600) as library:
-            sessions = Sessions(library.app.catalog, library.settings.catalog)
-            number, _ = registry.opened(sessions, "recall", "home", vectors.shape[1], words=False)
-            with sessions.writing() as session:
-                vector_table.add(session, number, ((one, one, True, row) for one, row in enumerate(vectors)))
-            began = time.perf_counter()
-            vector_table.build_graph(sessions, number, PostgresSettings())
-            print(f"graph of {len(vectors):,} vectors built in {time.perf_counter() - began:.0f} s", flush=True)
-            yield sessions, number
-        admin.execute("DROP DATABASE pinakes_benchmark_recall WITH (FORCE)")
+    with (
+        TemporaryDirectory() as name,
+        server() as address,
+        database(address) as url,
+        Library.open(Path(name), catalog__url=url, catalog__statement_timeout_s=600) as library,
+    ):
+        sessions = Sessions(library.app.catalog, library.settings.catalog)
+        number, _ = registry.opened(sessions, "recall", "home", vectors.shape[1], words=False)
+        with sessions.writing() as session:
+            vector_table.add(session, number, ((one, one, True, row) for one, row in enumerate(vectors)))
+        began = time.perf_counter()
+        vector_table.build_graph(sessions, number, PostgresSettings())
+        print(f"graph of {len(vectors):,} vectors built in {time.perf_counter() - began:.0f} s", flush=True)
+        yield sessions, number
 
 
 def measure(sessions: Sessions, number: int, vectors: Float32, questions: Float32, settings: PostgresSettings) -> None:

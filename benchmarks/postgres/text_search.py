@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-from collections import defaultdict
-from pathlib import Path
 
 import psycopg
 
-from benchmarks.postgres.__main__ import server
-from benchmarks.quality.sets import ROOT
+from benchmarks.postgres.databases import server
+from benchmarks.quality.sets import DATA
 from pinakes.evaluation.metrics import ndcg
+from pinakes.evaluation.questions import read_beir
 
 _BEST = 10
 _ASK = """
@@ -27,23 +25,19 @@ WHERE words @@ asked ORDER BY {}(words, asked, 1) DESC, id LIMIT 10
 
 def main() -> None:
     """Measure and print."""
-    folder = Path(os.environ.get("PINAKES_TEST_DATA", ROOT.parent / "shared" / "data")) / "cranfield"
+    folder = DATA / "cranfield"
     with gzip.open(folder / "corpus.jsonl.gz", "rt", encoding="utf-8") as lines:
         documents = [json.loads(line) for line in lines]
-    questions = [json.loads(line) for line in (folder / "queries.jsonl").read_text("utf-8").splitlines()]
-    relevant: dict[str, dict[str, int]] = defaultdict(dict)
-    for line in (folder / "qrels.tsv").read_text("utf-8").splitlines()[1:]:
-        question, document, grade = line.split("\t")
-        relevant[question][document] = int(grade)
-    with server("") as url, psycopg.connect(url, autocommit=True) as session:
+    questions = read_beir(folder)
+    with server() as url, psycopg.connect(url, autocommit=True) as session:
         session.execute("CREATE TEMPORARY TABLE docs (id text, words tsvector)")
         put = "INSERT INTO docs SELECT %s, setweight(to_tsvector('english', %s), 'A') || to_tsvector('english', %s)"
         session.cursor().executemany(put, [(str(one["_id"]), one["title"], one["text"]) for one in documents])
         for rank in ("ts_rank", "ts_rank_cd"):
             scores = []
             for one in questions:
-                rows = session.execute(_ASK.format(rank), {"text": one["text"]}).fetchall()
-                scores.append(ndcg([name for (name,) in rows], relevant[str(one["_id"])], _BEST))
+                rows = session.execute(_ASK.format(rank), {"text": one.text}).fetchall()
+                scores.append(ndcg([name for (name,) in rows], one.relevant, _BEST))
             print(f"{rank:<11} nDCG@{_BEST} {sum(scores) / len(scores):.3f} of {len(scores)} questions")
 
 

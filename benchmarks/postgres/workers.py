@@ -14,10 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import psycopg
-from sqlalchemy.engine import make_url
-
-from benchmarks.postgres.__main__ import server
+from benchmarks.postgres.databases import database, server
 from benchmarks.quality.sets import ROOT
 from pinakes.catalog.schema import embeddings as vectors_kept
 from pinakes.ingestion import claiming
@@ -52,21 +49,15 @@ def main() -> None:
     parser.add_argument("--url", default="", help="a server whose user may create databases; none = one of its own")
     parser.add_argument("--chunks", type=int, default=800)
     given = parser.parse_args()
-    with TemporaryDirectory() as name, server(given.url) as address, psycopg.connect(address, autocommit=True) as admin:
-        database = f"pinakes_benchmark_workers_{time.time_ns()}"
-        admin.execute(f"CREATE DATABASE {database}")
-        url = make_url(address).set(database=database).render_as_string(hide_password=False)
+    with TemporaryDirectory() as name, server(given.url) as address, database(address) as url:
         notes = Path(name, "notes")
         notes.mkdir()
         for number in range(given.chunks):
             (notes / f"n{number}.md").write_text(f"# Note {number}\n\nThe word w{number} stands here.\n", "utf-8")
-        try:
-            with Library.open(Path(name, "server"), catalog__url=url, embedding__provider="deterministic") as library:
-                library.add(str(notes))
-                one, two = (took_s(library, url, Path(name), count) for count in (1, 2))
-            print(f"{given.chunks} chunks: one worker {one:.2f} s, two {two:.2f} s, {one / two:.2f} times as fast")
-        finally:
-            admin.execute(f"DROP DATABASE {database} WITH (FORCE)")
+        with Library.open(Path(name, "server"), catalog__url=url, embedding__provider="deterministic") as library:
+            library.add(str(notes))
+            one, two = (took_s(library, url, Path(name), count) for count in (1, 2))
+        print(f"{given.chunks} chunks: one worker {one:.2f} s, two {two:.2f} s, {one / two:.2f} times as fast")
 
 
 if __name__ == "__main__":

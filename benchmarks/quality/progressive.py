@@ -92,7 +92,8 @@ class StandIn:
     """The default model in the place of one that runs elsewhere: nothing is known of its tokens."""
 
     def __init__(self, embedder: BertEmbedder) -> None:
-        self._embedder = embedder
+        self.fingerprint = embedder.fingerprint
+        self.dimension, self.max_tokens = embedder.dimension, embedder.max_tokens
         self.embed = embedder.embed
         self.embed_query = embedder.embed_query
         self.token_starts = embedder.token_starts
@@ -101,18 +102,6 @@ class StandIn:
     def open(cls, settings: EmbeddingSettings, cache: Path) -> Self:
         """Return the stand-in for the model of ``settings``."""
         return cls(BertEmbedder.open(settings, cache))
-
-    @property
-    def fingerprint(self) -> str:
-        return self._embedder.fingerprint
-
-    @property
-    def dimension(self) -> int:
-        return self._embedder.dimension
-
-    @property
-    def max_tokens(self) -> int:
-        return self._embedder.max_tokens
 
 
 EMBEDDERS["stand-in"] = "benchmarks.quality.progressive:StandIn"

@@ -12,7 +12,6 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 
@@ -23,7 +22,6 @@ from pinakes.core.records import Hit, Results, SearchMode
 from pinakes.evaluation.metrics import metric
 from pinakes.evaluation.names import DocumentNames
 from pinakes.evaluation.questions import Question
-from pinakes.evaluation.run import ranked
 from pinakes.library import Library
 from pinakes.search import federated
 from pinakes.search.retrieval.term_statistics import TermStatistics
@@ -73,13 +71,13 @@ class Asked:
 
     def ranking(self, hits: Sequence[Hit], question: Question) -> list[str]:
         """Return the documents of ``hits`` by the names that the question has for them; of others by their own."""
-        alone = partial(replace, self.library.search(question.text, top_k=MOST))
-        found: dict[str, None] = {}
-        for hit in hits:
-            own = hit.collection == self.set.name
-            names = list(ranked(alone(hits=(hit,)), self.names, question.relevant)) if own else []
-            found[names[0] if names else f"{hit.collection}/{hit.document_id}"] = None
-        return list(found)
+        names = (
+            self.names.name_of(hit.document_id, question.relevant)
+            if hit.collection == self.set.name
+            else f"{hit.collection}/{hit.document_id}"
+            for hit in hits
+        )
+        return list(dict.fromkeys(names))
 
 
 def main() -> None:
@@ -104,14 +102,13 @@ def _show(every: Mapping[str, Asked], name: str) -> None:
     after = [*every].index(name)
     others = [*others[after:], *others[:after]][:BESIDE]
     questions = [question for question in own.set.golden().questions if question.answerable]
-    alone = {mode: fmean(_score(own, own.answer(one, mode).hits, one) for one in questions) for mode in _modes()}
+    alone = {
+        mode: fmean(_score(own, own.answer(one, mode).hits, one) for one in questions)
+        for mode in {way.own for way in WAYS}
+    }
     cells = [fmean(_score(own, _together(own, others, way, one), one) for one in questions) for way in WAYS]
     shown = (f"{value:>10.3f} ({value - alone[way.own]:+.3f})" for way, value in zip(WAYS, cells, strict=True))
     print(f"{name:<14}{alone['hybrid']:>8.3f}" + "".join(shown), flush=True)
-
-
-def _modes() -> set[SearchMode]:
-    return {way.own for way in WAYS}
 
 
 def _together(own: Asked, others: Sequence[Asked], way: Way, question: Question) -> Sequence[Hit]:

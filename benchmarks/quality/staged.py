@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, median
 from time import perf_counter
@@ -30,6 +30,7 @@ from pinakes.evaluation import resampling
 from pinakes.evaluation.metrics import metric
 from pinakes.evaluation.names import DocumentNames
 from pinakes.evaluation.questions import Question
+from pinakes.ingestion import readable
 from pinakes.library import Library
 from pinakes.search import SearchContext
 from pinakes.search.documents import best_documents
@@ -181,23 +182,10 @@ def _vectors(library: Library, texts: Mapping[int, str], kept: Path) -> SummaryV
             if str(known["digest"]) == digest:
                 return SummaryVectors(ids, known["vectors"], 0)
     embedder = library.app.embedder
-    read = [_readable(library, texts[one]) for one in ids.tolist()]
-    vectors = np.concatenate([embedder.embed(part) for part in _parts(read)])
+    vectors = embedder.embed([readable(texts[one], embedder) for one in ids.tolist()])
     kept.parent.mkdir(parents=True, exist_ok=True)
     np.savez(kept, vectors=vectors, digest=np.array(digest))
     return SummaryVectors(ids, vectors, 0)
-
-
-def _parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(texts), 256):
-        yield texts[start : start + 256]
-
-
-def _readable(library: Library, text: str) -> str:
-    """Return as much of ``text`` as the model reads."""
-    embedder = library.app.embedder
-    starts = embedder.token_starts(text)
-    return text[: int(starts[embedder.max_tokens])] if len(starts) > embedder.max_tokens else text
 
 
 if __name__ == "__main__":

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.scale.invented_text import from_data
-from benchmarks.speed.home import in_new_process
-from benchmarks.speed.machine import MEGABYTE, Spread, disk_mb, spread
+from benchmarks.speed.home import NOTHING_REMEMBERED, in_new_process
+from benchmarks.speed.machine import MEGABYTE, Spread, disk_mb, memory_mb, own_memory_mb, spread
 from pinakes.core.ports import Index, VectorQuery
 from pinakes.core.records import Float32, Int64
 from pinakes.library import Library
 
-_QUIET = {"search__remembered_queries": 0, "search__remembered_answers": 0, "audit__enabled": False}
+_QUIET = {**NOTHING_REMEMBERED, "audit__enabled": False}
 _COMPARED_ROWS = 20_000
 _NEAREST = 10
 
@@ -101,7 +101,7 @@ def _ingest(home: Path, corpus: Path, settings: Mapping[str, Any]) -> Ingest:
         close_s=closed - answered,
         cpu_s=times.user + times.system,
         children_s=times.children_user + times.children_system,
-        peak_mb=_peak_mb(),
+        peak_mb=memory_mb()["peak"],
         stages_s=dict(report.seconds),
     )
 
@@ -119,7 +119,7 @@ def _serve(home: Path, questions: int, settings: Mapping[str, Any]) -> Served:
         worked = time.process_time()
         unrefined = spread(_timed(library, asked))
         worked = time.process_time() - worked
-        pss = pss_mb()
+        pss = own_memory_mb()
         index = library.parts().index
         method = str(index.describe().get("vector_search", ""))
         queries = np.stack([library.app.embedder.embed_query(text) for text in asked[:100]])
@@ -164,17 +164,6 @@ def exact(index: Index, queries: Float32) -> Int64:
             kept = np.argpartition(-best, _NEAREST, axis=1)[:, :_NEAREST]
             best, best_ids = np.take_along_axis(best, kept, 1), np.take_along_axis(best_ids, kept, 1)
     return best_ids
-
-
-def pss_mb() -> float:
-    """Return the memory of this process in MB; pages that it shares with others count in part."""
-    lines = Path("/proc/self/smaps_rollup").read_text("utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024 / MEGABYTE
-
-
-def _peak_mb() -> float:
-    lines = Path("/proc/self/status").read_text("utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024 / MEGABYTE
 
 
 def _disk(home: Path) -> dict[str, float]:

@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -289,8 +289,7 @@ def main() -> None:
     about = machine.describe()
     with tempfile.TemporaryDirectory() as work:
         figures = measured(Path(work), given.agents, given.seconds)
-    json.dump({"machine": about, "figures": asdict(figures)}, sys.stdout, indent=1)
-    print()
+    print(machine.as_json(about, figures))
     if figures.errors or figures.lost:
         sys.exit(1)
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
 from benchmarks.quality.sets import ROOT
 from benchmarks.speed.home import Home
+from benchmarks.speed.machine import timed
 from pinakes.catalog import embeddings
 from pinakes.core.ports import Vocabulary
 from pinakes.core.records import Float32
@@ -31,7 +29,6 @@ from pinakes.models.embedders import open_embedder
 SAMPLES = (500, 1000, 2000)
 _STEP = 2048
 _ROUNDS = 3
-_R = TypeVar("_R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +76,14 @@ def measure(library: Library) -> Approximation:
     def counted() -> list[TokenRows]:
         return [TokenRows.from_ids(*vocabulary.token_ids(step)) for step in steps]
 
-    tokens, new_s = _timed(counted)
-    known_s = min(_timed(counted)[1] for _ in range(_ROUNDS))
+    tokens, new_s = timed(counted)
+    known_s = min(timed(counted)[1] for _ in range(_ROUNDS))
     fits, apply_s = [], []
     for samples in dict.fromkeys(min(count, len(texts) - 1) for count in SAMPLES):
         chosen = approximation.sample(len(texts), samples)
         of_sample = TokenRows.from_ids(*vocabulary.token_ids([texts[number] for number in chosen]))
-        fitted, fit_s = _timed(partial(approximation.fit, of_sample, vectors[chosen], prior))
-        found, seconds = _timed(partial(_applied, fitted, tokens))
+        fitted, fit_s = timed(partial(approximation.fit, of_sample, vectors[chosen], prior))
+        found, seconds = timed(partial(_applied, fitted, tokens))
         cosines = np.delete(np.einsum("ij,ij->i", np.concatenate(found), vectors), chosen)
         fits.append(Fit(samples, fit_s, float(cosines.mean()), fitted.agreement))
         apply_s.append(seconds)
@@ -108,12 +105,6 @@ def _embedded(library: Library) -> tuple[list[str], Float32]:
 
 def _applied(fitted: ApproximateMap, steps: list[TokenRows]) -> list[Float32]:
     return [fitted.apply(step) for step in steps]
-
-
-def _timed(work: Callable[[], _R]) -> tuple[_R, float]:
-    began = time.perf_counter()
-    result = work()
-    return result, time.perf_counter() - began
 
 
 def main() -> None:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.speed.machine import cores
 from pinakes.core.ports import Embedder
-from pinakes.core.records import Float32, Int64
+from pinakes.core.records import Float32
 from pinakes.models import convert, weights
+from pinakes.models.runtime import cores, open_tokenizer
 from pinakes.settings import EmbeddingSettings
 
 if TYPE_CHECKING:
@@ -27,12 +27,8 @@ class BareModel:
     """One text a run on one thread, as many runs at once as ``settings`` and the machine allow."""
 
     def __init__(self, settings: EmbeddingSettings, cache: Path) -> None:
-        from tokenizers import Tokenizer
-
         model = weights.install(settings, cache)
-        self.tokenizer: Tokenizer = Tokenizer.from_file(str(model.folder / "tokenizer.json"))
-        self.tokenizer.no_truncation()
-        self.tokenizer.no_padding()
+        self.tokenizer = open_tokenizer(model.folder)
         self.session = session(model, settings, threads=1)
         self.pool = ThreadPoolExecutor(settings.threads or cores())
 
@@ -66,24 +62,15 @@ class ComparedEmbedder:
     """
 
     def __init__(self, embedder: Embedder, bare: BareModel, every: int) -> None:
+        self.fingerprint = embedder.fingerprint
+        self.dimension, self.max_tokens = embedder.dimension, embedder.max_tokens
+        self.embed_query, self.token_starts = embedder.embed_query, embedder.token_starts
         self._embedder = embedder
         self._bare = bare
         self._every = every
         self._batches = 0
         self.seconds = self.compared_s = self.bare_s = self.paused_s = 0.0
         self.compared = 0
-
-    @property
-    def fingerprint(self) -> str:
-        return self._embedder.fingerprint
-
-    @property
-    def dimension(self) -> int:
-        return self._embedder.dimension
-
-    @property
-    def max_tokens(self) -> int:
-        return self._embedder.max_tokens
 
     def embed(self, texts: Sequence[str]) -> Float32:
         """Embed, and from the second batch on (the first loads the model) now and then compare."""
@@ -98,9 +85,3 @@ class ComparedEmbedder:
             self.paused_s += time.perf_counter() - done
         self._batches += 1
         return vectors
-
-    def embed_query(self, text: str) -> Float32:
-        return self._embedder.embed_query(text)
-
-    def token_starts(self, text: str) -> Int64:
-        return self._embedder.token_starts(text)

@@ -13,20 +13,19 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
 from benchmarks.speed import machine
-from benchmarks.speed.home import serving_process, start
+from benchmarks.speed.home import serving_process, start, until
 
 _START_TIMEOUT_S = 600.0
-_POLL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ def measured(home: Path, question: str, settings: Sequence[str], times: int, bes
         runs: dict[str, list[float]] = {name: [] for name in commands}
         spent: dict[str, list[float]] = {name: [] for name in commands}
         with serving_process(served, Path(folder) / "log", *options) as (_, port):
-            _wait_until_ready(port)
+            until(partial(_is_ready, port), _START_TIMEOUT_S, "the server is not ready")
             for number in range(times + 1):
                 for name, words in commands.items():
                     seconds, processor = _seconds(words, sources[name])
@@ -81,14 +80,9 @@ def _seconds(words: Sequence[str], source: str) -> tuple[float, float]:
     return seconds, used.ru_utime + used.ru_stime
 
 
-def _wait_until_ready(port: int) -> None:
-    deadline = time.perf_counter() + _START_TIMEOUT_S
-    while time.perf_counter() < deadline:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=30) as answer:
-            if json.load(answer)["status"] == "healthy":
-                return
-        time.sleep(_POLL_S)
-    raise RuntimeError("the server is not ready")
+def _is_ready(port: int) -> bool:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=30) as answer:
+        return bool(json.load(answer)["status"] == "healthy")
 
 
 def main() -> None:
@@ -101,8 +95,7 @@ def main() -> None:
     parser.add_argument("--beside", type=Path, metavar="SOURCE", help="other sources to measure in the same turns")
     given = parser.parse_args()
     figures = measured(given.home.absolute(), given.question, given.set, given.times, given.beside)
-    json.dump({"machine": machine.describe(), "figures": asdict(figures)}, sys.stdout, indent=1)
-    print()
+    print(machine.as_json(machine.describe(), figures))
 
 
 if __name__ == "__main__":

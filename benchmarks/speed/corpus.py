@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tarfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -75,6 +76,15 @@ def prepare(name: str | None, work: Path, limit_files: int = 0) -> Corpus:
     where = "as asked" if name else f"since {KEPS} is not there (PINAKES_TEST_DATA)"
     note = f"the project's own documents, {where}: not comparable with the KEP corpus"
     return Corpus(chosen, folder, _OWN_QUESTIONS, "", note)
+
+
+def write_notes(folder: Path, numbers: Iterable[int]) -> None:
+    """Write a small Markdown file, unlike the others, for each of ``numbers`` into folders of ``folder``."""
+    for number in numbers:
+        file = folder / f"part{number % 97}" / f"{number % 7}" / f"{number}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = f"# Note {number}\n\nOf part {number % 97} this says {number * 31} times that all is well.\n"
+        file.write_text(text, "utf-8")
 
 
 def _extract(archive: Path, folder: Path, limit: int) -> None:

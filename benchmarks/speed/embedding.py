@@ -10,19 +10,20 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.speed.bare import session
-from benchmarks.speed.machine import cores, memory_mb
+from benchmarks.speed.machine import memory_mb, timed
 from pinakes.core.ports import Embedder
 from pinakes.models import weights
 from pinakes.models.embedders import open_embedder
 from pinakes.models.embedders.bert import BertEmbedder
+from pinakes.models.runtime import cores, open_tokenizer
 from pinakes.settings import EmbeddingSettings, load
 
 CHUNK_TOKENS = 230
@@ -43,12 +44,12 @@ def rates(embedder: Embedder, folder: Path, texts: int) -> dict[str, float | str
     ``folder`` has the tokenizer of its model.
     """
     before_mb = memory_mb()["now"]
-    load_s = _seconds(lambda: embedder.embed_query("load"))
+    _, load_s = timed(lambda: embedder.embed_query("load"))
     chunks = random_texts(folder, texts, CHUNK_TOKENS)
     queries = random_texts(folder, 300, QUERY_TOKENS)
     embedder.embed(chunks[:16])
     chunk_rate = texts / _best(lambda: embedder.embed(chunks))
-    each_ms = [_seconds(lambda query=query: embedder.embed_query(query)) * 1000 for query in queries]  # type: ignore[misc]
+    each_ms = [timed(partial(embedder.embed_query, query))[1] * 1000 for query in queries]
     long_text = "\n".join(chunks * (2_000_000 // sum(map(len, chunks)) + 1))
     return {
         "fingerprint": embedder.fingerprint,
@@ -57,7 +58,7 @@ def rates(embedder: Embedder, folder: Path, texts: int) -> dict[str, float | str
         "query_median_ms": statistics.median(each_ms),
         "query_p95_ms": statistics.quantiles(each_ms, n=20)[-1],
         "queries_per_s_8_threads": _concurrent_rate(embedder.embed_query, queries * 4),
-        "token_starts_chars_per_s": len(long_text) / _seconds(lambda: embedder.token_starts(long_text)),
+        "token_starts_chars_per_s": len(long_text) / timed(lambda: embedder.token_starts(long_text))[1],
         "load_s": load_s,
         "memory_mb": memory_mb()["now"] - before_mb,
     }
@@ -69,11 +70,7 @@ def bare_session_rates(model: weights.Installed, settings: EmbeddingSettings, te
     ``bare_batched``: batches of 8 in one session with ONNX Runtime's own threads. ``bare_single``: one text a run,
     one run a core, as the embedder does.
     """
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(model.folder / "tokenizer.json"))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
+    tokenizer = open_tokenizer(model.folder)
     ids = np.array([encoding.ids for encoding in tokenizer.encode_batch_fast(texts)], np.int32)
     threads = settings.threads or cores()
     batched, single = session(model, settings, threads), session(model, settings, 1)
@@ -111,13 +108,7 @@ def _concurrent_rate(call: Callable[[str], object], queries: list[str]) -> float
 
 def _best(work: Callable[[], object], rounds: int = 3) -> float:
     """Return the shortest time in seconds: the one least disturbed by other work on the machine."""
-    return min(_seconds(work) for _ in range(rounds))
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
+    return min(timed(work)[1] for _ in range(rounds))
 
 
 def _device() -> str:

@@ -12,7 +12,6 @@ import contextlib
 import io
 import json
 import logging
-import os
 import tarfile
 import time
 import warnings
@@ -21,16 +20,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from itertools import cycle, islice
-from pathlib import Path
 
-from benchmarks.quality.sets import ROOT
+from benchmarks.quality.sets import DATA
 from pinakes import parsing
 from pinakes.core.errors import Unreadable
 from pinakes.parsing import pool
 from pinakes.parsing.workers import WorkerProcesses
 from pinakes.settings import IngestSettings
 
-DATA = Path(os.environ.get("PINAKES_TEST_DATA", ROOT.parent / "shared" / "data"))
 ARCHIVE = DATA / "documents" / "documents.tar.gz"
 _MAX_CHARS = 20_000_000
 

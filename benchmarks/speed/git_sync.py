@@ -8,18 +8,18 @@ another is named, so that the changed chunk is embedded. ``stages`` are the seco
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.speed import machine
-from benchmarks.speed.machine import Spread, spread
+from benchmarks.speed.corpus import write_notes
+from benchmarks.speed.machine import Spread, spread, timed
 from pinakes.core.records import JSON
 from pinakes.ingestion import Report
 from pinakes.library import Library
@@ -79,9 +79,7 @@ def measured(work: Path, files: int, given: Path | None, times: int, settings: d
 
 
 def _timed(library: Library) -> tuple[float, Report]:
-    start = time.perf_counter()
-    [report] = library.sync()
-    seconds = time.perf_counter() - start
+    [report], seconds = timed(library.sync)
     if report.error is not None:
         raise report.error
     return seconds, report
@@ -100,11 +98,7 @@ def _command(home: Path, settings: dict[str, JSON]) -> float:
 
 
 def _make(repository: Path, files: int) -> None:
-    repository.mkdir(parents=True)
-    for number in range(files):
-        file = repository / f"part{number % 97}" / f"{number % 7}" / f"{number}.md"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"# Note {number}\n\nOf part {number % 97} this says {number * 31} times that all is well.\n")
+    write_notes(repository, range(files))
     _git(repository, "init", "--quiet")
     _commit(repository)
 
@@ -144,8 +138,7 @@ def main() -> None:
     about = machine.describe()
     settings = {"embedding__provider": given.provider}
     figures = measured(given.work.absolute(), given.files, given.repository, given.times, settings)
-    json.dump({"machine": about, "figures": asdict(figures)}, sys.stdout, indent=1)
-    print()
+    print(machine.as_json(about, figures))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import os
-import resource
 import subprocess
 import sys
 import tarfile
@@ -18,12 +16,13 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.quality.sets import DATA
+from benchmarks.speed.machine import cpu_with_children_s, memory_mb
 from pinakes.app.graph_feeds import GraphFeeds
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.graph.feeding import GraphFeed
 from pinakes.library import Library
 
-DATA: Final = Path(os.environ.get("PINAKES_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 CORPORA: Final = {
     "handbook": ("handbook", DATA / "handbook" / "handbook.tar.gz"),
     "keps": ("kep", DATA / "keps" / "keps.tar.gz"),
@@ -75,10 +74,14 @@ def read(name: str, folder: Path, home: Path, graph: bool) -> None:
     with Library.open(home, **given) as library:
         if not graph:
             library.app.graphs = NoGraphs(library.settings)
-        spent = used()
+        spent = cpu_with_children_s()
         report = library.add(str(folder))
-        print(f"{name} graph={graph}: add {used() - spent:.2f} s, {report.chunks} chunks", end="", flush=True)
-    print(f", closed {used() - spent:.2f} s of processor time, {memory():.0f} MB", flush=True)
+        print(
+            f"{name} graph={graph}: add {cpu_with_children_s() - spent:.2f} s, {report.chunks} chunks",
+            end="",
+            flush=True,
+        )
+    print(f", closed {cpu_with_children_s() - spent:.2f} s of processor time, {memory_mb()['peak']:.0f} MB", flush=True)
     if graph:
         with Library.open(home, **given) as library:
             checksums(library)
@@ -90,9 +93,9 @@ def read(name: str, folder: Path, home: Path, graph: bool) -> None:
             before = path.read_text("utf-8")
             for text in (f"{before}\n\n/* One more line. */\n", before):
                 path.write_text(text, "utf-8")
-                spent = used()
+                spent = cpu_with_children_s()
                 library.add(str(path))
-                print(f"{name}: one change {used() - spent:.2f} s", flush=True)
+                print(f"{name}: one change {cpu_with_children_s() - spent:.2f} s", flush=True)
                 checksums(library)
 
 
@@ -112,17 +115,6 @@ def checksums(library: Library) -> None:
             rows = sorted(map(repr, (tuple(row) for row in connection.exec_driver_sql(query))))
         digest = hashlib.sha256(repr(rows).encode()).hexdigest()[:12]
         print(f"  {title}: {len(rows)} rows {digest}", flush=True)
-
-
-def used() -> float:
-    """Return seconds of processor time of this process and of its workers that ended."""
-    own, workers = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return own.ru_utime + own.ru_stime + workers.ru_utime + workers.ru_stime
-
-
-def memory() -> float:
-    """Return the most memory that this process took, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":

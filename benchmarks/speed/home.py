@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from benchmarks.speed.corpus import Corpus
+from pinakes.core.records import JSON
 from pinakes.library import Library
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _START_TIMEOUT_S = 900.0
 _POLL_S = 0.01
+NOTHING_REMEMBERED: dict[str, JSON] = {"search__remembered_queries": 0, "search__remembered_answers": 0}
+"""Settings with which every question is asked as for the first time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +34,18 @@ class Home:
     corpus: Corpus
     work: Path
 
+    @property
+    def profile(self) -> tuple[str, ...]:
+        """The words by which a command gets the profile of the corpus."""
+        return ("--profile", self.corpus.profile) if self.corpus.profile else ()
+
     def open(self, **settings: Any) -> Library:
         """Open the library; nothing is remembered of questions asked before."""
-        settings = {"search__remembered_queries": 0, "search__remembered_answers": 0, **settings}
-        return Library.open(self.folder, profile=self.corpus.profile or None, **settings)
+        return Library.open(self.folder, profile=self.corpus.profile or None, **{**NOTHING_REMEMBERED, **settings})
 
     def start(self, *words: str, **options: Any) -> subprocess.Popen[bytes]:
         """Start ``pinakes WORDS`` on this home; ``options`` go to ``Popen``."""
-        profile = ["--profile", self.corpus.profile] if self.corpus.profile else []
-        return start(*words, "--home", str(self.folder), *profile, **options)
+        return start(*words, "--home", str(self.folder), *self.profile, **options)
 
 
 def start(*words: str, **options: Any) -> subprocess.Popen[bytes]:
@@ -66,6 +72,19 @@ def serving_process(home: Path, log: Path, *options: str) -> Iterator[tuple[subp
         finally:
             process.terminate()
             process.wait(30)
+
+
+def until(condition: Callable[[], object], timeout_s: float, missing: str) -> None:
+    """Wait until ``condition`` is true.
+
+    Raises:
+        RuntimeError: it is not within ``timeout_s``; ``missing`` says what did not come.
+    """
+    deadline = time.perf_counter() + timeout_s
+    while not condition():
+        if time.perf_counter() > deadline:
+            raise RuntimeError(f"{missing} within {timeout_s:g} s")
+        time.sleep(_POLL_S)
 
 
 def _listens(port: int) -> bool:

@@ -14,16 +14,14 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.speed import machine
-from benchmarks.speed.corpus import LINUX, prepare
+from benchmarks.speed.corpus import LINUX, prepare, write_notes
 from benchmarks.speed.home import start
 
 _EVERY_S = 0.2
-_FOLDERS = 100
 _PARTS = 4
 _DETERMINISTIC = ("--set", "embedding.provider=deterministic", "--set", "embedding.mode=full")
 _LAZY = ("--set", "embedding.mode=lazy")
@@ -62,7 +60,7 @@ def ingested(home: Path, corpus: str, folder: Path, files: int, *settings: str) 
     process = start("add", str(folder), "--home", str(home), *settings, stdout=subprocess.DEVNULL)
     seen: list[tuple[float, float, float, int]] = []
     while process.poll() is None:
-        held = [_resident_mb(pid) for pid in _tree(process.pid)]
+        held = [_resident_mb(pid) for pid in machine.with_children(process.pid)]
         own = [own for _, own in held]
         seen.append((sum(all_of_it for all_of_it, _ in held), sum(own), own[0], len(held)))
         time.sleep(_EVERY_S)
@@ -83,31 +81,6 @@ def unchanged(home: Path, files: int, rounds: int) -> Unchanged:
             raise RuntimeError("`pinakes sync` failed")
         times.append(time.perf_counter() - began)
     return Unchanged(files, min(times))
-
-
-def write(folder: Path, files: int) -> None:
-    """Write so many small Markdown files, all of them different."""
-    shutil.rmtree(folder, ignore_errors=True)
-    for number in range(_FOLDERS):
-        (folder / f"part{number}").mkdir(parents=True)
-    for number in range(files):
-        text = f"# Note {number}\n\nOf part {number % _FOLDERS} this says {number * 31} times that all is well.\n"
-        (folder / f"part{number % _FOLDERS}" / f"{number}.md").write_text(text, "utf-8")
-
-
-def _tree(pid: int) -> Iterator[int]:
-    """Yield a process and those it started."""
-    yield pid
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
-        threads = [int(entry.name) for entry in Path(f"/proc/{pid}/task").iterdir()]
-        for thread in threads:
-            if thread != pid:
-                children += Path(f"/proc/{pid}/task/{thread}/children").read_text("ascii").split()
-    except OSError:
-        return
-    for child in children:
-        yield from _tree(int(child))
 
 
 def _resident_mb(pid: int) -> tuple[float, float]:
@@ -132,7 +105,8 @@ def main() -> None:
     memory: list[Memory] = []
     for files in given.files:
         print(f"measuring {files:,} generated files …", file=sys.stderr, flush=True)
-        write(given.work / "files", files)
+        shutil.rmtree(given.work / "files", ignore_errors=True)
+        write_notes(given.work / "files", range(files))
         home = given.work / "home"
         memory.append(ingested(home, "generated", given.work / "files", files, *_DETERMINISTIC))
         again = unchanged(home, files, given.rounds)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import resource
 import sqlite3
 import statistics
 import subprocess
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, TypeVar
 
 from benchmarks.quality.sets import ROOT
 from pinakes.core.records import JSON
+from pinakes.models.runtime import cores
+
+_R = TypeVar("_R")
 
 _LIBRARIES = (
     *("pinakes", "numpy", "onnxruntime", "tokenizers", "tantivy", "faiss-cpu", "sqlalchemy"),
@@ -56,9 +63,22 @@ def describe() -> dict[str, JSON]:
     }
 
 
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def as_json(about: JSON, figures: Any) -> str:
+    """Return ``about`` the machine and ``figures``, a dataclass, as JSON."""
+    return json.dumps({"machine": about, "figures": asdict(figures)}, indent=1)
+
+
+def timed(work: Callable[[], _R]) -> tuple[_R, float]:
+    """Return the result of ``work``, and in how many seconds it was there."""
+    began = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - began
+
+
+def cpu_with_children_s() -> float:
+    """Return seconds of processor time of this process and of those it started that have ended."""
+    kinds = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, kinds))
 
 
 def memory_mb(pid: int | str = "self") -> dict[str, float]:
@@ -69,16 +89,20 @@ def memory_mb(pid: int | str = "self") -> dict[str, float]:
     return {name: int(kilobytes[field]) * 1024 / MEGABYTE for name, field in names.items()}
 
 
-def own_memory_mb(pid: int) -> float:
+def own_memory_mb(pid: int | str = "self") -> float:
     """Return the memory of a process in MB, what it shares with others counted by their number (PSS)."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text("utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024 / MEGABYTE
 
 
 def with_children(pid: int) -> list[int]:
-    """Return a process and those that it started."""
+    """Return a process, those that it started, and those that these started."""
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    return [pid, *(int(one) for task in tasks for one in task.read_text("utf-8").split())]
+    try:
+        children = [int(one) for task in tasks for one in task.read_text("utf-8").split()]
+    except OSError:  # it has ended
+        return [pid]
+    return [pid, *(one for child in children for one in with_children(child))]
 
 
 def cpu_seconds(pid: int) -> float:

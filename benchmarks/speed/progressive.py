@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.speed.home import Home
+from benchmarks.speed.home import Home, until
 from benchmarks.speed.machine import Spread, spread
 from pinakes.ingestion import Event
 from pinakes.jobs.queue import open_queue
@@ -113,7 +113,9 @@ def meanwhile(home: Home, rounds: int, **settings: Any) -> Meanwhile:
         waiting = approximate.status()[0].pending
         background.start()
         try:
-            _await_work(approximate, waiting)
+            until(
+                lambda: approximate.status()[0].pending != waiting, _STARTED_S, "nothing was embedded in the background"
+            )
             for _ in range(rounds):
                 times["working"] += _asked(approximate, home.corpus.questions)
         finally:
@@ -141,12 +143,3 @@ def _refine(library: Library, questions: tuple[str, ...]) -> None:
             if not any(stage.detail.get("refined") for stage in library.search(question, top_k=_TOP_K).trace.stages):
                 break
             library.app.refiner.settle()
-
-
-def _await_work(library: Library, waiting: int) -> None:
-    """Wait until the background has embedded something."""
-    deadline = time.monotonic() + _STARTED_S
-    while library.status()[0].pending == waiting:
-        if time.monotonic() > deadline:
-            raise RuntimeError("nothing was embedded in the background")
-        time.sleep(0.1)

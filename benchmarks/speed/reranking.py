@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--cache", type=Path, default=load().cache)
     given = parser.parse_args()
-    found = reranking(given.cache, given.rounds, given.chunks, given.precision)
+    found = reranking(given.cache, given.rounds, given.passages, given.precision)
     print(json.dumps(dataclasses.asdict(found), indent=2))
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 
 import httpx
 
 from benchmarks.quality.sets import ROOT
-from benchmarks.speed.home import Home
+from benchmarks.speed.home import Home, serving_process, until
 from benchmarks.speed.load import Load
 from benchmarks.speed.machine import Spread, cpu_seconds, memory_mb, own_memory_mb, spread, with_children
 from benchmarks.speed.queries import MODES, TOP_K
@@ -27,9 +27,8 @@ PROCESSES = 2
 _MOST_PER_S = 500
 """The load has so many questions for each second, more than are answered: none is asked twice."""
 
-NOTHING_REMEMBERED = ("--set", "search.remembered_queries=0", "--set", "search.remembered_answers=0")
+_NOTHING_REMEMBERED = ("--set", "search.remembered_queries=0", "--set", "search.remembered_answers=0")
 _START_TIMEOUT_S = 120.0
-_POLL_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ def serving(home: Home, rounds: int, starts: int, load_s: float, settled_s: floa
     for _ in range(starts - 1):
         with _server(home) as (_, _, seconds):
             times.append(seconds)
-    with _server(home, *NOTHING_REMEMBERED) as (process, port, seconds):
+    with _server(home, *_NOTHING_REMEMBERED) as (process, port, seconds):
         times.append(seconds)
         answered: dict[str, Spread] = {mode: _ask(home, port, mode, rounds) for mode in MODES}
         time.sleep(settled_s)
@@ -100,20 +99,11 @@ def serving(home: Home, rounds: int, starts: int, load_s: float, settled_s: floa
 @contextmanager
 def _server(home: Home, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], int, float]]:
     """Give a serving process, its port, and the seconds from its start to its first answer to a search."""
-    port, log = _free_port(), home.work / "serve.log"
-    with log.open("wb") as stderr:
-        began = time.perf_counter()
-        process = home.start("serve", "--port", str(port), *options, stdout=subprocess.DEVNULL, stderr=stderr)
-        try:
-            body = _body(home.corpus.questions[0], "hybrid")
-            while not _answers(port, body):
-                if process.poll() is not None or time.perf_counter() - began > _START_TIMEOUT_S:
-                    raise RuntimeError(f"`pinakes serve` does not answer:\n{log.read_text('utf-8', 'replace')}")
-                time.sleep(_POLL_S)
-            yield process, port, time.perf_counter() - began
-        finally:
-            process.terminate()
-            process.wait(30)
+    began, log = time.perf_counter(), home.work / "serve.log"
+    with serving_process(home.folder, log, *home.profile, *options) as (process, port):
+        answers = partial(_answers, port, _body(home.corpus.questions[0], "hybrid"))
+        until(answers, _START_TIMEOUT_S, f"`pinakes serve` does not answer (see {log})")
+        yield process, port, time.perf_counter() - began
 
 
 def _answers(port: int, body: bytes) -> bool:
@@ -180,8 +170,3 @@ def _load(port: int, seconds: float, questions: Sequence[str]) -> Load:
 
 def _body(question: str, mode: str) -> bytes:
     return json.dumps({"query": question, "search_type": mode, "top_k": TOP_K}).encode()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])

@@ -11,21 +11,20 @@ import http.client
 import json
 import shutil
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from benchmarks.speed import machine
-from benchmarks.speed.home import serving_process
+from benchmarks.speed.corpus import write_notes
+from benchmarks.speed.home import serving_process, until
 from benchmarks.speed.machine import Spread, cpu_seconds, spread
 from pinakes.core.records import JSON
 
 _TIMEOUT_S = 900.0
-_POLL_S = 0.01
 _CALM_S = 20.0
 
 
@@ -54,7 +53,7 @@ def following(work: Path, files: int, idle_s: float, changes: int, burst: int) -
     """Measure in a folder and a home that are made anew in ``work``."""
     for name in ("home", "folder", "aside"):
         shutil.rmtree(work / name, ignore_errors=True)
-    _write(work / "folder", range(files))
+    write_notes(work / "folder", range(files))
     began = time.perf_counter()
     options = ("--set", "knowledge_base.enabled=true", "--set", f"knowledge_base.folder={work / 'folder'}")
     with _server(work, *options) as (process, ask):
@@ -62,7 +61,7 @@ def following(work: Path, files: int, idle_s: float, changes: int, burst: int) -
         first_s = time.perf_counter() - began
         idle_share = _idle(process, idle_s)
         times = _changes(work / "folder", ask, changes)
-        _write(work / "aside", range(files, files + burst))
+        write_notes(work / "aside", range(files, files + burst))
         began = time.perf_counter()
         (work / "aside").rename(work / "folder" / "burst")
         _until(lambda: ask.holds(files + burst))
@@ -132,19 +131,7 @@ def _idle(process: subprocess.Popen[bytes], seconds: float) -> float:
     return (cpu_seconds(process.pid) - before) / seconds
 
 
-def _until(condition: Callable[[], object]) -> None:
-    deadline = time.perf_counter() + _TIMEOUT_S
-    while not condition():
-        if time.perf_counter() > deadline:
-            raise RuntimeError("This takes too long.")
-        time.sleep(_POLL_S)
-
-
-def _write(folder: Path, numbers: Sequence[int]) -> None:
-    for number in numbers:
-        file = folder / f"part{number % 97}" / f"{number % 7}" / f"{number}.md"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"# Note {number}\n\nOf part {number % 97} this says {number * 31} times that all is well.\n")
+_until = partial(until, timeout_s=_TIMEOUT_S, missing="the server does not show a change")
 
 
 @contextmanager
@@ -165,8 +152,7 @@ def main() -> None:
     given.work.mkdir(parents=True, exist_ok=True)
     about = machine.describe()
     figures = following(given.work, given.files, given.idle_s, given.changes, given.burst)
-    json.dump({"machine": about, "figures": asdict(figures)}, sys.stdout, indent=1)
-    print()
+    print(machine.as_json(about, figures))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Answers to questions: search, number the chunks, ask a chat model, and check its citations.
+"""Answers to questions from the chunks of a search: number them, ask a chat model, and check its citations.
 
 Chunks are untrusted data: they are fenced with marks that they cannot know, and chunks that look like instructions are
 labelled. The model is not trusted either: each cited number must be that of a chunk in the prompt.
@@ -7,15 +7,14 @@ labelled. The model is not trusted either: each cited number must be that of a c
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from pinakes.core.errors import InvalidInput
-from pinakes.core.records import JSON, Filter, Hit, Results, SearchMode
+from pinakes.core.records import Hit, Results
 from pinakes.models.chat import Chat, Usage, template
-from pinakes.settings import ChatSettings, Settings
+from pinakes.settings import ChatSettings
 from pinakes.text.analysis import estimated_token_starts
 from pinakes.text.injection import WARNING
 from pinakes.text.page_numbers import page_words
@@ -135,9 +134,12 @@ class AnswerWriter:
     """
 
     def __init__(self, settings: ChatSettings) -> None:
+        self._settings = settings
         self.chat = Chat(settings)
         variables = ("notice", "refusal")
-        self._told = template("chat.answer_template", settings.answer_template, _TASK, variables, needed=variables)
+        self._system_prompt = template(
+            "chat.answer_template", settings.answer_template, _TASK, variables, needed=variables
+        )
 
     def write(self, question: str, passages: Sequence[NumberedChunk]) -> CitedAnswer:
         """Return the model's answer with checked citations. Chunks may share a number.
@@ -153,73 +155,56 @@ class AnswerWriter:
         cut = (_CUT_OFF,) if said.cut_off else ()
         return CitedAnswer(text, cited, False, (*cut, *_oddities(cited, unknown, passages)), said.usage)
 
+    def check(self, question: str) -> None:
+        """Check that ``question`` can be asked, before anything is searched for.
+
+        Raises:
+            NotConfigured: the settings name no chat model, or its key is missing.
+            InvalidInput: the question is empty.
+        """
+        if not question.strip():
+            raise InvalidInput("There is no question.", hint="Ask in plain words.")
+        self.chat.check()
+
+    def answer(self, question: str, results: Results) -> ChatAnswer:
+        """Answer ``question`` from the chunks that a search for it found.
+
+        Raises:
+            NotConfigured, ModelUnavailable: see ``Chat.ask``.
+        """
+        shown = tuple(numbered(results.hits, self._settings.context_tokens))
+        if not shown or (results.answerable is not None and results.answerable < self._settings.min_answerable):
+            nothing = CitedAnswer("", (), True, (), Usage())
+            return self._answered(results, NOTHING_FOUND, "nothing relevant", (), nothing)
+        chunks = [NumberedChunk(one.number, one.place, one.text, one.suspicious, one.section) for one in shown]
+        written = self.write(question, chunks)
+        if written.refused:
+            return self._answered(results, NOT_IN_CHUNKS, "not in the passages", shown, written)
+        return self._answered(results, written.text, "", shown, written)
+
     def prompt(self, question: str, passages: Sequence[NumberedChunk]) -> tuple[str, str]:
         """Return the system prompt, and the user prompt: the question with the numbered and fenced chunks."""
         fence = Quoting()
         shown = (f"{_heading(one)}\n{fence.around(_headed(one))}" for one in passages)
-        told = self._told.format(notice=fence.notice(), refusal=_REFUSE)
-        return told, "\n\n".join([f"Question: {question}", *shown])
+        system = self._system_prompt.format(notice=fence.notice(), refusal=_REFUSE)
+        return system, "\n\n".join([f"Question: {question}", *shown])
 
-
-class SearchFunction(Protocol):
-    """Searches the chunks for an answer: see ``Library.search``."""
-
-    def __call__(
-        self,
-        query: str,
-        collection: str | Sequence[str] | None = None,
-        *,
-        mode: SearchMode | None = None,
-        top_k: int | None = None,
-        filters: Mapping[str, JSON] | Filter | None = None,
-        as_of: str | None = None,
-    ) -> Results: ...
-
-
-class Asking:
-    """Answers questions from the results of ``search``. Thread-safe."""
-
-    def __init__(self, settings: Settings, search: SearchFunction) -> None:
-        self._settings = settings
-        self._search = search
-
-    @cached_property
-    def writer(self) -> AnswerWriter:
-        """The answer writer with the chat model of the settings.
-
-        Raises:
-            InvalidSetting: see ``AnswerWriter``.
-        """
-        return AnswerWriter(self._settings.chat)
-
-    def ask(
-        self,
-        question: str,
-        collection: str | Sequence[str] | None = None,
-        *,
-        mode: SearchMode | None = None,
-        passages: int | None = None,
-        filters: Mapping[str, JSON] | Filter | None = None,
-        as_of: str | None = None,
+    def _answered(
+        self, results: Results, answer: str, refused: Refusal, shown: tuple[Cited, ...], written: CitedAnswer
     ) -> ChatAnswer:
-        """See ``Library.ask``."""
-        writer, settings = self.writer, self._settings
-        if not question.strip():
-            raise InvalidInput("There is no question.", hint="Ask in plain words.")
-        writer.chat.check()
-        most = min(passages or settings.chat.passages, settings.search.max_top_k)
-        results = self._search(question, collection, mode=mode, top_k=most, filters=filters, as_of=as_of)
-        shown = tuple(numbered(results.hits, settings.chat.context_tokens))
-        if not shown or (results.answerable is not None and results.answerable < settings.chat.min_answerable):
-            return _answered(
-                results, writer, NOTHING_FOUND, "nothing relevant", (), CitedAnswer("", (), True, (), Usage())
-            )
-        written = writer.write(
-            question, [NumberedChunk(one.number, one.place, one.text, one.suspicious, one.section) for one in shown]
+        return ChatAnswer(
+            question=results.query,
+            answer=answer,
+            refused=refused,
+            citations=tuple(one for one in shown if one.number in written.cited),
+            passages=shown,
+            notes=(*results.notes, *written.notes),
+            collection=results.collection,
+            model=self.chat.model,
+            usage=written.usage,
+            answerable=results.answerable,
+            degraded=results.degraded,
         )
-        if written.refused:
-            return _answered(results, writer, NOT_IN_CHUNKS, "not in the passages", shown, written)
-        return _answered(results, writer, written.text, "", shown, written)
 
 
 def numbered(hits: Sequence[Hit], most_tokens: int) -> Iterator[Cited]:
@@ -291,26 +276,3 @@ def _headed(one: NumberedChunk) -> str:
 def _heading(one: NumberedChunk) -> str:
     odd = f" · {_SUSPICIOUS}" if one.suspicious else ""
     return f"[{one.number}] {one_line(one.place)}{odd}"
-
-
-def _answered(
-    results: Results,
-    writer: AnswerWriter,
-    answer: str,
-    refused: Refusal,
-    shown: tuple[Cited, ...],
-    written: CitedAnswer,
-) -> ChatAnswer:
-    return ChatAnswer(
-        question=results.query,
-        answer=answer,
-        refused=refused,
-        citations=tuple(one for one in shown if one.number in written.cited),
-        passages=shown,
-        notes=(*results.notes, *written.notes),
-        collection=results.collection,
-        model=writer.chat.model,
-        usage=written.usage,
-        answerable=results.answerable,
-        degraded=results.degraded,
-    )

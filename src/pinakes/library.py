@@ -24,7 +24,7 @@ from pinakes.services.run_progress import drain
 from pinakes.settings import SourceSettings
 
 if TYPE_CHECKING:
-    from pinakes.answering import Asking, ChatAnswer
+    from pinakes.answering import AnswerWriter, ChatAnswer
     from pinakes.core.graph_paths import Expansion
     from pinakes.indexes.verification import Difference
     from pinakes.ingestion import Event, Report
@@ -53,11 +53,15 @@ class Library(Services):
     """
 
     @once
-    def asking(self) -> Asking:
-        """Answers in words, based on searches of this library."""
-        from pinakes.answering import Asking
+    def answer_writer(self) -> AnswerWriter:
+        """Writes answers with the chat model of the settings.
 
-        return Asking(self.settings, self.search)
+        Raises:
+            InvalidSetting: a setting of ``chat`` cannot be used.
+        """
+        from pinakes.answering import AnswerWriter
+
+        return AnswerWriter(self.settings.chat)
 
     @classmethod
     def open(cls, home: Path | str | None = None, *, profile: str | None = None, **settings: Any) -> Library:
@@ -130,15 +134,11 @@ class Library(Services):
         """
         from pinakes.services.collections import upgrading
 
-        wanted = self.sources(collection, names)
+        wanted = self.syncing.wanted(collection, names)
         every = [record.name for record in self.collections()] if not (names or collection) else []
         mine = [*every, *filter(None, [collection]), *(name for name, _ in wanted)]
         drain(upgrading.upgrade_each(self.app, mine), on_event)
         return [self._attempt(name, source, on_event, retry) for name, source in wanted]
-
-    def sources(self, collection: str | None = None, names: Sequence[str] = ()) -> list[tuple[str, SourceSettings]]:
-        """Return (collection, source) for all that ``sync`` reads. Raises the errors of ``sync``."""
-        return self.syncing.wanted(collection, names)
 
     def search(
         self,
@@ -209,7 +209,10 @@ class Library(Services):
             ModelUnavailable: the chat model does not answer.
             PinakesError: as ``search``.
         """
-        return self.asking.ask(question, collection, mode=mode, passages=passages, filters=filters, as_of=as_of)
+        self.answer_writer.check(question)
+        most = min(passages or self.settings.chat.passages, self.settings.search.max_top_k)
+        results = self.search(question, collection, mode=mode, top_k=most, filters=filters, as_of=as_of)
+        return self.answer_writer.answer(question, results)
 
     def rank(
         self,

@@ -73,11 +73,11 @@ def test_the_empty_text_agrees_least_but_agrees(cache: Path) -> None:
 
 def test_what_is_known_before_loading_is_true_of_the_model(cache: Path) -> None:
     embedder = BertEmbedder(EmbeddingSettings(), cache)
-    known = (embedder.dimension, embedder.max_tokens, embedder.loaded)
+    known = (embedder.dimension, embedder.max_tokens)
     model = weights.locate(EmbeddingSettings(), cache)
     assert model is not None
     unpinned = BertEmbedder(EmbeddingSettings(model="the/same", path=model.folder), cache)
-    assert known == (unpinned.dimension, unpinned.max_tokens, False)
+    assert known == (unpinned.dimension, unpinned.max_tokens)
     assert embedder.embed_query("x").shape == (known[0],)
     assert len(embedder.embed([" dog" * known[1]])) == 1
     with pytest.raises(InvalidInput, match="255 tokens"):

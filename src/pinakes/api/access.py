@@ -232,8 +232,8 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, error: PinakesErro
         await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": error.message})
         return
     if scope["type"] == "http" and _is_for_people(scope):
-        told = refused_page(Request(scope), http_status(error), error.message, error.hint, _headers(error, need))
-        await told(scope, receive, send)
+        page = refused_page(Request(scope), http_status(error), error.message, error.hint, _headers(error, need))
+        await page(scope, receive, send)
         return
     await refusal(scope["path"], error, need)(scope, receive, send)
 

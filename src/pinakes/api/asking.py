@@ -7,7 +7,7 @@ from typing import Final
 from fastapi import APIRouter, Request, Response
 
 from pinakes.api.service import Service
-from pinakes.schemas.envelope import PREFIX, ErrorResponse, RestApiResponse, failed, json_object, wrapped
+from pinakes.schemas.envelope import PREFIX, RestApiResponse, failed, json_object, refusals, wrapped
 from pinakes.tools.ask import AskReply, ask
 
 PATH: Final = f"{PREFIX}/ask"
@@ -25,7 +25,7 @@ def routes(service: Service) -> APIRouter:
     Raises:
         InvalidSetting: a setting of ``chat`` cannot be used, which is to be told when a server starts.
     """
-    _ = service.library.asking.writer, service.library.staged.texts.writer
+    _ = service.library.answer_writer, service.library.staged.texts.writer
     router = APIRouter(tags=["search"])
 
     @router.post(
@@ -33,15 +33,14 @@ def routes(service: Service) -> APIRouter:
         response_model=AskedResponse,
         response_model_exclude_none=True,
         openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": ask.schema()}}}},
-        responses={
-            status: {"model": ErrorResponse, "description": about}
-            for status, about in {
+        responses=refusals(
+            {
                 400: "The body is no JSON object.",
                 404: "There is no such collection.",
                 422: "The question cannot be asked.",
                 503: "There is no chat model, or it does not answer.",
-            }.items()
-        },
+            }
+        ),
     )
     async def answer(request: Request) -> Response:
         """Have a question answered in words from the documents, with citations like [2] and what they stand for."""

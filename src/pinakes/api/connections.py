@@ -12,7 +12,7 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, Final, Literal, Protocol
 
@@ -58,9 +58,8 @@ class CountedConnection(Protocol):
 class Connections:
     """All connections of one server; used by its event loop alone, but for ``status``."""
 
-    def __init__(self, settings: ServerSettings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
-        self.clock = clock
         self.descriptors = Descriptors()
         self._proxies = [ip_network(one, strict=False) for one in settings.trusted_proxies]
         self._open: dict[CountedConnection, None] = {}
@@ -139,11 +138,11 @@ class Connections:
         return True
 
     def _tell(self) -> None:
-        if self._untold and self.clock() - self._told_at >= _TOLD_EVERY_S:
+        if self._untold and time.monotonic() - self._told_at >= _TOLD_EVERY_S:
             words = ", ".join(f"{count} {_WORDS[what]}" for what, count in sorted(self._untold.items()))
             _log.warning("connections: %s; %d are open", words, len(self._open))
             self._untold.clear()
-            self._told_at = self.clock()
+            self._told_at = time.monotonic()
 
 
 _WORDS = {
@@ -206,12 +205,12 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Note that it is answered."""
-        self.since = self.counted.clock()
+        self.since = time.monotonic()
         super().on_response_complete()
 
     def pause_writing(self) -> None:
         """Note that the client does not read."""
-        self._blocked_since = self.counted.clock()
+        self._blocked_since = time.monotonic()
         super().pause_writing()
 
     def resume_writing(self) -> None:
@@ -235,7 +234,7 @@ class Connection(HttpToolsProtocol):
 
     def look(self) -> None:
         """Close, where the client takes too long to send a request or to read its answer."""
-        limits, now = self.counted.settings, self.counted.clock()
+        limits, now = self.counted.settings, time.monotonic()
         if self._blocked_since is not None and now - self._blocked_since > limits.body_timeout_s:
             self.counted.note("slow")
             self.transport.abort()
@@ -261,7 +260,7 @@ class Connection(HttpToolsProtocol):
 
     def _receive(self, what: Literal["head", "body", "nothing"]) -> None:
         self._receiving = what
-        self.since = self.counted.clock()
+        self.since = time.monotonic()
 
     def _refuse(self, status: int) -> None:
         """Say why, where no answer has begun, and close, whether or not the client reads it."""

@@ -35,5 +35,5 @@ class Ending:
                 raise
             if not started:
                 error = Busy(_MESSAGE, hint=interrupt.LOOK)
-                told = {"detail": error.message, **about(error)}
-                await as_response(told, http_status(error), {"connection": "close"})(scope, receive, send)
+                body = {"detail": error.message, **about(error)}
+                await as_response(body, http_status(error), {"connection": "close"})(scope, receive, send)

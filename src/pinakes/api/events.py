@@ -64,7 +64,7 @@ def routes(service: Service) -> APIRouter:
         if position is None:
             position = await asyncio.to_thread(service.library.events.newest)
         return StreamingResponse(
-            _told(look, position, service.ending),
+            _event_stream(look, position, service.ending),
             media_type="text/event-stream",
             headers={"cache-control": "no-store", "x-accel-buffering": "no"},
         )
@@ -72,7 +72,7 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
-async def _told(look: _Look, position: int, ending: threading.Event) -> AsyncIterator[bytes]:
+async def _event_stream(look: _Look, position: int, ending: threading.Event) -> AsyncIterator[bytes]:
     """Yield events after ``position``, and a comment now and then, so that either side sees when the other is gone."""
     yield f"retry: {_RETRY_MS}\n\n".encode()
     begun = said = time.monotonic()

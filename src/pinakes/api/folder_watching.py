@@ -124,7 +124,7 @@ class _Follower:
         self._on_read = on_read
         self._course = WatchStatus("reading")
         self._there: tuple[int, int] | None = None
-        self._told = ""
+        self._last_trouble = ""
         self._troubles = 0
         self._retry = _Retry()
 
@@ -264,7 +264,7 @@ class _Follower:
         self._tell("reading", self._course.message)
         with self._turn if paths is None else nullcontext():  # a first run may take long
             report = self._folders.read_again(self._watched, paths, on_event)
-        self._troubles, self._told = 0, ""
+        self._troubles, self._last_trouble = 0, ""
         self._retry.note(report)
         for entry in self._retry.fresh[:_MOST_FAILURES_SAID]:
             self._say(f"{self._root}: {entry.path} could not be read: {entry.reason}")
@@ -280,8 +280,8 @@ class _Follower:
         """Say what went wrong, once; note it where people look."""
         known = isinstance(error, PinakesError)
         words = str(error) if known else f"{type(error).__name__}: {error}"
-        if words != self._told:
-            self._told = words
+        if words != self._last_trouble:
+            self._last_trouble = words
             _log.warning("%s is not followed: %s", self._root, words, exc_info=None if known else error)
             try:
                 self._tell("waiting", words)

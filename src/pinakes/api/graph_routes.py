@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from tempfile import TemporaryFile
-from typing import IO, Annotated, Any, Final, Literal
+from typing import IO, Annotated, Final, Literal
 
 from fastapi import APIRouter, Query, Response
 from starlette.responses import StreamingResponse
 
 from pinakes.api.service import Service
 from pinakes.core.records import JSON
-from pinakes.schemas.envelope import PREFIX, ErrorResponse, RestApiResponse, wrapped
+from pinakes.schemas.envelope import PREFIX, RestApiResponse, refusals, wrapped
 from pinakes.services.graph_export import MEDIA_TYPES, GraphFormat
 from pinakes.tools.declare import Tool
 from pinakes.tools.graph_tools import (
@@ -55,11 +55,13 @@ Entities = Annotated[int, Query(ge=1, le=MOST_ENTITIES, description="How many at
 Relations = Annotated[int, Query(ge=1, le=MOST_RELATIONS, description="How many at most.")]
 People = Annotated[int, Query(ge=1, le=MOST_PEOPLE, description="How many at most.")]
 Documents = Annotated[int, Query(ge=1, le=MOST_DOCUMENTS, description="How many at most.")]
-_MISSING: Final[dict[int | str, dict[str, Any]]] = {
-    400: {"model": ErrorResponse, "description": "A parameter is missing, or cannot be one."},
-    404: {"model": ErrorResponse, "description": "There is no such entity or collection."},
-    422: {"model": ErrorResponse, "description": "Several entities are called so, or a value cannot be used."},
-}
+_MISSING: Final = refusals(
+    {
+        400: "A parameter is missing, or cannot be one.",
+        404: "There is no such entity or collection.",
+        422: "Several entities are called so, or a value cannot be used.",
+    }
+)
 
 
 class OverviewResponse(RestApiResponse):

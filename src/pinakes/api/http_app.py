@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from pinakes.api import (
@@ -35,9 +34,9 @@ from pinakes.api.service import Service
 from pinakes.api.startup import Startup
 from pinakes.api.threads import RequestThreads
 from pinakes.core.errors import NO_DESCRIPTORS, InvalidInput, PinakesError, http_status, no_descriptors
-from pinakes.core.records import JSON
 from pinakes.library import Library
 from pinakes.schemas import envelope
+from pinakes.schemas.envelope import as_response
 
 _DESCRIPTION = "Hybrid search (keyword and meaning) over indexed documents, for people, programs and AI agents."
 _TAGS = [
@@ -117,7 +116,7 @@ async def _our_error(request: Request, error: Exception) -> Response:
         return envelope.failed(error)
     status = http_status(error)
     failed = "Search failed: " if status == 500 and request.url.path == "/search" else ""
-    return _json({"detail": failed + error.message, **envelope.about(error)}, status)
+    return as_response({"detail": failed + error.message, **envelope.about(error)}, status)
 
 
 async def _invalid_request(request: Request, error: Exception) -> Response:
@@ -125,7 +124,7 @@ async def _invalid_request(request: Request, error: Exception) -> Response:
     problems = [{name: entry[name] for name in ("type", "loc", "msg")} for entry in error.errors()]
     if envelope.of_this_interface(request.url.path):
         return envelope.refused(400, "INVALID_REQUEST", "The request cannot be used", problems)
-    return _json({"detail": problems, "code": InvalidInput.code}, 422)
+    return as_response({"detail": problems, "code": InvalidInput.code}, 422)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -133,7 +132,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if envelope.of_this_interface(request.url.path):
         return envelope.unhandled(error.status_code, request.url.path, error.headers)
-    return _json({"detail": error.detail}, 422 if error.status_code == 400 else error.status_code, error.headers)
+    return as_response({"detail": error.detail}, 422 if error.status_code == 400 else error.status_code, error.headers)
 
 
 async def _broken_text(request: Request, _error: Exception) -> Response:
@@ -141,7 +140,7 @@ async def _broken_text(request: Request, _error: Exception) -> Response:
     what = "The request holds half a character (a lone surrogate)."
     if envelope.of_this_interface(request.url.path):
         return envelope.refused(400, "INVALID_REQUEST", what)
-    return _json({"detail": what, "code": InvalidInput.code}, 422)
+    return as_response({"detail": what, "code": InvalidInput.code}, 422)
 
 
 async def _internal_error(request: Request, error: Exception) -> Response:
@@ -150,8 +149,4 @@ async def _internal_error(request: Request, error: Exception) -> Response:
     if envelope.of_this_interface(request.url.path):
         return envelope.refused(500, "EXECUTION_ERROR", "An internal error. The server's log has the details.")
     what = "Search failed: an internal error" if request.url.path == "/search" else "An internal error"
-    return _json({"detail": f"{what}. The server's log has the details.", "code": PinakesError.code}, 500)
-
-
-def _json(content: dict[str, JSON], status: int, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(to_json(content, inf_nan_mode="strings"), status, headers, "application/json")
+    return as_response({"detail": f"{what}. The server's log has the details.", "code": PinakesError.code}, 500)

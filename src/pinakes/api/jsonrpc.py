@@ -47,10 +47,8 @@ def refusal(message: JSON) -> dict[str, JSON] | None:
     for name in _NAMES:
         value = params.get(name)
         if isinstance(value, str) and len(value) > _MOST_CHARS:
-            told = (
-                f"Invalid request: {name} has {len(value)} characters, more than {_MOST_CHARS}. Nothing is called so."
-            )
-            return error(message.get("id"), INVALID_REQUEST, told)
+            size = f"{name} has {len(value)} characters, more than {_MOST_CHARS}"
+            return error(message.get("id"), INVALID_REQUEST, f"Invalid request: {size}. Nothing is called so.")
     return None
 
 

@@ -73,7 +73,7 @@ class _Material:
 
     async def prompt(self, _context: Context, params: GetPromptRequestParams) -> GetPromptResult:
         settings = self._service.settings
-        with _told():
+        with _protocol_errors():
             counter = token_counter(settings.cache)
             text = prompted(settings, params.name, params.arguments or {}, counter)
         message = PromptMessage(role="user", content=TextContent(type="text", text=text))
@@ -81,7 +81,7 @@ class _Material:
 
     async def resources(self, _context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
         cursor = (params.cursor if params else None) or ""
-        with _told():
+        with _protocol_errors():
             found = await self._service.run(lambda: list_resources(self._service.library, cursor))
         listed = [
             Resource(uri=one.uri, name=one.name, description=one.description, mime_type=one.mime_type)
@@ -96,7 +96,7 @@ class _Material:
 
     async def read(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         legacy = context.protocol_version in PROTOCOL_VERSIONS
-        with _told(_RESOURCE_NOT_FOUND if legacy else INVALID_PARAMS, uri=params.uri):
+        with _protocol_errors(_RESOURCE_NOT_FOUND if legacy else INVALID_PARAMS, uri=params.uri):
             library, most = self._service.library, self._service.settings.mcp.max_tokens
             found = await self._service.run(lambda: read_resource(library, params.uri, most))
         content = TextResourceContents(
@@ -109,7 +109,7 @@ class _Material:
 
 
 @contextmanager
-def _told(missing: int = INVALID_PARAMS, **data: str) -> Iterator[None]:
+def _protocol_errors(missing: int = INVALID_PARAMS, **data: str) -> Iterator[None]:
     """Make what goes wrong an error of the protocol, without internals; ``missing`` is the code for what is not there.
 
     Raises:

@@ -115,12 +115,12 @@ def _index(every: Sequence[CollectionStatus]) -> dict[str, JSON]:
     """Return what the indexes say of themselves: of several the sums of numbers, and the oldest versions."""
     if len(every) == 1:
         return {"pending": every[0].pending, **every[0].index}
-    told: dict[str, JSON] = {"pending": sum(one.pending for one in every)}
+    totals: dict[str, JSON] = {"pending": sum(one.pending for one in every)}
     for name in dict.fromkeys(name for one in every for name in one.index):
         numbers = [value for one in every if isinstance(value := one.index.get(name), int | float)]
         if numbers and not any(isinstance(value, bool) for value in numbers):
-            told[name] = min(numbers) if name in ("format", "analyser") else sum(numbers)
-    return told
+            totals[name] = min(numbers) if name in ("format", "analyser") else sum(numbers)
+    return totals
 
 
 def _embedding(every: Sequence[CollectionStatus]) -> dict[str, JSON]:

@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from pinakes.core.schedules import pause_s
@@ -45,32 +44,24 @@ class Role:
     @classmethod
     def read(cls, line: bytes) -> Role:
         """Return what was ``written``."""
-        told = json.loads(line)
-        return cls(Settings.model_validate(told["settings"]), told["instance_id"], told["local_key"])
+        data = json.loads(line)
+        return cls(Settings.model_validate(data["settings"]), data["instance_id"], data["local_key"])
 
     def written(self) -> bytes:
         """Return it as one line. Of the settings those that were given: what is not decides otherwise."""
         settings = self.settings.model_dump(mode="json", exclude_unset=True)
-        told = {"settings": settings, "instance_id": self.instance_id, "local_key": self.local_key}
-        return json.dumps(told).encode() + b"\n"
+        data = {"settings": settings, "instance_id": self.instance_id, "local_key": self.local_key}
+        return json.dumps(data).encode() + b"\n"
 
 
 class Replicas:
-    """The replicas of a server. ``ready`` says whether to begin; ``say`` gets a line for people."""
+    """The replicas of a server. ``ready`` says whether to begin."""
 
-    def __init__(
-        self,
-        role: Role,
-        listener: socket.socket,
-        *,
-        ready: Callable[[], bool],
-        say: Callable[[str], object] | None = None,
-    ) -> None:
+    def __init__(self, role: Role, listener: socket.socket, *, ready: Callable[[], bool]) -> None:
         self._role = role
         self._listener = listener
         self._ready = ready
-        self._say = say or partial(print, file=sys.stderr, flush=True)
-        self._places = [_Place() for _ in range(role.settings.server.workers - 1)]
+        self._slots = [_Slot() for _ in range(role.settings.server.workers - 1)]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pinakes-replicas", daemon=True)
 
@@ -88,29 +79,30 @@ class Replicas:
         if self._thread.is_alive():
             self._thread.join()
         within_s = self._role.settings.server.shutdown_s
-        ended = [place.ended(within_s) for place in self._places]
+        ended = [slot.ended(within_s) for slot in self._slots]
         return all(ended)
 
     def _run(self) -> None:
         while not self._stop.wait(_LOOK_EVERY_S):
             if self._ready():
-                for place in self._places:
-                    self._look_after(place)
-        for place in self._places:
-            place.end()
+                for slot in self._slots:
+                    self._look_after(slot)
+        for slot in self._slots:
+            slot.end()
 
-    def _look_after(self, place: _Place) -> None:
-        code = place.process.poll() if place.process is not None else None
+    def _look_after(self, slot: _Slot) -> None:
+        code = slot.process.poll() if slot.process is not None else None
         if code is not None:
-            place.note_end(code)
-        elif place.process is None and time.monotonic() >= place.again_at:
-            place.start(self._role, self._listener)
-            if all(one.process is not None for one in self._places):
-                processes = ", ".join(f"{one.process.pid}" for one in self._places if one.process is not None)
-                self._say(f"{len(self._places) + 1} processes answer: {os.getpid()}, {processes}")
+            slot.note_end(code)
+        elif slot.process is None and time.monotonic() >= slot.again_at:
+            slot.start(self._role, self._listener)
+            if all(one.process is not None for one in self._slots):
+                processes = ", ".join(f"{one.process.pid}" for one in self._slots if one.process is not None)
+                words = f"{len(self._slots) + 1} processes answer: {os.getpid()}, {processes}"
+                print(words, file=sys.stderr, flush=True)  # noqa: T201 - a line for people
 
 
-class _Place:
+class _Slot:
     """One replica, and when it may be started again."""
 
     def __init__(self) -> None:

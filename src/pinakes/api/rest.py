@@ -17,7 +17,16 @@ from pinakes.api.service import Service
 from pinakes.core import caller
 from pinakes.core.errors import http_status
 from pinakes.core.records import JSON
-from pinakes.schemas.envelope import PREFIX, ErrorResponse, RestApiResponse, as_response, json_object, refused, wrapped
+from pinakes.schemas.envelope import (
+    PREFIX,
+    ErrorResponse,
+    RestApiResponse,
+    as_response,
+    json_object,
+    refusals,
+    refused,
+    wrapped,
+)
 from pinakes.schemas.hits import QUESTION
 from pinakes.settings import Settings
 from pinakes.tools import Outcome, Tool, tools_of
@@ -115,11 +124,13 @@ def routes(service: Service, api: FastAPI) -> APIRouter:
     @router.post(
         "/tools/{name}",
         response_model=ToolExecutionResponse,
-        responses={
-            400: {"model": ErrorResponse, "description": "The body is no JSON object."},
-            404: {"model": ErrorResponse, "description": "There is no such tool."},
-            500: {"model": ErrorResponse, "description": "The tool failed unexpectedly."},
-        },
+        responses=refusals(
+            {
+                400: "The body is no JSON object.",
+                404: "There is no such tool.",
+                500: "The tool failed unexpectedly.",
+            }
+        ),
         openapi_extra={
             "requestBody": {"content": {"application/json": {"schema": {"type": "object", "example": arguments}}}}
         },
@@ -197,10 +208,10 @@ def discovered(
 
 def described(tool: Tool, settings: Settings) -> dict[str, JSON]:
     """Return a tool as ``ToolInfo`` has it; its category is named after its toolset."""
-    told = listing_for(tool, settings)
-    schema = told["inputSchema"]
+    listed = listing_for(tool, settings)
+    schema = listed["inputSchema"]
     return {
-        **told,
+        **listed,
         "schema": schema,
         "parameters": list(_parameters(schema)),
         "category": tool.toolset.capitalize(),

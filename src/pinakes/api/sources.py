@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from pinakes.api.service import Service
-from pinakes.schemas.envelope import PREFIX, ErrorResponse, RestApiResponse, wrapped
+from pinakes.schemas.envelope import PREFIX, RestApiResponse, refusals, wrapped
 from pinakes.tools.sources import Sources, list_sources
 
 PATH = f"{PREFIX}/sources"
@@ -27,7 +27,7 @@ def routes(service: Service) -> APIRouter:
         "/sources",
         response_model=SourcesResponse,
         response_model_exclude_none=True,
-        responses={404: {"model": ErrorResponse, "description": "There is no such collection."}},
+        responses=refusals({404: "There is no such collection."}),
     )
     async def sources(
         collection: Annotated[str, Query(description="Only those of this collection; empty = all.")] = "",

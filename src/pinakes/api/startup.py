@@ -187,7 +187,8 @@ class Startup(Task):
             if self._heads:
                 self._answers.set()
             for record in self._library.collections():
-                self._check()
+                if self._stop.is_set():
+                    raise Stopped
                 if record.name not in self._waiting:
                     self._loading.load_index(record.name)
         self._warm.set()
@@ -204,7 +205,11 @@ class Startup(Task):
 
     def _conclude(self) -> None:
         """Tell that all is read; where that leaves nothing to serve, and nothing is to come, raise why."""
-        if self._failures and not self._holds_documents() and not self._more_may_come():
+        if (
+            self._failures
+            and not any(status.documents for status in self._library.status())
+            and not self._more_may_come()
+        ):
             raise self._failures[0]
         for error in self._failures:
             self._say(str(error))
@@ -249,9 +254,6 @@ class Startup(Task):
         folder = self._library.settings.home / "sources"
         return folder.is_dir() and any(entry.is_dir() for entry in folder.iterdir())
 
-    def _holds_documents(self) -> bool:
-        return any(status.documents for status in self._library.status())
-
     def _more_may_come(self) -> bool:
         """Say whether documents come while the server runs: in a folder that is followed, by schedule, by calls."""
         settings = self._library.settings
@@ -276,10 +278,6 @@ class Startup(Task):
         elif time.perf_counter() - self._said >= LINE_EVERY_S:
             self._said = time.perf_counter()
             self._say(f"  {self._progress.words()}")
-
-    def _check(self) -> None:
-        if self._stop.is_set():
-            raise Stopped
 
 
 def statistics(settings: Settings, status: CollectionStatus, reports: list[Report], seconds: float) -> str:

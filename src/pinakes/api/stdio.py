@@ -146,11 +146,11 @@ def failure(settings: Settings, message: dict[str, JSON], error: PinakesError) -
     """Return the response to a request that no upstream answered: a failed tool call, or an error."""
     if message["method"] != "tools/call":
         return jsonrpc.error(message["id"], jsonrpc.INTERNAL_ERROR, str(error))
-    from pinakes.tools.declare import told
+    from pinakes.tools.declare import error_text
 
     name = str((message.get("params") or {}).get("name"))
     template = {declared.name: declared.error for declared in settings.tools}.get(name, "{message}")
-    content = [{"type": "text", "text": told(template, error)}]
+    content = [{"type": "text", "text": error_text(template, error)}]
     return jsonrpc.result(message["id"], {"content": content, "isError": True})
 
 

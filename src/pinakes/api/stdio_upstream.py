@@ -8,17 +8,16 @@ import logging
 import os
 import secrets
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
-from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
 
 from pinakes.api.guard import is_loopback
-from pinakes.api.instance import Instance, running
+from pinakes.api.instance import running
 from pinakes.core.caller import KEY_VARIABLE, SESSION_HEADER, shown_key
 from pinakes.core.errors import Busy, RateLimited, Refused, ServerUnreachable, TooLarge, Unauthorized
 from pinakes.core.records import JSON
@@ -30,7 +29,6 @@ _HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "ap
 _CONNECT_TIMEOUT_S = 5.0
 _GRACE_S = 30.0
 _REFUSALS = {401: Unauthorized, 403: Refused, 429: RateLimited}
-Result = TypeVar("Result")
 
 
 class RemoteServer:
@@ -114,7 +112,7 @@ class LocalServer:
 
     def answer(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
         """Return the response of the server in this process."""
-        return self._run(self._post(message, protocol_version))
+        return asyncio.run_coroutine_threadsafe(self._post(message, protocol_version), self._loop).result()
 
     @property
     def is_replaced(self) -> bool:
@@ -178,9 +176,6 @@ class LocalServer:
         response = await self._client.result().post("/mcp", content=json.dumps(message), headers=headers, timeout=None)
         return _checked(response, "the server in this process")
 
-    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
 
 class RunningOrLocal:
     """The running server of the home for as long as it runs, else this process."""
@@ -189,7 +184,9 @@ class RunningOrLocal:
         self._settings = settings
         self._opening = threading.Lock()
         instance = running(settings)
-        self._remote = _of_instance(settings, instance) if instance is not None else None
+        self._remote = (
+            RemoteServer(settings, instance.url, on_this_machine=True, key=instance.key) if instance else None
+        )
         self._local: LocalServer | None = None
         if self._remote is None:
             with suppress(Busy), self._opened():  # a database that cannot be reached yet: who asks is told, or answered
@@ -233,10 +230,6 @@ class RunningOrLocal:
 def open_upstream(settings: Settings, url: str | None) -> RemoteServer | RunningOrLocal:
     """Return who answers for ``url``, or for the home of ``settings``."""
     return RemoteServer(settings, url) if url else RunningOrLocal(settings)
-
-
-def _of_instance(settings: Settings, instance: Instance) -> RemoteServer:
-    return RemoteServer(settings, instance.url, on_this_machine=True, key=instance.key)
 
 
 @cache

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from contextvars import copy_context
-from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from pinakes.core.errors import Busy
@@ -171,7 +170,7 @@ class RequestThreads:
             raise _not_begun()
         run = _Run(lane, work, writes=writes)
         self._running.add(run)
-        run.future.add_done_callback(partial(self._forget, run))
+        run.future.add_done_callback(lambda _: self._running.discard(run))
         late = loop.call_at(until, run.end, reason, _LAST_WORD_S if writes else 0)
         try:
             return await run.answer
@@ -194,9 +193,6 @@ class RequestThreads:
         for lane in self._lanes:
             lane.threads.shutdown(wait=False, cancel_futures=True)
         return not wait([run.future for run in self._running.copy()], within_s).not_done
-
-    def _forget(self, run: _Run[Any], _future: Future[Any]) -> None:
-        self._running.discard(run)
 
 
 def _not_begun() -> Busy:

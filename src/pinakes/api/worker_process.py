@@ -20,7 +20,6 @@ from pinakes.settings import Settings, SourceSettings
 from pinakes.sources import git_urls
 
 QUEUES: Final = ("embed", "parse")
-BATCH: Final = 128
 
 Say = Callable[[str], object]
 

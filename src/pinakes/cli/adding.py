@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from pinakes.cli.models import prepare
+from pinakes.cli.options import AddOptions
 from pinakes.cli.progress import OnEvent, following
-from pinakes.cli.screen import Screen, labelled, printable
+from pinakes.cli.screen import Screen, labelled
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.cli.spending import SpendingLimit
 from pinakes.core.errors import (
@@ -40,29 +41,15 @@ _NAMED_PATHS = 10
 _NAMED_REASONS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class AddOptions:
-    """What to add: locations with the rules they share."""
-
-    locations: Sequence[str]
-    collection: str | None = None
-    ref: str | None = None
-    include: Sequence[str] = ()
-    exclude: Sequence[str] = ()
-    kind: str | None = None
-    yes: bool = False
-    as_source: bool = False
-
-
 def add(session: Session, wanted: AddOptions) -> None:
     """Add every location; what goes wrong with one does not keep the others from being added."""
     screen = session.screen
     reports: list[Report] = []
-    troubles: list[tuple[str, PinakesError]] = []
+    errors: list[tuple[str, PinakesError]] = []
     with session.library(create=True) as library:
         prepare_or_warn(session)
         embedding = _Embedding(session)
-        purse = SpendingLimit(session, library, wanted.yes)
+        spending = SpendingLimit(session, library, wanted.yes)
         for location in wanted.locations:
             try:
                 report = read_one(session, library, embedding.following, location, wanted)
@@ -74,11 +61,11 @@ def add(session: Session, wanted: AddOptions) -> None:
                 if len(wanted.locations) == 1 and not reports:
                     raise
                 screen.fail(error.message if location in error.message else f"{location}: {error.message}", error.hint)
-                troubles.append((location, error))
+                errors.append((location, error))
         session.found((), _touched(reports))
-        unpaid = _settled(library, embedding, purse, reports)
+        unpaid = _settled(library, embedding, spending, reports)
         embedding.tell_what_waits(library, reports)
-    _conclude(session, reports, troubles, wanted.collection, unpaid, purse)
+    _conclude(session, reports, errors, wanted.collection, unpaid, spending)
 
 
 def sync(
@@ -90,7 +77,7 @@ def sync(
     with session.library(create=True) as library:
         prepare_or_warn(session)
         embedding = _Embedding(session)
-        purse = SpendingLimit(session, library, yes)
+        spending = SpendingLimit(session, library, yes)
         with embedding.following() as on_event:
             reports = library.sync(collection, on_event, names=names, retry=retry)
         for report in reports:
@@ -101,14 +88,14 @@ def sync(
                     f"{labelled(report.source, report.part)}: {report.error.message}", report.error.hint
                 )
         session.found((), _touched(reports))
-        unpaid = _settled(library, embedding, purse, reports)
+        unpaid = _settled(library, embedding, spending, reports)
         embedding.tell_what_waits(library, reports)
         _tell_of_abandoned(session, library, names)
     if not reports:
         session.screen.say(f"There is nothing to sync yet. Add a source: {session.command('add', 'PATH')}")
-    troubles = [(report.source, report.error) for report in reports if report.error is not None]
+    errors = [(report.source, report.error) for report in reports if report.error is not None]
     read = [report for report in reports if report.error is None]
-    _conclude(session, read, troubles, collection, unpaid, purse)
+    _conclude(session, read, errors, collection, unpaid, spending)
 
 
 def reindex(session: Session, collection: str | None, embed: bool, yes: bool = False) -> None:
@@ -117,18 +104,18 @@ def reindex(session: Session, collection: str | None, embed: bool, yes: bool = F
         if embed:
             prepare_or_warn(session)
         embedding = _Embedding(session)
-        purse = SpendingLimit(session, library, yes)
+        spending = SpendingLimit(session, library, yes)
         try:
             with embedding.following() as on_event:
                 library.reindex(collection, embed=embed, on_event=on_event)
         except TooCostly as error:
-            if not purse.agrees(error):
+            if not spending.agrees(error):
                 raise
             with embedding.following() as on_event:
                 library.reindex(collection, embed=embed, on_event=on_event)
         states = library.status(collection)
-        purse.tell()
-        spent = purse.document()
+        spending.tell()
+        spent = spending.document()
     session.screen.document({"collections": [{"name": s.name, "index": dict(s.index)} for s in states], **spent})
     for state in states:
         chunks, vectors = state.index.get("keyword_chunks", 0), state.index.get("vectors", 0)
@@ -140,16 +127,16 @@ def reindex(session: Session, collection: str | None, embed: bool, yes: bool = F
 
 
 def _settled(
-    library: Library, embedding: _Embedding, purse: SpendingLimit, reports: Sequence[Report]
+    library: Library, embedding: _Embedding, spending: SpendingLimit, reports: Sequence[Report]
 ) -> list[TooCostly]:
     """Embed what waits for somebody to agree to its costs, where they do; return what is left."""
-    unpaid = purse.unpaid(reports)
-    if unpaid and purse.agrees(unpaid[0]):
+    unpaid = spending.unpaid(reports)
+    if unpaid and spending.agrees(unpaid[0]):
         for name in dict.fromkeys(report.collection for report in reports if report.degraded):
             with embedding.following() as on_event:
                 library.embed_pending(name, on_event)
         unpaid = []
-    purse.tell()
+    spending.tell()
     return unpaid
 
 
@@ -158,7 +145,7 @@ def prepare_or_warn(session: Session) -> None:
     try:
         prepare(session)
     except ModelUnavailable as error:
-        hint = session.screen.placed(error.hint)
+        hint = session.screen.with_home(error.hint)
         session.screen.warn(f"{error.message} Search is by keywords until it is there. {hint}")
 
 
@@ -172,11 +159,11 @@ def show_report(screen: Screen, report: Report) -> None:
     files = {name: getattr(report, name) for name in ("added", "changed", "moved", "removed", "unchanged")}
     chunks = {name: getattr(report, name) for name in ("embedded", "reused", "pending")}
     only = f", only {' '.join(report.paths)}" if report.paths else ""
-    screen.report(printable(f"{report.collection}: {labelled(report.source, report.part)}{only}"))
+    screen.report(f"{report.collection}: {labelled(report.source, report.part)}{only}")
     show_patterns(screen, report.include, report.exclude, report.before)
     if report.overlaps:
         others = ", ".join(map(repr, report.overlaps))
-        screen.report(printable(f"  overlaps {others}: a file of both is read once, by the source that read it first"))
+        screen.report(f"  overlaps {others}: a file of both is read once, by the source that read it first")
     screen.report(f"  files    {_counts(files)}")
     screen.report(f"  chunks   {report.chunks:,}: {_counts(chunks)}")
     for label, entries in (("skipped", report.skipped), ("failed", report.failed), ("unlike", report.unlike)):
@@ -187,7 +174,7 @@ def show_report(screen: Screen, report: Report) -> None:
     if report.notes:
         _show_left_out(screen, "noted", [(path, str(note)) for path, note in report.notes])
     for reason in report.excluded:
-        screen.report(printable(f"  rules    {reason[:1].lower()}{reason[1:]}"))
+        screen.report(f"  rules    {reason[:1].lower()}{reason[1:]}")
     if not any(files.values()) and not report.skipped and not report.failed:
         screen.warn("there is no file to read in it")
     seconds = ", ".join(f"{stage} {value:.1f}" for stage, value in report.seconds.items())
@@ -206,9 +193,9 @@ def show_patterns(screen: Screen, include: Sequence[str], exclude: Sequence[str]
     for name, patterns in (("include", include), ("exclude", exclude)):
         was = f" (was {shown_value(before[name])})" if name in before else ""
         if patterns or was:
-            screen.report(printable(f"  {name:<8} {shown_value(patterns)}{was}"))
+            screen.report(f"  {name:<8} {shown_value(patterns)}{was}")
     if "ref" in before:
-        screen.report(printable(f"  ref      was {shown_value(before['ref'])}"))
+        screen.report(f"  ref      was {shown_value(before['ref'])}")
 
 
 def _show_left_out(screen: Screen, label: str, entries: Sequence[tuple[str, str]]) -> None:
@@ -223,7 +210,7 @@ def _show_left_out(screen: Screen, label: str, entries: Sequence[tuple[str, str]
         named = paths[: min(left, each)]
         left -= len(named)
         more = f" and {len(paths) - len(named):,} more" if len(paths) > len(named) else ""
-        screen.report(printable(f"    {len(paths):,} × {reason} ({', '.join(named)}{more})"))
+        screen.report(f"    {len(paths):,} × {reason} ({', '.join(named)}{more})")
     if len(common) > _NAMED_REASONS:
         screen.report(f"    … and {len(common) - _NAMED_REASONS:,} other reasons")
 
@@ -360,15 +347,15 @@ def _check_single_file(report: Report) -> None:
 def _conclude(
     session: Session,
     reports: Sequence[Report],
-    troubles: Sequence[tuple[str, PinakesError]],
+    errors: Sequence[tuple[str, PinakesError]],
     collection: str | None,
     unpaid: Sequence[TooCostly],
-    purse: SpendingLimit,
+    spending: SpendingLimit,
 ) -> None:
     document: dict[str, JSON] = {
         "reports": [report_document(report) for report in reports],
-        "errors": [{"location": location, **session.screen.error_document(error)} for location, error in troubles],
-        **purse.document(),
+        "errors": [{"location": location, **session.screen.error_document(error)} for location, error in errors],
+        **spending.document(),
     }
     skipped = sum(len(report.skipped) for report in reports)
     if skipped > _NAMED_PATHS:
@@ -377,18 +364,16 @@ def _conclude(
         where = ["-c", collection] if collection else []
         session.screen.say(f"next: {session.command('search', 'your question', *where)}")
     failed = sum(len(report.failed) for report in reports)
-    if troubles:
-        raise IncompleteError(troubles[0][1], document)
+    if errors:
+        raise IncompleteError(errors[0][1], document)
     if unpaid:
-        session.screen.fail(unpaid[0].message, unpaid[0].hint)
-        raise IncompleteError(unpaid[0], document)
+        raise session.incomplete(unpaid[0], document)
     if failed:
         error = SourceError(
             f"{counted(failed, 'file')} could not be read; the rest is done.",
             hint="They are tried again later, by a server or the next run. At once: pinakes sync --retry",
         )
-        session.screen.fail(error.message, error.hint)
-        raise IncompleteError(error, document)
+        raise session.incomplete(error, document)
     session.screen.document(document)
 
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from pinakes.cli.commands import command
-from pinakes.cli.options import CheckContent, CheckEmbeddings, Collection, OneOrAll, Searched
+from pinakes.cli.commands import app
+from pinakes.cli.managing import verify
+from pinakes.cli.options import (
+    AddOptions,
+    Collection,
+    Searched,
+    SearchOptions,
+    command,
+)
 from pinakes.cli.session import Session
 
 _Path = Annotated[str, typer.Option("--path", metavar="PATH|URL", help="What to read.")]
@@ -16,7 +24,7 @@ _Type = Annotated[
 ]
 
 
-@command("query", hidden=True)
+@command(app, "query", hidden=True)
 def query(
     session: Session,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What to look for.")],
@@ -24,8 +32,8 @@ def query(
         str | None, typer.Option("--content-types", metavar="A,B", help="Only where `content_type` is one of these.")
     ] = None,
     paths: Annotated[
-        list[str] | None, typer.Option("--paths", metavar="GLOB", help="Only such paths. May be repeated.")
-    ] = None,
+        Sequence[str], typer.Option("--paths", metavar="GLOB", help="Only such paths. May be repeated.")
+    ] = (),
     min_similarity: Annotated[
         float, typer.Option("--min-similarity", metavar="X", help="Least similarity: cosine of query and chunk.")
     ] = 0.0,
@@ -36,23 +44,19 @@ def query(
     from pinakes.cli import searching
 
     filters = [f"content_type={content_types}"] if content_types else []
-    searching.query(
-        session,
-        searching.SearchOptions(
-            text, collection, top_k, filters=filters, paths=paths or (), min_similarity=min_similarity
-        ),
-    )
+    question = SearchOptions(text, [collection] if collection else None, top_k, filters=filters, paths=paths)
+    searching.query(session, question, min_similarity)
 
 
-@command("index", hidden=True)
+@command(app, "index", hidden=True)
 def index(session: Session, path: _Path, _type: _Type = None, collection: Collection = None) -> None:
     """Read one file or folder."""
     from pinakes.cli import adding
 
-    adding.add(session, adding.AddOptions([path], collection))
+    adding.add(session, AddOptions([path], collection))
 
 
-@command("index-directory", hidden=True)
+@command(app, "index-directory", hidden=True)
 def index_directory(
     session: Session,
     path: _Path,
@@ -64,17 +68,7 @@ def index_directory(
     from pinakes.cli import adding
 
     exclude = () if recursive else ("/*/**",)
-    adding.add(session, adding.AddOptions([path], collection, exclude=exclude))
+    adding.add(session, AddOptions([path], collection, exclude=exclude))
 
 
-@command("verify-index", hidden=True)
-def verify_index(
-    session: Session,
-    collection: OneOrAll = None,
-    check_embeddings: CheckEmbeddings = False,
-    check_content: CheckContent = False,
-) -> None:
-    """Check the catalogue, and compare the indexes with it."""
-    from pinakes.cli import managing
-
-    managing.verify(session, collection, content=check_content, embeddings=check_embeddings)
+command(app, "verify-index", hidden=True)(verify)

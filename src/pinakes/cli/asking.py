@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pinakes.cli.hit_lines import one_line, show_caveats
-from pinakes.cli.options import AsOf, Several
+from pinakes.cli.options import AsOf, Paths, Several
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
 
@@ -23,23 +24,20 @@ def ask(
         int | None, typer.Option("--passages", metavar="N", min=1, help="Most chunks to answer from.")
     ] = None,
     filters: Annotated[
-        list[str] | None,
+        Sequence[str],
         typer.Option("--filter", "-f", metavar="NAME=VALUE", help="Only where the metadata fits, as for search."),
-    ] = None,
-    paths: Annotated[
-        list[str] | None, typer.Option("--path", metavar="GLOB", help="Only such paths. May be repeated.")
-    ] = None,
+    ] = (),
+    paths: Paths = (),
     as_of: AsOf = None,
 ) -> None:
     """Have a chat model answer a question from the documents, with the chunks it rests on."""
-    from pinakes.cli.searching import SearchOptions, where_of
+    from pinakes.cli.searching import where_of
     from pinakes.tools.ask import reply_of
 
-    where = where_of(SearchOptions(question, filters=filters or (), paths=paths or ()))
     with session.library() as library:
-        library.asking.writer.chat.check()
+        library.answer_writer.chat.check()
         session.screen.say(f"asking {library.settings.chat.model or library.settings.chat.provider} …")
-        answered = library.ask(question, collection, passages=passages, filters=where, as_of=as_of)
+        answered = library.ask(question, collection, passages=passages, filters=where_of(filters, paths), as_of=as_of)
         session.found([one.document_id for one in answered.citations])
     session.screen.document(reply_of(answered).as_data())
     if not session.screen.as_json:

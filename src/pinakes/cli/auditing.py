@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import sys
-from collections.abc import Callable
-from dataclasses import asdict, replace
-from functools import wraps
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from pinakes.cli.hit_lines import one_line
-from pinakes.cli.options import Searched, with_common_options
-from pinakes.cli.screen import Screen, printable
+from pinakes.cli.options import Searched, command, usual_command
+from pinakes.cli.screen import Screen
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import NotFound
-from pinakes.core.records import JSON
+from pinakes.core.records import JSON, SearchMode
 from pinakes.core.wording import counted, cut
 
 if TYPE_CHECKING:
@@ -29,98 +27,73 @@ if TYPE_CHECKING:
 _SHOWN_CHARS = 100
 
 
-def _filters(
-    tool: Annotated[str, typer.Option("--tool", metavar="NAME", help="Only calls of this tool or command.")] = "",
-    of_session: Annotated[str, typer.Option("--session", metavar="ID", help="Only calls of this session.")] = "",
-    caller: Annotated[str, typer.Option("--caller", metavar="NAME", help="Only calls by this caller.")] = "",
+@dataclass(frozen=True, slots=True)
+class CallFilters:
+    """Which calls are wanted, in the order of ``AuditQuery``."""
+
+    tool: Annotated[str, typer.Option("--tool", metavar="NAME", help="Only calls of this tool or command.")] = ""
+    of_session: Annotated[str, typer.Option("--session", metavar="ID", help="Only calls of this session.")] = ""
+    caller: Annotated[str, typer.Option("--caller", metavar="NAME", help="Only calls by this caller.")] = ""
     interface: Annotated[
         str, typer.Option("--interface", metavar="NAME", help="cli, http, mcp, websocket or python.")
-    ] = "",
+    ] = ""
     collection: Annotated[
         str, typer.Option("--collection", "-c", metavar="NAME", help="Only calls about this collection.")
-    ] = "",
-    outcome: Annotated[
-        str, typer.Option("--outcome", metavar="CODE", help="ok, failed, or the code of an error.")
-    ] = "",
+    ] = ""
+    outcome: Annotated[str, typer.Option("--outcome", metavar="CODE", help="ok, failed, or the code of an error.")] = ""
     since: Annotated[
         str, typer.Option("--since", metavar="TIME", help="From this day or time on, UTC: 2026-01-31.")
-    ] = "",
-    until: Annotated[str, typer.Option("--until", metavar="TIME", help="Up to this day or time, included.")] = "",
+    ] = ""
+    until: Annotated[str, typer.Option("--until", metavar="TIME", help="Up to this day or time, included.")] = ""
     text: Annotated[
         str, typer.Option("--text", metavar="WORDS", help="Only where the parameters have these words, or of this id.")
-    ] = "",
-) -> AuditQuery:
-    """Say which calls are wanted."""
-    from pinakes.services.audit import AuditQuery
+    ] = ""
 
-    return AuditQuery(tool, of_session, caller, interface, collection, outcome, since, until, text)
+    def query(self) -> AuditQuery:
+        """Return them as the audit log takes them."""
+        from pinakes.services.audit import AuditQuery
 
-
-def _parameters(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
-    """Return the parameters of a function with their options; ``AuditQuery`` is not imported for that."""
-    return dict(inspect.signature(function, eval_str=True, locals={"AuditQuery": object}).parameters)
+        return AuditQuery(*astuple(self))
 
 
-_FILTERS = _parameters(_filters)
+audit_app = typer.Typer(help="See what was asked before.")
 
 
-def _filtered(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a function that wants ``wanted`` as one that has an option for each filter in its place."""
-
-    @wraps(function)
-    def called(session: Session, **values: Any) -> None:
-        wanted = _filters(**{name: values.pop(name) for name in _FILTERS})
-        function(session, **values, wanted=wanted)
-
-    own = [p for name, p in _parameters(function).items() if name != "wanted"]
-    called.__signature__ = inspect.Signature([*own, *_FILTERS.values()])  # type: ignore[attr-defined]
-    return called
-
-
-audit_app = typer.Typer(help="See what was asked before.", context_settings={"help_option_names": ["-h", "--help"]})
-
-
-@audit_app.callback(invoke_without_command=True)
-@with_common_options
-@_filtered
+@usual_command(audit_app)
 def listed(
     session: Session,
-    context: typer.Context,
-    wanted: AuditQuery,
     last: Annotated[int, typer.Option("--last", "-n", metavar="N", help="How many.")] = 20,
+    *,
+    wanted: CallFilters,
 ) -> None:
     """Show the last calls, newest first."""
-    if context.invoked_subcommand is not None:
-        return
-    with session.library() as library:
-        entries = library.audit.entries(last, wanted)
-        session.found((), len(entries))
     from pinakes.services.audit import as_data
 
+    with session.library() as library:
+        entries = library.audit.entries(last, wanted.query())
+        session.found((), len(entries))
     session.screen.document({"entries": [as_data(entry) for entry in entries], "total_entries": len(entries)})
     for entry in entries:
         _show(session.screen, entry)
     if not entries:
-        session.screen.say("no call was recorded" if wanted == type(wanted)() else "no call is like that")
+        session.screen.say("no call was recorded" if wanted == CallFilters() else "no call is like that")
 
 
-@audit_app.command("export")
-@with_common_options
-@_filtered
+@command(audit_app, "export")
 def exported(
     session: Session,
-    wanted: AuditQuery,
     file: Annotated[str, typer.Argument(metavar="FILE", help="File to write, JSON lines; - is stdout.")],
+    wanted: CallFilters,
 ) -> None:
     """Write calls to a file as JSON lines, oldest first."""
     from pinakes.services.audit import as_data
 
     with session.library() as library:
         if file == "-":
-            for entry in library.audit.lines(wanted):
+            for entry in library.audit.lines(wanted.query()):
                 sys.stdout.write(json.dumps(as_data(entry), ensure_ascii=False) + "\n")
             return
-        count = library.audit.export(Path(file), wanted)
+        count = library.audit.export(Path(file), wanted.query())
         session.found((), count)
     session.screen.document({"file": file, "entries": count})
     session.screen.report(f"{count:,} calls written to {file}")
@@ -133,23 +106,22 @@ def explain(
         list[str], typer.Argument(metavar="DOCUMENT", help="Path, end of a path, uri or id. One or several.")
     ],
     collection: Searched = None,
-    mode: Annotated[
-        Literal["hybrid", "vector", "keyword", "auto"] | None, typer.Option("--mode", help="As in `pinakes search`.")
-    ] = None,
+    mode: Annotated[SearchMode | None, typer.Option("--mode", help="As in `pinakes search`.")] = None,
     filters: Annotated[
-        list[str] | None, typer.Option("--filter", "-f", metavar="NAME=VALUE", help="As in `pinakes search`.")
-    ] = None,
-    paths: Annotated[list[str] | None, typer.Option("--path", metavar="GLOB", help="As in `pinakes search`.")] = None,
+        Sequence[str], typer.Option("--filter", "-f", metavar="NAME=VALUE", help="As in `pinakes search`.")
+    ] = (),
+    paths: Annotated[Sequence[str], typer.Option("--path", metavar="GLOB", help="As in `pinakes search`.")] = (),
     fusion: Annotated[
         Literal["weighted", "rrf"] | None, typer.Option("--fusion", help="As in `pinakes search`.")
     ] = None,
 ) -> None:
     """Say why documents rank where they do for a query, or why they are not found."""
-    from pinakes.cli.searching import SearchOptions, where_of
+    from pinakes.cli.searching import where_of
 
-    where = where_of(SearchOptions(query, filters=filters or (), paths=paths or ()))
     with session.library() as library:
-        found = library.explain(query, documents, collection, mode=mode, filters=where, fusion=fusion)
+        found = library.explain(
+            query, documents, collection, mode=mode, filters=where_of(filters, paths), fusion=fusion
+        )
         session.found([one.document_id for one in found.documents])
     document = _as_data(found)
     _say(session.screen, found)
@@ -172,7 +144,7 @@ def _show(screen: Screen, entry: AuditEntry) -> None:
     went = results if entry.outcome == "ok" else f"{entry.outcome}: {entry.message}"
     who = entry.interface if entry.caller == "local" else f"{entry.interface} ({entry.caller})"
     line = f"{entry.at[:19]}Z  {entry.tool:<18} {who:<9} {entry.latency_ms:>8.1f} ms  {one_line(went)}"
-    screen.show(printable(f"{line}  {cut(given, _SHOWN_CHARS)}").rstrip())
+    screen.show(f"{line}  {cut(given, _SHOWN_CHARS)}".rstrip())
 
 
 def _as_data(found: Explanations) -> dict[str, JSON]:
@@ -202,7 +174,7 @@ def _show_document(screen: Screen, one: Explanation) -> None:
     from rich.text import Text as Rich
 
     screen.show(Rich.assemble((one_line(one.path), "cyan"), f"  {one_line(one.title)}"))
-    screen.show(printable(f"    {one.text}"))
+    screen.show(f"    {one.text}")
     for name, at, what in (("by words", one.keyword, "BM25"), ("by meaning", one.vector, "cosine")):
         if at is not None:
             screen.show(f"    {name:<12} {_rank(at, what)}")
@@ -215,11 +187,11 @@ def _show_document(screen: Screen, one: Explanation) -> None:
         hit = one.passage
         screen.show(f"    {'chunk':<12} lines {hit.start_line}-{hit.end_line}{' (approximate)' * hit.approximate}")
     for match in one.matches:
-        screen.show(printable(f"    {'has':<12} {_match(match)}"))
+        screen.show(f"    {'has':<12} {_match(match)}")
     for match in one.partly:
-        screen.show(printable(f"    {'has parts of':<12} {_match(match)}: {', '.join(match.parts)}"))
+        screen.show(f"    {'has parts of':<12} {_match(match)}: {', '.join(match.parts)}")
     if one.missing:
-        screen.show(printable(f"    {'lacks':<12} {', '.join(one.missing)}"))
+        screen.show(f"    {'lacks':<12} {', '.join(one.missing)}")
     screen.show()
 
 

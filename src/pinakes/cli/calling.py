@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pinakes.cli.screen import printable
-from pinakes.cli.session import Session
+from pinakes.cli.session import Session, assigned
 from pinakes.core.caller import KEY_VARIABLE, shown_key
 from pinakes.core.errors import (
     Busy,
@@ -70,34 +69,32 @@ def tools(
     width = max((len(tool["name"]) for tool in listed), default=0)
     for tool in listed:
         first = tool["description"].partition("\n")[0]
-        session.screen.show(f"{tool['name']:<{width}}  {printable(first)}")
+        session.screen.show(f"{tool['name']:<{width}}  {first}")
 
 
 def call(
     session: Session,
     name: Annotated[str, typer.Argument(metavar="TOOL", help="Name of the tool; `pinakes tools` lists them.")],
     words: Annotated[
-        list[str] | None,
+        Sequence[str],
         typer.Option(
             "--arg", "-a", metavar="NAME=VALUE", help="An argument; =@FILE takes the text of a file, =@- stdin."
         ),
-    ] = None,
+    ] = (),
     as_object: Annotated[
         str | None, typer.Option("--json-args", metavar="JSON", help="The arguments as one JSON object.")
     ] = None,
     url: Url = None,
 ) -> None:
     """Call a tool as an agent would."""
-    told = _called_there(session, url, name, words or (), as_object) if url else None
-    told = told or _called_here(session, name, words or (), as_object)
-    if told.error is not None:
-        raise told.error
-    session.screen.document(told.data if told.data is not None else {"text": told.text})
-    if not session.screen.as_json:
-        text = printable(told.text) if sys.stdout.isatty() else told.text
-        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
-    if told.failed is not None:
-        raise typer.Exit(exit_code(told.failed))
+    result = _called_there(session, url, name, words, as_object) if url else None
+    result = result or _called_here(session, name, words, as_object)
+    if result.error is not None:
+        raise result.error
+    session.screen.document(result.data if result.data is not None else {"text": result.text})
+    session.screen.text(result.text)
+    if result.failed is not None:
+        raise typer.Exit(exit_code(result.failed))
 
 
 def arguments_of(schema: Mapping[str, JSON], words: Sequence[str], as_object: str | None) -> dict[str, JSON]:
@@ -109,10 +106,7 @@ def arguments_of(schema: Mapping[str, JSON], words: Sequence[str], as_object: st
     given = _parsed(as_object, "--json-args") if as_object else {}
     if not isinstance(given, dict):
         raise InvalidInput("--json-args is no JSON object.", hint='As in --json-args \'{"query": "keys"}\'')
-    for word in words:
-        name, sign, text = word.partition("=")
-        if not sign or not name:
-            raise InvalidInput(f"--arg {word!r} is not of the form name=value.", hint="As in --arg query=keys")
+    for name, text in assigned("--arg", words, "query=keys"):
         about = schema.get("properties", {}).get(name, {})
         given[name] = _value(name, _content(text), about.get("type", "string"))
     return given

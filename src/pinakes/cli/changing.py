@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinakes.cli.adding import prepare_or_warn
+from pinakes.cli.options import ModelChangeOptions
 from pinakes.cli.progress import OnEvent, fetching, progress
-from pinakes.cli.screen import printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.cli.spending import SpendingLimit
-from pinakes.core.errors import InvalidInput, ModelCorrupt, ModelUnavailable, NotFound, PinakesError, TooCostly
+from pinakes.core.errors import ModelCorrupt, ModelUnavailable, NotFound, PinakesError, TooCostly
 from pinakes.core.records import JSON
 from pinakes.core.wording import megabytes
 from pinakes.services.run_progress import duration
@@ -25,52 +25,15 @@ if TYPE_CHECKING:
     from pinakes.services.collections.status import CollectionStatus
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChangeOptions:
-    """What the options of ``reindex`` ask for: at most one of the four, and how ``beside`` is to be done."""
-
-    beside: bool = False
-    switch: bool = False
-    rollback: bool = False
-    drop_beside: bool = False
-    model: str | None = None
-    anyway: bool = False
-    yes: bool = False
-
-    def check(self, embed: bool) -> bool:
-        """Say whether anything is asked for.
-
-        Raises:
-            InvalidInput: options that do not go together.
-        """
-        named = {
-            "--embed": embed,
-            "--beside": self.beside,
-            "--switch": self.switch,
-            "--rollback": self.rollback,
-            "--drop-beside": self.drop_beside,
-        }
-        given = [name for name, value in named.items() if value]
-        if len(given) > 1:
-            raise InvalidInput(f"{' and '.join(given)} do not go together.", hint="Give one of them at a time.")
-        for name, there in (("--model", self.model is not None), ("--anyway", self.anyway)):
-            if there and not self.beside:
-                raise InvalidInput(
-                    f"{name} says how another index is built; it needs --beside.",
-                    hint="As in pinakes reindex --beside --model MODEL",
-                )
-        return bool(given) and not embed
-
-
-def change(session: Session, collection: str | None, wanted: ModelChangeOptions) -> None:
+def change(session: Session, collection: str | None, wanted: ModelChangeOptions, yes: bool) -> None:
     """Do what is asked for in one collection, or in all that it concerns; one's trouble does not stop the others."""
     documents: list[dict[str, JSON]] = []
     errors: list[dict[str, JSON]] = []
     first: PinakesError | None = None
     with session.library() as library:
-        library.spending().allow(wanted.yes)
+        library.spending().allow(yes)
         names = [collection] if collection else _concerned(library, wanted)
-        act = _action(session, library, wanted)
+        act = _action(session, library, wanted, yes)
         for name in names:
             try:
                 documents.append({"name": name, **act(name)})
@@ -92,7 +55,7 @@ def beside_line(state: CollectionStatus) -> str | None:
     if beside is None:
         return None
     embedded = f"{beside.embedded:,} of {beside.chunks:,} embedded"
-    size = f"{megabytes(beside.bytes)}"
+    size = megabytes(beside.bytes)
     if beside.state == "previous":
         missing = f"; {beside.waiting:,} came since, to be embedded after going back" if beside.waiting else ""
         return f"{beside.model}: answered before, kept to go back to ({embedded}{missing}; {size})"
@@ -119,36 +82,34 @@ def _concerned(library: Library, wanted: ModelChangeOptions) -> list[str]:
     return named
 
 
-def _action(session: Session, library: Library, wanted: ModelChangeOptions) -> Callable[[str], dict[str, JSON]]:
+def _action(
+    session: Session, library: Library, wanted: ModelChangeOptions, yes: bool
+) -> Callable[[str], dict[str, JSON]]:
     if wanted.beside:
-        return lambda name: _build(session, library, name, wanted)
-    if wanted.switch:
-        return lambda name: _switch(session, library, name)
-    if wanted.rollback:
-        return lambda name: _roll_back(session, library, name)
-    return lambda name: _drop(session, library, name)
+        return partial(_build, session, library, wanted, yes)
+    return partial(_switch if wanted.switch else _roll_back if wanted.rollback else _drop, session, library)
 
 
-def _build(session: Session, library: Library, name: str, wanted: ModelChangeOptions) -> dict[str, JSON]:
+def _build(session: Session, library: Library, wanted: ModelChangeOptions, yes: bool, name: str) -> dict[str, JSON]:
     _prepare(session, library, name, wanted.model)
-    purse = SpendingLimit(session, library, wanted.yes)
+    spending = SpendingLimit(session, library, yes)
     while True:
         try:
             with _following(session, name) as on_event:
                 state = library.build_beside(wanted.model, name, anyway=wanted.anyway, on_event=on_event)
             break
         except TooCostly as error:
-            if not purse.agrees(error):
+            if not spending.agrees(error):
                 hint = f"Agree to it: pinakes reindex --beside --yes -c {name}. Or give it up: --drop-beside."
                 raise TooCostly(error.message, hint=hint) from error
-    purse.tell()
+    spending.tell()
     beside = state.beside
     assert beside is not None
     session.screen.report(f"{name}: built beside what answers: {beside_line(state)}")
     if beside.waiting:
         session.screen.warn(f"{beside.waiting:,} chunks have no vector by it: they are found by words only")
     session.screen.say(f"to have it answer: {session.command('reindex', '--switch', '-c', name)}")
-    return {**_described(state), **purse.document()}
+    return {**_described(state), **spending.document()}
 
 
 def _prepare(session: Session, library: Library, name: str, model: str | None) -> None:
@@ -229,7 +190,7 @@ def _following(session: Session, name: str) -> Iterator[OnEvent]:
                 words = f"{name}: building the index"
             else:
                 words = f"{name}: {event.done:,} of {event.total:,} {event.detail or 'done'}"
-            show(printable(words), event.done, event.total)
+            show(words, event.done, event.total)
 
         yield on_event
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from pinakes.cli.options import command, usual_command
 from pinakes.cli.progress import progress
-from pinakes.cli.screen import printable
-from pinakes.cli.session import Session
+from pinakes.cli.screen import aligned, printable
+from pinakes.cli.session import Session, assigned
 from pinakes.core.errors import InvalidInput
 from pinakes.core.records import JSON
 from pinakes.core.wording import counted
@@ -23,46 +24,49 @@ if TYPE_CHECKING:
 _Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The collection.")]
 _NewName: TypeAlias = Annotated[str, typer.Argument(metavar="NEW", help="A name that no collection has.")]
 _Keep: TypeAlias = Annotated[
-    list[str] | None,
+    Sequence[str],
     typer.Option(
         "--keep", metavar="NAME=VALUE", help="A setting of its own: chunking.size=100, retrieval=vector. Repeatable."
     ),
 ]
 _Forget: TypeAlias = Annotated[
-    list[str] | None,
+    Sequence[str],
     typer.Option("--forget", metavar="NAME", help="A setting of its own that it gives up. Repeatable."),
 ]
 _Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
-_HEADS = ("collection", "documents", "chunks", "tokens")
+collections_app = typer.Typer(help="List, make, change and delete collections.")
+_HEADS = ("collection", "documents", "chunks", "tokens", "")
 
 
+@usual_command(collections_app)
 def list_all(session: Session) -> None:
-    """List the collections, with what they hold."""
+    """List, make, change and delete collections."""
     with session.library() as library:
         rows = [asdict(held) for held in library.collecting.list_all()]
     session.screen.document({"collections": rows})
-    shown = [(row["name"], *(f"{row[name]:,}" for name in ("documents", "chunks", "tokens"))) for row in rows]
-    widths = [max(map(len, column)) for column in zip(_HEADS, *shown, strict=True)]
-    for cells, about in zip((_HEADS, *shown), ("", *(row["description"] for row in rows)), strict=True) if rows else ():
-        numbers = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells[1:], widths[1:], strict=True))
-        session.screen.show(printable(f"{cells[0]:<{widths[0]}}  {numbers}  {about}".rstrip().replace("\n", " ")))
+    figures = ("documents", "chunks", "tokens")
+    cells = [(row["name"], *(f"{row[name]:,}" for name in figures), row["description"]) for row in rows]
+    for line in aligned([_HEADS, *cells], right=(1, 2, 3)) if rows else ():
+        session.screen.show(line.replace("\n", " "))
     if not rows:
         session.screen.say(f"There are no collections yet. Add documents: {session.command('add', 'PATH')}")
 
 
+@command(collections_app, "create")
 def create(
     session: Session,
     name: _NewName,
     description: Annotated[str, typer.Option("--description", metavar="TEXT", help="What is in it.")] = "",
-    keep: _Keep = None,
+    keep: _Keep = (),
 ) -> None:
     """Make an empty collection, with settings of its own where it needs other ones."""
     with session.library(create=True) as library:
-        record = library.collecting.create(name, description, **_settings(keep or ()))
+        record = library.collecting.create(name, description, **_settings(keep))
     _tell(session, record, f"{record.name}: made")
 
 
+@command(collections_app, "describe")
 def describe(
     session: Session, name: _Name, description: Annotated[str, typer.Argument(metavar="TEXT", help="What is in it.")]
 ) -> None:
@@ -72,9 +76,10 @@ def describe(
     _tell(session, record, f"{record.name}: {record.description}")
 
 
-def configure(session: Session, name: _Name, keep: _Keep = None, forget: _Forget = None) -> None:
+@command(collections_app, "configure")
+def configure(session: Session, name: _Name, keep: _Keep = (), forget: _Forget = ()) -> None:
     """Change the settings of its own that a collection keeps, or show them."""
-    wanted: dict[str, JSON] = {**_settings(keep or ()), **dict.fromkeys(forget or ())}
+    wanted: dict[str, JSON] = {**_settings(keep), **dict.fromkeys(forget)}
     with session.library() as library:
         had_graph = bool(library.graph.types(name)) if "graph" in wanted else False
         record = library.collecting.configure(name, **wanted)
@@ -92,6 +97,7 @@ def configure(session: Session, name: _Name, keep: _Keep = None, forget: _Forget
         session.screen.say(f"what was put one by one, by: {session.command('reindex', '-c', record.name)}")
 
 
+@command(collections_app, "rename")
 def rename(session: Session, name: _Name, new: _NewName) -> None:
     """Give a collection another name."""
     with session.library() as library:
@@ -99,6 +105,15 @@ def rename(session: Session, name: _Name, new: _NewName) -> None:
     _tell(session, record, f"{name}: called {record.name} now")
 
 
+@command(collections_app, "copy")
+def copy(session: Session, name: _Name, new: _NewName) -> None:
+    """Make a collection that holds the same; nothing is embedded again."""
+    with session.library() as library:
+        record = library.collecting.copy(name, new)
+    _tell(session, record, f"{name}: copied to {record.name}")
+
+
+@command(collections_app, "move")
 def move(
     session: Session,
     name: _Name,
@@ -107,18 +122,12 @@ def move(
     """Move the index of a collection to another engine while it answers; nothing is embedded again."""
     with session.library() as library, progress(session.screen) as show:
         for event in library.collecting.move(name, engine):
-            show(printable(f"{name}: building the index"), event.done, event.total)
+            show(f"{name}: building the index", event.done, event.total)
         record = library.collection(name)
     _tell(session, record, f"{record.name}: its index is in {engine} now")
 
 
-def copy(session: Session, name: _Name, new: _NewName) -> None:
-    """Make a collection that holds the same; nothing is embedded again."""
-    with session.library() as library:
-        record = library.collecting.copy(name, new)
-    _tell(session, record, f"{name}: copied to {record.name}")
-
-
+@command(collections_app, "delete")
 def delete(session: Session, name: _Name, yes: _Yes = False) -> None:
     """Delete a collection with all it holds, for good. Files and repositories stay as they are."""
     with session.library() as library:
@@ -129,11 +138,12 @@ def delete(session: Session, name: _Name, yes: _Yes = False) -> None:
         removed = library.collecting.delete(name)
         configured = name in library.settings.collections
     session.screen.document(asdict(removed))
-    session.screen.show(printable(f"{name}: deleted, {counted(removed.documents, 'document')}"))
+    session.screen.show(f"{name}: deleted, {counted(removed.documents, 'document')}")
     if configured:
         session.screen.warn(f"the settings name {name!r}: the next sync or server makes it anew")
 
 
+@command(collections_app, "remove-source")
 def remove_source(
     session: Session,
     name: _Name,
@@ -146,11 +156,12 @@ def remove_source(
         removed = library.collecting.remove_source(name, location)
         days = library.settings.history.days
     session.screen.document(asdict(removed))
-    session.screen.show(printable(f"{removed.collection}: {counted(removed.documents, 'document')} removed"))
+    session.screen.show(f"{removed.collection}: {counted(removed.documents, 'document')} removed")
     if removed.documents and days:
         session.screen.say(f"each of them can be restored for {days:g} days; to have all again, add the source again")
 
 
+@command(collections_app, "stats")
 def stats(session: Session, name: _Name) -> None:
     """Show what a collection holds in figures: by tag, by origin, from when to when."""
     with session.library() as library:
@@ -159,28 +170,15 @@ def stats(session: Session, name: _Name) -> None:
     for figure, value in found.items():
         if not isinstance(value, dict):
             shown = f"{value:,}" if isinstance(value, int) else str(value)
-            session.screen.show(printable(f"{figure:<20} {shown}".rstrip()))
+            session.screen.show(f"{figure:<20} {shown}".rstrip())
         for part, count in value.items() if isinstance(value, dict) else ():
-            session.screen.show(printable(f"{figure.partition('_')[0]:<20} {count:>8,}  {part}".replace("\n", " ")))
-
-
-COMMANDS: dict[str, Callable[..., None]] = {
-    "create": create,
-    "describe": describe,
-    "configure": configure,
-    "rename": rename,
-    "copy": copy,
-    "move": move,
-    "delete": delete,
-    "remove-source": remove_source,
-    "stats": stats,
-}
+            session.screen.show(f"{figure.partition('_')[0]:<20} {count:>8,}  {part}".replace("\n", " "))
 
 
 def _tell(session: Session, record: CollectionRecord, line: str) -> None:
     document = {"name": record.name, "description": record.description, "settings": dict(record.kept or {})}
     session.screen.document(document)
-    session.screen.show(printable(line))
+    session.screen.show(line)
 
 
 def ask(session: Session, question: str) -> None:
@@ -204,11 +202,8 @@ def _settings(words: Sequence[str]) -> dict[str, JSON]:
         InvalidInput: not of that form.
     """
     found: dict[str, JSON] = {}
-    for word in words:
-        name, sign, text = word.partition("=")
-        if not sign or not name.strip():
-            raise InvalidInput(f"--keep {word!r} is not of the form NAME=VALUE.", hint="As in --keep chunking.size=100")
-        section, dot, rest = name.strip().partition(".")
+    for name, text in assigned("--keep", words, "chunking.size=100"):
+        section, dot, rest = name.partition(".")
         value = _value(text)
         if not dot:
             found[section] = value

@@ -7,8 +7,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from pinakes.cli.options import HtmlReport, One
 from pinakes.cli.session import Session
 from pinakes.core.errors import InvalidInput, InvalidSetting, NotFound
 from pinakes.core.records import SearchMode
@@ -27,17 +30,73 @@ _NOT_IN_FILES = ("home", "profile", "cache")
 
 
 @dataclass(frozen=True, slots=True)
-class SystemOptions:
-    """How both sides are asked; for the server: ``mapping``, what it calls things (``servers.Fields``), ``headers``."""
+class CompareOptions:
+    """What is compared, how both sides are asked, and what is done with the report.
 
-    collection: str | None
-    mode: SearchMode | None
-    depth: int | None
-    by: str | None
-    mapping: Sequence[str]
-    headers: Sequence[str]
-    timeout_s: float
-    shallow: bool
+    For a server: ``mapping``, what it calls things (``servers.Fields``), and ``headers``.
+    """
+
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="A collection, NAME@beside, settings file, home, URL or TREC run.")
+    ]
+    b: Annotated[str, typer.Argument(metavar="B", help="The same: what A is compared with.")]
+    questions: Annotated[
+        Path,
+        typer.Argument(metavar="QUESTIONS", help="A golden file, a BEIR folder, or plain text with a question a line."),
+    ]
+    collection: One = None
+    mode: Annotated[
+        SearchMode | None,
+        typer.Option("--mode", help="How both search; as each does by itself when not given."),
+    ] = None
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Ask only the first N questions.")
+    ] = None
+    depth: Annotated[
+        int | None,
+        typer.Option(
+            "--depth", metavar="N", min=1, help="Chunks ranked per question: 300, or 50 where a server is asked."
+        ),
+    ] = None
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="FIELD", help="Documents with the same value of this field are the same."),
+    ] = None
+    metrics: Annotated[
+        Sequence[str],
+        typer.Option("--metric", metavar="NAME@K", help="What to measure where there are judgements. Repeatable."),
+    ] = ()
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            "--cache", metavar="FILE", help="Keep the answers of B here, and use them when it does not answer."
+        ),
+    ] = None
+    mapping: Annotated[
+        Sequence[str],
+        typer.Option(
+            "--map", metavar="NAME=THEIRS", help="What the server calls a field, as results=hits. Repeatable."
+        ),
+    ] = ()
+    headers: Annotated[
+        Sequence[str],
+        typer.Option("--header", metavar="NAME: VALUE", help="HTTP header for the server, as its key. Repeatable."),
+    ] = ()
+    timeout: Annotated[
+        float,
+        typer.Option("--timeout", metavar="SECONDS", min=0.001, help="How long to wait for an answer of a server."),
+    ] = 30.0
+    fail_under: Annotated[
+        float | None,
+        typer.Option("--fail-under", metavar="SHARE", help="Exit code 1 when the mean overlap@5 is lower, as 0.8."),
+    ] = None
+    anyway: Annotated[bool, typer.Option("--anyway", help="Compare also what holds different documents.")] = False
+    html: HtmlReport = None
+
+    @property
+    def shallow(self) -> bool:
+        """Whether a side is a server, which gives few chunks."""
+        return is_server(self.a) or is_server(self.b)
 
     @property
     def passages(self) -> int:
@@ -50,7 +109,7 @@ def is_server(label: str) -> bool:
     return "://" in label
 
 
-def open_side(session: Session, label: str, wanted: SystemOptions, stack: ExitStack) -> System:
+def open_side(session: Session, label: str, wanted: CompareOptions, stack: ExitStack) -> System:
     """Return what ``label`` stands for; it is closed with ``stack``.
 
     Raises:
@@ -64,7 +123,7 @@ def open_side(session: Session, label: str, wanted: SystemOptions, stack: ExitSt
         fields = Fields.from_words(wanted.mapping, wanted.by)
         headers = headers_of(wanted.headers)
         server = ServerSystem(
-            label, fields, mode=wanted.mode, top_k=wanted.passages, timeout_s=wanted.timeout_s, headers=headers
+            label, fields, mode=wanted.mode, top_k=wanted.passages, timeout_s=wanted.timeout, headers=headers
         )
         stack.callback(server.close)
         return server
@@ -85,7 +144,7 @@ def open_side(session: Session, label: str, wanted: SystemOptions, stack: ExitSt
 
 
 def _collection(
-    session: Session, label: str, collection: str | None, wanted: SystemOptions, stack: ExitStack
+    session: Session, label: str, collection: str | None, wanted: CompareOptions, stack: ExitStack
 ) -> System:
     """Open the library of ``session``, which is this side's own, so that neither profits from what the other asked."""
     from pinakes.evaluation import runs
@@ -107,9 +166,9 @@ def _collection(
             hint=f"Give less, or --set search.max_top_k={top_k}.",
         )
     mode = wanted.mode or settings.of_collection(name, record.kept).retrieval
-    way = QueryMode(mode, top_k, None if wanted.shallow else wanted.passages, wanted.by)
+    query_mode = QueryMode(mode, top_k, None if wanted.shallow else wanted.passages, wanted.by)
     configuration = runs.configuration_of(settings, record)
-    return library.measuring.system(label, search, rank, record, way, configuration)
+    return library.measuring.system(label, search, rank, record, query_mode, configuration)
 
 
 def _with_file(session: Session, path: Path) -> Session:

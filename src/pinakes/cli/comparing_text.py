@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pinakes.cli.screen import Screen, printable
+from pinakes.cli.screen import Screen
 from pinakes.core.wording import cut
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ def show(screen: Screen, report: ComparisonReport) -> None:
     counted = (
         f"{report.compared} of {report.questions}" if report.compared < report.questions else f"{report.questions}"
     )
-    screen.show(f"{printable(report.golden)}: {counted} questions compared")
+    screen.show(f"{report.golden}: {counted} questions compared")
     for letter, side in (("A", report.a), ("B", report.b)):
         screen.show(_cut(f"{letter}  {side.label}: {_words(side)}"))
         if side.model:
-            screen.show(f"   {_end(printable(side.model), _WIDTH - 3)}")
+            screen.show(f"   {_end(side.model, _WIDTH - 3)}")
     if len(report.differences) <= _SETTINGS:
         for difference in report.differences:
             if not difference.startswith("model: "):
@@ -122,4 +122,4 @@ def _row(name: str, *cells: str) -> str:
 
 def _cut(text: str) -> str:
     indent = " " * (len(text) - len(text.lstrip()))
-    return cut(indent + " ".join(printable(text).split()), _WIDTH)
+    return cut(indent + " ".join(text.split()), _WIDTH)

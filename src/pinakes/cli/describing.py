@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pinakes.cli.options import OneOrAll
-from pinakes.cli.screen import Screen, printable
+from pinakes.cli.screen import Screen
 from pinakes.cli.session import Session
 from pinakes.core.wording import counted
 
@@ -23,16 +23,16 @@ def metadata(
     session: Session,
     collection: OneOrAll = None,
     fields: Annotated[
-        list[str] | None,
+        Sequence[str],
         typer.Option("--field", metavar="NAME", help="Look at this field of every document. May be repeated."),
-    ] = None,
+    ] = (),
     missing: Annotated[
         int, typer.Option("--missing", metavar="N", min=0, help="Name so many documents that lack a field.")
     ] = 10,
 ) -> None:
     """Show which metadata fields documents have, and which documents lack what they should have."""
     with session.library() as library:
-        reports = library.completeness(collection, fields=fields or (), missing=missing)
+        reports = library.completeness(collection, fields=fields, missing=missing)
     screen = session.screen
     screen.document({"collections": [{**asdict(report), "reached": report.reached} for report in reports]})
     for report in reports:
@@ -56,7 +56,7 @@ def _show(session: Session, report: Completeness) -> None:
     if report.unlike_count:
         screen.show(f"  values that are not what their field says: {report.unlike_count:,}")
         for unlike in report.unlike:
-            screen.show(printable(f"    {unlike.path}: {unlike.reason}"))
+            screen.show(f"    {unlike.path}: {unlike.reason}")
     if not required and report.documents:
         screen.say("nothing is required: name fields in the setting collections.NAME.required")
     elif any(one.lacking > len(one.missing) for one in required):
@@ -68,16 +68,16 @@ def _show_field(screen: Screen, one: FieldReport) -> None:
     filled = one.stated + one.by_default
     share = _percent(one.share) if one.wanted else "–"
     counts = f"{filled:,} of {one.wanted:,}{assumed}"
-    screen.show(printable(f"  {one.name:<20} {share:>7}  {counts}  {_types(one)}".rstrip()))
+    screen.show(f"  {one.name:<20} {share:>7}  {counts}  {_types(one)}".rstrip())
     for path in one.missing:
-        screen.show(printable(f"    missing in {path}"))
+        screen.show(f"    missing in {path}")
 
 
 def _show_others(screen: Screen, others: Sequence[FieldReport]) -> None:
     if others:
         screen.show("  other fields")
     for one in others[:_MOST_OTHERS]:
-        screen.show(printable(f"    {one.name:<20} {_percent(one.share):>7}  {_types(one)}"))
+        screen.show(f"    {one.name:<20} {_percent(one.share):>7}  {_types(one)}")
     if len(others) > _MOST_OTHERS:
         screen.show(f"    … and {len(others) - _MOST_OTHERS:,} more")
 

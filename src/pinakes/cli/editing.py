@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from pinakes.cli.hit_lines import one_line
-from pinakes.cli.options import Collection, One, Searched, with_common_options
-from pinakes.cli.screen import printable
-from pinakes.cli.session import Session
+from pinakes.cli.options import Collection, One, Searched, command
+from pinakes.cli.session import Session, assigned
 from pinakes.core.errors import InvalidInput, NotFound, storing
 from pinakes.core.records import JSON
 from pinakes.core.wording import counted
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     from pinakes.library import Library
     from pinakes.services.documents.editing import FullDocument, WrittenDocument
 
-_HELP = {"help_option_names": ["-h", "--help"]}
-document_app = typer.Typer(help="Put, show, change, delete and restore single documents.", context_settings=_HELP)
+document_app = typer.Typer(help="Put, show, change, delete and restore single documents.")
 
 Reference = Annotated[str, typer.Argument(metavar="REFERENCE", help="Id, uri, path or end of a path.")]
 Known = Annotated[str, typer.Argument(metavar="REFERENCE", help="As before, also of a deleted document.")]
@@ -42,8 +40,7 @@ IfVersion = Annotated[
 ]
 
 
-@document_app.command("put")
-@with_common_options
+@command(document_app, "put")
 def put(
     session: Session,
     file: TextFile,
@@ -78,8 +75,7 @@ def put(
     _tell(session, written)
 
 
-@document_app.command("show")
-@with_common_options
+@command(document_app, "show")
 def show(session: Session, reference: Reference, collection: Searched = None) -> None:
     """Show all that is known of a document, without its text; ``--json`` gives text and chunks, too."""
     with session.library() as library:
@@ -90,8 +86,7 @@ def show(session: Session, reference: Reference, collection: Searched = None) ->
     _show(session, document)
 
 
-@document_app.command("history")
-@with_common_options
+@command(document_app, "history")
 def history(
     session: Session,
     reference: Known,
@@ -107,8 +102,7 @@ def history(
         if version is not None:
             text = library.documents.version(uid, version, collection=name)
             session.screen.document({"uid": uid, "version": version, "text": text})
-            if not session.screen.as_json:
-                sys.stdout.write(text if text.endswith("\n") else text + "\n")
+            session.screen.text(text)
             return
         versions = library.documents.history(uid, collection=name)
     session.screen.document({"uid": uid, "versions": [asdict(one) for one in versions]})
@@ -116,11 +110,10 @@ def history(
         changed = f": {', '.join(one.changed)}" if one.changed else ""
         lost = "" if one.readable or one.op == "deleted" else "  (not kept)"
         line = f"{one.number:>4}  {one.at[:19]}Z  {one.op}{changed}  by {one.by or 'unknown'}{lost}"
-        session.screen.show(printable(line))
+        session.screen.show(line)
 
 
-@document_app.command("update")
-@with_common_options
+@command(document_app, "update")
 def update(
     session: Session,
     reference: Reference,
@@ -154,8 +147,7 @@ def update(
     _tell(session, written)
 
 
-@document_app.command("delete")
-@with_common_options
+@command(document_app, "delete")
 def delete(session: Session, reference: Reference, if_version: IfVersion = None, collection: One = None) -> None:
     """Delete a document. It can be restored for some time (``history.days``)."""
     with session.library() as library:
@@ -166,12 +158,11 @@ def delete(session: Session, reference: Reference, if_version: IfVersion = None,
     undo = session.command("document", "restore", uid, "-c", name)
     restorable = {"days": days, "undo": undo} if days else {}
     session.screen.document({"uid": uid, "path": gone.path, "collection": name, "deleted": True, **restorable})
-    session.screen.show(printable(f"{uid}  deleted: {one_line(gone.path)}"))
+    session.screen.show(f"{uid}  deleted: {one_line(gone.path)}")
     session.screen.say(f"to have it back, within {days:g} days: {undo}" if days else "It is gone: history.days is 0.")
 
 
-@document_app.command("restore")
-@with_common_options
+@command(document_app, "restore")
 def restore(
     session: Session,
     reference: Known,
@@ -186,8 +177,7 @@ def restore(
     _tell(session, written, done="restored")
 
 
-@document_app.command("deleted")
-@with_common_options
+@command(document_app, "deleted")
 def deleted(session: Session, collection: Searched = None) -> None:
     """List the deleted documents that can be restored, deleted latest first."""
     with session.library() as library:
@@ -198,7 +188,7 @@ def deleted(session: Session, collection: Searched = None) -> None:
     session.screen.document({"collection": ", ".join(names), "documents": documents})
     for uid, version in found:
         by = f" by {version.by}" if version.by else ""
-        session.screen.show(printable(f"{uid}  {version.at[:19]}Z{by}  {one_line(version.title)}"))
+        session.screen.show(f"{uid}  {version.at[:19]}Z{by}  {one_line(version.title)}")
     if not found:
         session.screen.say("nothing that could be restored")
 
@@ -260,13 +250,7 @@ def _fields(words: list[str] | None) -> Mapping[str, JSON] | None:
     """Return metadata as ``name=value`` words state it; a value may be JSON, an empty one takes the field away."""
     if not words:
         return None
-    found: dict[str, JSON] = {}
-    for word in words:
-        name, sign, value = word.partition("=")
-        if not sign or not name.strip():
-            raise InvalidInput(f"--field {word!r} is not of the form name=value.", hint="As in --field status=draft")
-        found[name.strip()] = _value(value)
-    return found
+    return {name: _value(value) for name, value in assigned("--field", words, "status=draft")}
 
 
 def _value(text: str) -> JSON:
@@ -283,10 +267,8 @@ def _tell(session: Session, written: WrittenDocument, *, done: str = "") -> None
     about |= {"notes": [asdict(note) for note in written.notes]} if written.notes else {}
     screen.document(about)
     screen.show(
-        printable(
-            f"{document.uid}  {done or written.outcome}: {one_line(document.title)} "
-            f"(version {document.version}, chunks: {document.chunk_count:,}, collection: {document.collection})"
-        )
+        f"{document.uid}  {done or written.outcome}: {one_line(document.title)} "
+        f"(version {document.version}, chunks: {document.chunk_count:,}, collection: {document.collection})"
     )
     if written.degraded:
         screen.say(f"found by words only until a model is there: {written.degraded}")
@@ -312,4 +294,4 @@ def _show(session: Session, document: FullDocument) -> None:
     width = max(map(len, rows))
     for name, value in rows.items():
         if value:
-            session.screen.show(printable(f"{name:<{width}}  {one_line(value)}"))
+            session.screen.show(f"{name:<{width}}  {one_line(value)}")

@@ -23,7 +23,6 @@ from pinakes.core.errors import NO_ROOM, InvalidInput, PinakesError, StorageFull
 from pinakes.core.records import JSON
 
 BROKEN_PIPE = 141
-USAGE = 2
 
 
 _built = cache(get_command)

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pinakes.cli.golden_options import Golden, HtmlReport, Qrels, Queries, QuestionsBy
-from pinakes.cli.options import One
-from pinakes.cli.screen import printable
+from pinakes.cli.options import Golden, HtmlReport, One, Qrels, Queries, QuestionsBy
+from pinakes.cli.progress import Show, following, progress
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import BelowBaseline, InvalidInput, PinakesError
 from pinakes.core.records import JSON, SearchMode
 
 if TYPE_CHECKING:
-    from pinakes.cli.progress import Show
     from pinakes.evaluation.baseline import Verdict
     from pinakes.evaluation.comparison import Comparison
     from pinakes.evaluation.figures import ModeFigures
@@ -38,118 +36,92 @@ class Mode(StrEnum):
     AUTO = "auto"
 
 
-_Modes: TypeAlias = Annotated[
-    list[Mode] | None,
-    typer.Option("--mode", help="How to search; as the collection does when not given. May be repeated."),
-]
-_Metrics: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--metric", metavar="NAME@K", help="What to measure, as ndcg@10, instead of the usual. Repeatable."),
-]
-_Depth: TypeAlias = Annotated[int, typer.Option("--depth", metavar="N", min=1, help="Chunks ranked per question.")]
-_RunFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--run", metavar="FILE", help="Measure this TREC run instead of searching.")
-]
-_WriteRun: TypeAlias = Annotated[
-    Path | None, typer.Option("--write-run", metavar="FILE", help="Write the rankings as a TREC run.")
-]
-_Ingest: TypeAlias = Annotated[
-    bool, typer.Option("--ingest", help="First read the corpus of the BEIR folder into the collection.")
-]
-_Beside: TypeAlias = Annotated[
-    bool, typer.Option("--beside", help="Ask the generation of another model, built by `pinakes reindex --beside`.")
-]
-_Against: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--against", metavar="RUN", help="Compare with a stored run: its name, its path, or last."),
-]
-_Anyway: TypeAlias = Annotated[
-    bool, typer.Option("--anyway", help="Compare also where corpus, questions or configuration differ.")
-]
-_Baseline: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--baseline", metavar="FILE", help="Fail (exit code 1) when figures fall below those of this file."),
-]
-_SaveBaseline: TypeAlias = Annotated[
-    Path | None, typer.Option("--save-baseline", metavar="FILE", help="Write the figures for later --baseline.")
-]
-_Tolerance: TypeAlias = Annotated[
-    float, typer.Option("--tolerance", metavar="SHARE", help="By how much a metric may fall below the baseline.")
-]
-_Graph: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--graph", metavar="FILE", help="Compare the knowledge graph with entities and relations as read."),
-]
-_List: TypeAlias = Annotated[bool, typer.Option("--list", help="List the stored runs, and do nothing else.")]
-
-
 @dataclass(frozen=True, slots=True)
 class EvaluateOptions:
-    """What is to be measured, how, and what is to be done with it."""
+    """What is to be measured, and how."""
 
-    golden: Path | None
-    collection: str | None
-    modes: Sequence[SearchMode]
-    metrics: Sequence[str]
-    depth: int
-    by: str | None
-    queries: Path | None
-    qrels: Path | None
-    run: Path | None
-    write_run: Path | None
-    ingest: bool
-    beside: bool
+    golden: Golden = None
+    collection: One = None
+    modes: Annotated[
+        Sequence[Mode],
+        typer.Option("--mode", help="How to search; as the collection does when not given. May be repeated."),
+    ] = ()
+    metrics: Annotated[
+        Sequence[str],
+        typer.Option(
+            "--metric", metavar="NAME@K", help="What to measure, as ndcg@10, instead of the usual. Repeatable."
+        ),
+    ] = ()
+    depth: Annotated[int, typer.Option("--depth", metavar="N", min=1, help="Chunks ranked per question.")] = 300
+    by: QuestionsBy = None
+    queries: Queries = None
+    qrels: Qrels = None
+    run: Annotated[
+        Path | None, typer.Option("--run", metavar="FILE", help="Measure this TREC run instead of searching.")
+    ] = None
+    write_run: Annotated[
+        Path | None, typer.Option("--write-run", metavar="FILE", help="Write the rankings as a TREC run.")
+    ] = None
+    ingest: Annotated[
+        bool, typer.Option("--ingest", help="First read the corpus of the BEIR folder into the collection.")
+    ] = False
+    beside: Annotated[
+        bool, typer.Option("--beside", help="Ask the generation of another model, built by `pinakes reindex --beside`.")
+    ] = False
+
+    @property
+    def named_modes(self) -> tuple[SearchMode, ...]:
+        """The modes that were named, each once."""
+        return tuple(dict.fromkeys(mode.value for mode in self.modes))
 
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
     """What is done with the figures."""
 
-    against: str | None
-    anyway: bool
-    baseline: Path | None
-    save_baseline: Path | None
-    tolerance: float
-    html: Path | None
+    against: Annotated[
+        str | None,
+        typer.Option("--against", metavar="RUN", help="Compare with a stored run: its name, its path, or last."),
+    ] = None
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Compare also where corpus, questions or configuration differ.")
+    ] = False
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            "--baseline", metavar="FILE", help="Fail (exit code 1) when figures fall below those of this file."
+        ),
+    ] = None
+    save_baseline: Annotated[
+        Path | None, typer.Option("--save-baseline", metavar="FILE", help="Write the figures for later --baseline.")
+    ] = None
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", metavar="SHARE", help="By how much a metric may fall below the baseline.")
+    ] = 0.05
+    html: HtmlReport = None
 
 
 def evaluate(
     session: Session,
-    golden: Golden = None,
-    collection: One = None,
-    modes: _Modes = None,
-    metrics: _Metrics = None,
-    depth: _Depth = 300,
-    by: QuestionsBy = None,
-    queries: Queries = None,
-    qrels: Qrels = None,
-    run: _RunFile = None,
-    write_run: _WriteRun = None,
-    ingest: _Ingest = False,
-    beside: _Beside = False,
-    against: _Against = None,
-    anyway: _Anyway = False,
-    baseline: _Baseline = None,
-    save_baseline: _SaveBaseline = None,
-    tolerance: _Tolerance = 0.05,
-    html: HtmlReport = None,
-    list_runs: _List = False,
-    graph: _Graph = None,
+    wanted: EvaluateOptions,
+    uses: ReportOptions,
+    list_runs: Annotated[bool, typer.Option("--list", help="List the stored runs, and do nothing else.")] = False,
+    graph: Annotated[
+        Path | None,
+        typer.Option(
+            "--graph", metavar="FILE", help="Compare the knowledge graph with entities and relations as read."
+        ),
+    ] = None,
 ) -> None:
     """Measure the answers to questions with known answers, say why each miss is one, and keep the figures."""
     if list_runs:
         _list(session)
-        return
-    if graph:
+    elif graph:
         from pinakes.cli import graph_evaluation
 
-        graph_evaluation.evaluate(session, graph, collection)
-        return
-    chosen: Sequence[SearchMode] = tuple(dict.fromkeys(mode.value for mode in modes or ()))
-    wanted = EvaluateOptions(
-        golden, collection, chosen, metrics or (), depth, by, queries, qrels, run, write_run, ingest, beside
-    )  # fmt: skip
-    _judge(session, wanted, ReportOptions(against, anyway, baseline, save_baseline, tolerance, html))
+        graph_evaluation.evaluate(session, graph, wanted.collection)
+    else:
+        _judge(session, wanted, uses)
 
 
 def _judge(session: Session, wanted: EvaluateOptions, uses: ReportOptions) -> None:
@@ -166,35 +138,35 @@ def _judge(session: Session, wanted: EvaluateOptions, uses: ReportOptions) -> No
     run, before = _measured(session, wanted, questions, names, uses.against)
     if session.has_home():
         run = runs.save(run, session.settings.home)
-    troubles: list[PinakesError] = []
+    errors: list[PinakesError] = []
     compared: Comparison | None = None
     verdict: Verdict | None = None
-    with _kept_in(troubles):
+    with _kept_in(errors):
         compared = comparison.compare(before, run, anyway=uses.anyway) if before else None
-    with _kept_in(troubles):
+    with _kept_in(errors):
         verdict = baseline.check(uses.baseline, run, uses.tolerance) if uses.baseline else None
     if verdict and not verdict.passed:
-        troubles.insert(0, _below(verdict))
-    with _kept_in(troubles):
+        errors.insert(0, _below(verdict))
+    with _kept_in(errors):
         if uses.save_baseline and uses.baseline and not (verdict and verdict.passed):
             session.screen.warn(f"baseline not written: {uses.save_baseline}: the gate has to pass first")
         elif uses.save_baseline:
             baseline.save(uses.save_baseline, run)
             session.screen.say(f"baseline written: {uses.save_baseline}")
-    with _kept_in(troubles):
+    with _kept_in(errors):
         if uses.html:
             html_report.write(uses.html, run, compared, verdict)
             session.screen.say(f"page written: {uses.html}")
-    _tell(session, run, compared, verdict, troubles)
+    _tell(session, run, compared, verdict, errors)
 
 
 @contextmanager
-def _kept_in(troubles: list[PinakesError]) -> Iterator[None]:
+def _kept_in(errors: list[PinakesError]) -> Iterator[None]:
     """Keep an error for the end: what was measured is shown all the same."""
     try:
         yield
     except PinakesError as error:
-        troubles.append(error)
+        errors.append(error)
 
 
 def _tell(
@@ -202,7 +174,7 @@ def _tell(
     run: Run,
     compared: Comparison | None,
     verdict: Verdict | None,
-    troubles: Sequence[PinakesError],
+    errors: Sequence[PinakesError],
 ) -> None:
     from pinakes.cli import evaluation_text
 
@@ -216,10 +188,10 @@ def _tell(
         evaluation_text.show(screen, run, compared, verdict)
     if session.has_home():
         screen.say(f"kept as {run.name}; to compare another run with it: --against {run.name}")
-    for error in troubles:
+    for error in errors:
         screen.fail(error.message, error.hint)
-    if troubles:
-        raise IncompleteError(troubles[0], document)
+    if errors:
+        raise IncompleteError(errors[0], document)
     screen.document(document)
 
 
@@ -235,13 +207,13 @@ def _measured(
         measured = run.measure_run(rankings, golden.questions, wanted.run.stem, metrics)
         return runs.new_run(golden, None, corpus, {}, metrics, {measured.mode: measured}), before
     with session.library(create=wanted.ingest) as library:
-        name = wanted.collection or _of_folder(library, wanted, golden) or library.chosen()
+        name = wanted.collection or collection_of_folder(library, golden, wanted.ingest) or library.chosen()
         if wanted.ingest:
             _ingest(session, library, golden, name)
         usual = library.settings.of_collection(name, library.collection(name).kept).retrieval
-        wanted = replace(wanted, modes=wanted.modes or (usual,))
-        before = _earlier(session, against, golden, name, wanted.modes)
-        return _asked(session, library, wanted, golden, name, metrics), before
+        modes = wanted.named_modes or (usual,)
+        before = _earlier(session, against, golden, name, modes)
+        return _asked(session, library, wanted, golden, name, modes, metrics), before
 
 
 def _earlier(
@@ -261,9 +233,14 @@ def _earlier(
 
 
 def _asked(
-    session: Session, library: Library, wanted: EvaluateOptions, golden: GoldenSet, name: str, metrics: Sequence[str]
+    session: Session,
+    library: Library,
+    wanted: EvaluateOptions,
+    golden: GoldenSet,
+    name: str,
+    modes: Sequence[SearchMode],
+    metrics: Sequence[str],
 ) -> Run:
-    from pinakes.cli.progress import progress
     from pinakes.evaluation import run, runs, trec
 
     record, settings = library.collection(name), session.settings
@@ -279,7 +256,7 @@ def _asked(
     measured: dict[str, ModeFigures] = {}
     total = len(golden.questions)
     with progress(session.screen) as show:
-        for mode in wanted.modes:
+        for mode in modes:
             show(f"{mode}: getting ready", 0, total)
             measured[mode], answers = run.measure(
                 subject,
@@ -306,7 +283,6 @@ def _show_question(show: Show, mode: str, total: int, done: int) -> None:
 def _ingest(session: Session, library: Library, golden: GoldenSet, name: str) -> None:
     """Read the corpus of a BEIR folder into a collection."""
     from pinakes.cli.adding import prepare_or_warn, show_report
-    from pinakes.cli.progress import following
     from pinakes.evaluation import beir, runs
 
     place = session.settings.home / runs.FOLDER / "corpora" / golden.name
@@ -318,17 +294,17 @@ def _ingest(session: Session, library: Library, golden: GoldenSet, name: str) ->
         show_report(session.screen, report)
 
 
-def _of_folder(library: Library, wanted: EvaluateOptions, golden: GoldenSet) -> str | None:
-    """Return the collection that is called as a BEIR folder is: where its corpus goes, or went before."""
+def collection_of_folder(library: Library, golden: GoldenSet, ingest: bool = False) -> str | None:
+    """Return the collection named as a BEIR folder, into which its corpus went before, or is to go (``ingest``)."""
     known = {record.name for record in library.collections()}
-    return golden.name if wanted.ingest or (golden.place.is_dir() and golden.name in known) else None
+    return golden.name if ingest or (golden.place.is_dir() and golden.name in known) else None
 
 
 def _check(wanted: EvaluateOptions, uses: ReportOptions) -> None:
     """Refuse options that do not go together."""
     if wanted.ingest and (wanted.golden is None or not wanted.golden.is_dir() or wanted.run):
         raise InvalidInput("--ingest needs a BEIR folder.", hint="Add other documents first: pinakes add PATH")
-    if wanted.write_run and (wanted.run or len(wanted.modes) > 1):
+    if wanted.write_run and (wanted.run or len(wanted.named_modes) > 1):
         raise InvalidInput("--write-run writes the rankings of one mode.", hint="Give one --mode, and no --run.")
     if not 0 <= uses.tolerance < 1:
         raise InvalidInput(f"--tolerance cannot be {uses.tolerance:g}.", hint="Give a share from 0 to 1: 0.05 is 5 %.")
@@ -363,7 +339,7 @@ def _list(session: Session) -> None:
         session.screen.show(f"{run.name}  {run.corpus.collection}, {counted}")
         session.screen.show(f"    {headline}: {figures}")
         for change in changes:
-            session.screen.show(printable(f"    {change}"))
+            session.screen.show(f"    {change}")
     if not kept:
         session.screen.say(f"No run was stored yet. Make one: {session.command('evaluate', 'GOLDEN')}")
 

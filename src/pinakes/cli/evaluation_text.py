@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pinakes.cli.screen import Screen, printable
+from pinakes.cli.screen import Screen
 from pinakes.core.wording import cut
 from pinakes.evaluation.messages import cautions, miss_words, misses_counted, refusals_words
 
@@ -27,7 +27,7 @@ def show(screen: Screen, run: Run, comparison: Comparison | None, verdict: Verdi
         f"{golden.name} on {corpus.collection}: {golden.questions} questions, {golden.answerable} with an answer{held}"
     )
     if corpus.model:
-        screen.show(printable(f"model {corpus.model}"))
+        screen.show(f"model {corpus.model}")
     for caution in cautions(run):
         screen.warn(caution)
     screen.show()
@@ -61,7 +61,7 @@ def _show_kinds(screen: Screen, run: Run) -> None:
     for kind in kinds:
         found = [mode.by_kind[kind] for mode in modes]
         count = f" ({found[0].questions})"
-        label = f"{printable(kind)[: _NAME - 1 - len(count)]}{count}"
+        label = f"{kind[: _NAME - 1 - len(count)]}{count}"
         screen.show(f"{label:<{_NAME}}" + _cells([_figure(figures, headline) for figures in found]))
 
 
@@ -71,12 +71,12 @@ def _show_misses(screen: Screen, mode: ModeFigures) -> None:
     missed = [row for row in mode.rows if row.miss and row.answer_exists]
     for row in missed[:_MISSES]:
         assert row.miss is not None
-        screen.show(printable(f"  {row.id}: {miss_words(row.miss)}; {row.miss.document}"))
-        screen.show(printable(f"      {_cut(row.query)}"))
+        screen.show(f"  {row.id}: {miss_words(row.miss)}; {row.miss.document}")
+        screen.show(f"      {_cut(row.query)}")
     if len(missed) > _MISSES:
         screen.show(f"  … and {len(missed) - _MISSES} more (--json and --html name them all)")
-    if told := refusals_words(mode):
-        screen.show(f"{mode.mode}: {told}")
+    if refusals := refusals_words(mode):
+        screen.show(f"{mode.mode}: {refusals}")
 
 
 def _show_comparison(screen: Screen, comparison: Comparison) -> None:
@@ -94,7 +94,7 @@ def _show_comparison(screen: Screen, comparison: Comparison) -> None:
         screen.show(f"  {'p95 ms':<{_NAME}}{then:>8.1f}{now:>8.1f}{now - then:>+9.1f}")
         for moved in one.moved:
             place = f"{moved.before:.3f} to {moved.after:.3f}"
-            screen.show(printable(f"  {moved.id}: {place}; {_cut(moved.query)}"))
+            screen.show(f"  {moved.id}: {place}; {_cut(moved.query)}")
 
 
 def _show_verdict(screen: Screen, verdict: Verdict) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pinakes.cli.hit_lines import one_line
-from pinakes.cli.options import OneOrAll, with_common_options
+from pinakes.cli.options import OneOrAll, command, usual_command
 from pinakes.cli.session import Session
 from pinakes.core.errors import SourceError
 from pinakes.core.records import JSON
@@ -26,20 +26,18 @@ _BATCH = 200
 
 Hook = Annotated[str, typer.Argument(metavar="NAME", help="What the settings call it.")]
 
-webhooks_app = typer.Typer(
-    help="See how far addresses were told of events.", context_settings={"help_option_names": ["-h", "--help"]}
-)
+webhooks_app = typer.Typer(help="See how far addresses were told of events.")
 
 
 def events(
     session: Session,
     collection: OneOrAll = None,
     kinds: Annotated[
-        list[str] | None,
+        Sequence[str],
         typer.Option(
             "--kind", metavar="KIND", help="indexed, updated, deleted, failed or sync_finished. May be repeated."
         ),
-    ] = None,
+    ] = (),
     last: Annotated[int, typer.Option("--last", "-n", metavar="N", min=0, help="How many of those that were.")] = 20,
     after: Annotated[int | None, typer.Option("--after", metavar="ID", min=0, help="All after this one.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens, until stopped.")] = False,
@@ -47,7 +45,7 @@ def events(
     """Show what happened to documents and sources; with --json one document a line."""
     from pinakes.services.events import kinds_of
 
-    within, chosen = [collection] if collection else None, kinds_of(kinds or ())
+    within, chosen = [collection] if collection else None, kinds_of(kinds)
     with session.library(recorded=False) as library:
         position, found = library.events.latest(last, chosen, within) if after is None else (after, [])
         _show(session, found)
@@ -91,51 +89,10 @@ def _counts(detail: Mapping[str, JSON]) -> str:
     return ", ".join(counts) or "nothing new"
 
 
-@webhooks_app.callback(invoke_without_command=True)
-@with_common_options
-def every_webhook(session: Session, context: typer.Context) -> None:
-    """Show how far addresses were told of events."""
-    if context.invoked_subcommand is None:
-        listed(session)
-
-
-@webhooks_app.command("list")
-@with_common_options
+@usual_command(webhooks_app)
+@command(webhooks_app, "list")
 def list_webhooks(session: Session) -> None:
     """Show how far addresses were told of events."""
-    listed(session)
-
-
-@webhooks_app.command("test")
-@with_common_options
-def test(session: Session, name: Hook) -> None:
-    """Post an event of the kind "test" now, and say how that went."""
-    from pinakes.services.webhooks import post_test
-
-    outcome = post_test(_named(session, name), session.settings.fetch)
-    if outcome.error:
-        where = "its receiver" if outcome.counts else "its address and secret here: nothing was posted"
-        raise SourceError(f"The webhook {name!r} failed: {outcome.error.rstrip('.')}.", hint=f"Check {where}.")
-    session.screen.document({"name": name, "status": outcome.status})
-    session.screen.show(f"{name}: answers {outcome.status}")
-
-
-@webhooks_app.command("retry")
-@with_common_options
-def retry(session: Session, name: Hook) -> None:
-    """Have a server send at once what waits for its time, and once more what was laid aside."""
-    _named(session, name)
-    with session.library() as library:
-        count = library.webhooks().retry(name)
-    session.screen.document({"name": name, "laid_aside": count})
-    posts = counted(count, "post")
-    session.screen.show(
-        f"{name}: as soon as a server runs it sends what waits, and once more what was laid aside: {posts}"
-    )
-
-
-def listed(session: Session) -> None:
-    """Show the webhooks of the settings, how far each was told, and what was laid aside."""
     from pinakes.fetching.webhook_requests import check
 
     check(session.settings.webhooks)
@@ -149,6 +106,32 @@ def listed(session: Session) -> None:
             session.screen.show(one_line(f"    {row['error']}{tries}"))
     if not rows:
         session.screen.say("No webhooks are configured: see [[webhooks]] in the settings.")
+
+
+@command(webhooks_app, "test")
+def test(session: Session, name: Hook) -> None:
+    """Post an event of the kind "test" now, and say how that went."""
+    from pinakes.services.webhooks import post_test
+
+    outcome = post_test(_named(session, name), session.settings.fetch)
+    if outcome.error:
+        where = "its receiver" if outcome.counts else "its address and secret here: nothing was posted"
+        raise SourceError(f"The webhook {name!r} failed: {outcome.error.rstrip('.')}.", hint=f"Check {where}.")
+    session.screen.document({"name": name, "status": outcome.status})
+    session.screen.show(f"{name}: answers {outcome.status}")
+
+
+@command(webhooks_app, "retry")
+def retry(session: Session, name: Hook) -> None:
+    """Have a server send at once what waits for its time, and once more what was laid aside."""
+    _named(session, name)
+    with session.library() as library:
+        count = library.webhooks().retry(name)
+    session.screen.document({"name": name, "laid_aside": count})
+    posts = counted(count, "post")
+    session.screen.show(
+        f"{name}: as soon as a server runs it sends what waits, and once more what was laid aside: {posts}"
+    )
 
 
 def _words(row: dict[str, JSON]) -> str:

@@ -9,9 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from pinakes.cli.adding import AddOptions, add_request, prepare_or_warn, show_patterns
+from pinakes.cli.adding import add_request, prepare_or_warn, show_patterns
+from pinakes.cli.options import AddOptions
 from pinakes.cli.progress import following
-from pinakes.cli.screen import Screen, labelled, printable
+from pinakes.cli.screen import Screen, labelled
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import PinakesError
 from pinakes.core.records import JSON
@@ -46,7 +47,7 @@ def add(session: Session, wanted: AddOptions) -> None:
 def sync(session: Session, collection: str | None, names: Sequence[str] = ()) -> None:
     """Say what reading the known sources again would do."""
     with _library(session) as library:
-        _show(session, library, [(*one, None) for one in library.sources(collection, names)])
+        _show(session, library, [(*one, None) for one in library.syncing.wanted(collection, names)])
 
 
 @contextmanager
@@ -104,10 +105,10 @@ def _forecast(
 
 def _show_one(screen: Screen, one: Forecast) -> None:
     def row(label: str, words: str) -> None:
-        screen.report(printable(f"  {label:<8} {words}"))
+        screen.report(f"  {label:<8} {words}")
 
     only = f", only {' '.join(one.paths)}" if one.paths else ""
-    screen.report(printable(f"{one.collection}: {labelled(one.source, one.part)}{only}"))
+    screen.report(f"{one.collection}: {labelled(one.source, one.part)}{only}")
     show_patterns(screen, one.include, one.exclude, one.before)
     counts = {name: getattr(one, name) for name in ("new", "changed", "unchanged", "removed")}
     row("files", ", ".join(f"{number:,} {name}" for name, number in counts.items()))
@@ -137,8 +138,8 @@ def _show_one(screen: Screen, one: Forecast) -> None:
 def _show_sampled(row: Callable[[str, str], None], one: Forecast, to_read: int) -> None:
     about = "" if one.sampled == to_read else "about "
     row("to read", f"{counted(to_read, 'file')}, {_size(one.bytes)}")
-    whence = "all of them were read" if not about else f"from a sample of {counted(one.sampled, 'file')}"
-    row("gives", f"{about}{counted(one.chunks, 'chunk')}, {counted(one.tokens, 'token')}; {whence}")
+    basis = "all of them were read" if not about else f"from a sample of {counted(one.sampled, 'file')}"
+    row("gives", f"{about}{counted(one.chunks, 'chunk')}, {counted(one.tokens, 'token')}; {basis}")
     if one.new_tokens != one.tokens:
         row("to embed", f"{about}{counted(one.new_tokens, 'token')}, the rest is there or comes more than once")
 
@@ -154,7 +155,7 @@ def _show_reasons(screen: Screen, label: str, reasons: Mapping[str, int]) -> Non
     if reasons:
         screen.report(f"  {label:<8} {sum(reasons.values()):,}")
     for reason, number in list(reasons.items())[:_NAMED_REASONS]:
-        screen.report(printable(f"    {number:,} × {reason}"))
+        screen.report(f"    {number:,} × {reason}")
     if len(reasons) > _NAMED_REASONS:
         screen.report(f"    … and {len(reasons) - _NAMED_REASONS:,} other reasons")
 

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from pinakes.cli.blaming import of_hit
 from pinakes.cli.screen import Screen, printable
 from pinakes.core.wording import cut, rounded
 from pinakes.schemas.hit_text import path_line
@@ -18,7 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from pinakes.core.records import ContextLine, Hit, Neighbour, Results
+    from pinakes.core.records import Blame, ContextLine, Hit, Neighbour, Results
+    from pinakes.services.documents.reading import Text as DocumentText
 
 _RETRIEVERS = {"vector": "meaning", "keyword": "words"}
 _WIDEST = 100
@@ -30,6 +30,10 @@ _STEP = " › "
 _COLUMNS = " | "
 _LONGEST_PART = 60
 _LONGEST_BREADCRUMB = 120
+_COMMIT_CHARS = 10
+_DAY_CHARS = len("2026-01-31")
+_AUTHOR_CHARS = 16
+_MOST_BLAMED = 5
 
 
 def line_of(rank: int, hit: Hit, results: Results) -> str:
@@ -56,7 +60,7 @@ def show_hit(screen: Screen, rank: int, hit: Hit, results: Results, *, explain: 
         screen.show(line)
     if hit.relationship_path:
         screen.show(Text(_MARGIN + one_line(path_line(hit.relationship_path)), "dim"))
-    for who in (*of_hit(hit), *(_why(hit) if explain else ())):
+    for who in (*blame_of_hit(hit), *(_why(hit) if explain else ())):
         screen.show(Text(_MARGIN + who, "dim"))
     screen.show()
 
@@ -173,3 +177,32 @@ def _rows(number: int, text: Text, digits: int, screen: Console, style: str = ""
     ):
         yield Text.assemble((f"{_MARGIN}{label:>{digits}}  ", "dim"), part, style=style)
         label = ""
+
+
+def blame_of_hit(hit: Hit) -> Iterator[str]:
+    """Yield who wrote the lines of a hit, some lines of one commit in a row together."""
+    blame = hit.blame or ()
+    for one in blame[:_MOST_BLAMED]:
+        lines = f"lines {one.start_line}-{one.end_line}" if one.end_line > one.start_line else f"line {one.start_line}"
+        yield printable(f"{lines}: {_who(one)}").replace("\n", " ")
+    if len(blame) > _MOST_BLAMED:
+        yield f"… and {len(blame) - _MOST_BLAMED} more"
+
+
+def blame_of_text(text: DocumentText, blame: Sequence[Blame]) -> Iterator[str]:
+    """Yield the lines of a text, each with who wrote it."""
+    by_line = {number: one for one in blame for number in range(one.start_line, one.end_line + 1)}
+    digits = len(str(text.end_line))
+    for number, line in enumerate(text.text.rstrip("\n").split("\n"), start=text.start_line):
+        one = by_line.get(number)
+        commit = one.commit[:_COMMIT_CHARS] if one else ""
+        day, author = (one.date[:_DAY_CHARS], one.author) if one and commit else ("", one.subject if one else "")
+        author = printable(author)[:_AUTHOR_CHARS].replace("\n", " ")
+        head = f"{commit:<{_COMMIT_CHARS}} {day:<{_DAY_CHARS}} {author:<{_AUTHOR_CHARS}} {number:>{digits}}"
+        yield f"{head}  {printable(line)}".rstrip()
+
+
+def _who(one: Blame) -> str:
+    if not one.commit:
+        return one.subject
+    return f"{one.author}, {one.date[:_DAY_CHARS]}, {one.commit[:_COMMIT_CHARS]}: {one.subject}"

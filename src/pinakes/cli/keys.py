@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pinakes.cli.options import with_common_options
-from pinakes.cli.screen import printable
+from pinakes.cli.options import command, usual_command
+from pinakes.cli.screen import aligned
 from pinakes.cli.session import Session
 from pinakes.core.errors import InvalidInput
 from pinakes.core.records import JSON
@@ -24,26 +25,23 @@ _HEADS = ("key", "begins with", "scope", "collections", "last used", "state")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What it is called: who, or what, it is for.")]
 
-keys_app = typer.Typer(help="List, make and revoke keys.", context_settings={"help_option_names": ["-h", "--help"]})
+keys_app = typer.Typer(help="List, make and revoke keys.")
 
 
-@keys_app.callback(invoke_without_command=True)
-@with_common_options
-def every_key(session: Session, context: typer.Context) -> None:
-    """List the keys, those included that are valid no more."""
-    if context.invoked_subcommand is None:
-        listed(session)
-
-
-@keys_app.command("list")
-@with_common_options
+@usual_command(keys_app)
+@command(keys_app, "list")
 def list_keys(session: Session) -> None:
     """List the keys, those included that are valid no more."""
-    listed(session)
+    with session.library() as library:
+        every = library.keys.list_all()
+    session.screen.document({"keys": [_as_data(key) for key in every]})
+    for line in aligned([_HEADS, *map(_row, every)]) if every else ():
+        session.screen.show(line)
+    if not every:
+        session.screen.say(f"There are no keys. Make one: {session.command('keys', 'create', 'NAME')}")
 
 
-@keys_app.command("create")
-@with_common_options
+@command(keys_app, "create")
 def create(
     session: Session,
     name: Name,
@@ -52,9 +50,9 @@ def create(
         typer.Option("--scope", help="What may be done with it; each has the former."),
     ] = "read",
     collections: Annotated[
-        list[str] | None,
+        Sequence[str],
         typer.Option("--collection", "-c", metavar="NAME", help="Only for this collection. May be repeated."),
-    ] = None,
+    ] = (),
     per_minute: Annotated[
         int, typer.Option("--per-minute", metavar="N", help="So many requests; 0 = as server.per_minute says.")
     ] = 0,
@@ -71,31 +69,16 @@ def create(
     session.screen.show(secret)
     for missing in sorted(set(key.collections or ()) - there):
         session.screen.warn(f"there is no collection {missing!r} yet: the key is for the one that is made so")
-    session.screen.say(printable(f"{key.name}: made, {_what(key)}. Keep it well: it is not shown again."))
+    session.screen.say(f"{key.name}: made, {_what(key)}. Keep it well: it is not shown again.")
 
 
-@keys_app.command("revoke")
-@with_common_options
+@command(keys_app, "revoke")
 def revoke(session: Session, name: Name) -> None:
     """Make a key valid no more, at once, also for servers that run."""
     with session.library() as library:
         key = library.keys.revoke(name)
     session.screen.document(_as_data(key))
-    session.screen.show(printable(f"{key.name}: revoked"))
-
-
-def listed(session: Session) -> None:
-    """Show all keys, without their secrets."""
-    with session.library() as library:
-        every = library.keys.list_all()
-    session.screen.document({"keys": [_as_data(key) for key in every]})
-    rows = [_row(key) for key in every]
-    widths = [max(map(len, column)) for column in zip(_HEADS, *rows, strict=True)]
-    for row in (_HEADS, *rows) if rows else ():
-        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        session.screen.show(printable("  ".join(cells).rstrip()))
-    if not rows:
-        session.screen.say(f"There are no keys. Make one: {session.command('keys', 'create', 'NAME')}")
+    session.screen.show(f"{key.name}: revoked")
 
 
 def expiry(text: str) -> datetime:

@@ -4,40 +4,64 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pinakes.cli import models, staleness
-from pinakes.cli.screen import Screen, labelled, printable
-from pinakes.cli.session import IncompleteError, Session
+import typer
+
+from pinakes.cli import models
+from pinakes.cli.options import CheckContent, CheckEmbeddings, OneOrAll
+from pinakes.cli.progress import progress
+from pinakes.cli.screen import Screen, labelled
+from pinakes.cli.session import Session
 from pinakes.core.errors import CatalogueCorrupt, IndexCorrupt, PinakesError
 from pinakes.core.records import JSON
 from pinakes.core.wording import counted, megabytes
 from pinakes.platform.disk import folder_bytes
-from pinakes.settings.catalog_database import without_password
 
 if TYPE_CHECKING:
     from pinakes.indexes.verification import Difference
+    from pinakes.library import Library
+    from pinakes.services.cluster import MemberStatus
     from pinakes.services.collections.status import CollectionStatus
+    from pinakes.services.sync.staleness import Stale
     from pinakes.settings import SettingLine
 
+_NAMED_PATHS = 20
 _OF_JOB = ("key", "kind", "state", "arguments", "priority", "created_at", "run_at", "attempts", "error", "progress")
 
 
 def status(
     session: Session,
-    collection: str | None,
-    *,
-    problems: bool = False,
-    check_model: bool = False,
-    stale: bool = False,
+    collection: OneOrAll = None,
+    problems: Annotated[bool, typer.Option("--problems", help="Name every file that was left out, and why.")] = False,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Look through the sources and name what is not as it was indexed.")
+    ] = False,
+    check_model: Annotated[bool, typer.Option("--check-model", help="Read the model's files and check them.")] = False,
+    cluster: Annotated[
+        bool, typer.Option("--cluster", help="Show the servers and workers that share the catalogue, and their lag.")
+    ] = False,
+    form: Annotated[
+        Literal["text", "json"], typer.Option("--format", hidden=True, help="json is the same as --json.")
+    ] = "text",
 ) -> None:
-    """Say what the collections hold, where it comes from, how far it is indexed, and what a server does."""
+    """Show collections, sources, what waits or was left out, and the model."""
+    session.screen.as_json |= form == "json"
+    if cluster:
+        _show_cluster(session)
+    else:
+        _show_status(session, collection, problems=problems, check_model=check_model, stale=stale)
+
+
+def _show_status(session: Session, collection: str | None, *, problems: bool, check_model: bool, stale: bool) -> None:
+    from pinakes.settings.catalog_database import without_password
+
     with session.library() as library:
         states = library.status(collection)
         jobs = library.jobs.list_all()
-        differing = staleness.looked(session, library, collection) if stale else {}
+        differing = _stale_sources(session, library, collection) if stale else {}
     settings, screen = session.settings, session.screen
     model = models.describe(session, verify=check_model)
     size = folder_bytes(settings.home)
@@ -63,23 +87,80 @@ def status(
         return
     screen.show(f"home     {settings.home} ({megabytes(size)})")
     if settings.catalog.url:
-        screen.show(printable(f"catalog  {without_password(settings.catalog.url)}"))
+        screen.show(f"catalog  {without_password(settings.catalog.url)}")
     if settings.profile:
         screen.show(f"profile  {settings.profile}")
     ready = "ready" if model["installed"] and not model["problem"] else model["problem"]
     screen.show(f"model    {model['model']}: {ready}")
     for job in jobs:
-        screen.show(printable(f"job      {job.key}: {job.state}{f': {job.error}' if job.state == 'failed' else ''}"))
+        screen.show(f"job      {job.key}: {job.state}{f': {job.error}' if job.state == 'failed' else ''}")
     for state in states:
         screen.show()
         _show_collection(session, state, problems)
-        staleness.show(screen, differing.get(state.name, ()))
+        _show_stale(screen, differing.get(state.name, ()))
     if not states:
         screen.say(f"There are no collections yet. Add documents: {session.command('add', 'PATH')}")
 
 
+def _stale_sources(session: Session, library: Library, collection: str | None) -> Mapping[str, Sequence[Stale]]:
+    """Return collection → how each of its sources differs from what was read."""
+    found = {}
+    with progress(session.screen) as show:
+        for record in library.collections(collection):
+            show(f"looking through the sources of {record.name}", 0, 0)
+            found[record.name] = library.staleness.stale(record)
+    return found
+
+
+def _show_stale(screen: Screen, found: Iterable[Stale]) -> None:
+    """Print what differs, for people: a line for each source, then some of the paths."""
+    for one in found:
+        where = f"{one.kind} {labelled(one.location, one.part)}"
+        if one.error:
+            screen.show(f"  stale    {where}: not known: {one.error}")
+            continue
+        counts = {"changed": one.changed, "missing": one.missing, "new": one.new, "kept": one.kept}
+        differences = ", ".join(f"{len(paths):,} {what}" for what, paths in counts.items() if paths)
+        screen.show(f"  stale    {where}: {differences or 'nothing'}, {one.current:,} current")
+        named = [(what, path) for what, paths in counts.items() for path in paths]
+        for what, path in named[:_NAMED_PATHS]:
+            screen.show(f"             {what:<8} {path}")
+        if len(named) > _NAMED_PATHS:
+            screen.show(f"             and {len(named) - _NAMED_PATHS:,} more (--json names all)")
+
+
+def _show_cluster(session: Session) -> None:
+    """Say which servers and workers share the catalogue, how far their indexes are, and what they do."""
+    screen = session.screen
+    with session.library() as library:
+        shared, members = library.cluster.is_shared, library.cluster.members()
+    screen.document({"shared": shared, "members": [asdict(one) for one in members]})
+    if screen.as_json:
+        return
+    for one in members:
+        for line in _member_lines(one):
+            screen.show(line)
+    if not shared:
+        screen.say("The catalogue is a file of this home: no other machine shares it. See catalog.url.")
+    elif not members:
+        screen.say("No server and no worker of this catalogue has run within a day.")
+
+
+def _member_lines(one: MemberStatus) -> list[str]:
+    heard = "" if one.state == "running" else f", not heard of for {one.silent_s:,.0f} s"
+    lines = [f"{one.role:<7} {one.id}  {one.state}{heard}"]
+    lines.append(f"  runs     on {one.host} as process {one.pid}, Pinakes {one.version}{one.url and f', at {one.url}'}")
+    for index in one.indexes:
+        behind = f"{counted(index.lag, 'change')} behind" if index.lag else "up to date"
+        lines.append(f"  index    {index.collection}: change {index.position:,}, {behind}")
+    lines += [f"  lease    {key}" for key in one.jobs]
+    if one.embedding:
+        lines.append(f"  embeds   {counted(one.embedding, 'chunk')}")
+    return lines
+
+
 def list_plugins(session: Session) -> None:
-    """Say which parts there are, of Pinakes and of other packages, and which of them load."""
+    """List embedders, rerankers, readers and engines of search, ours and those of other packages; each is loaded."""
     from pinakes.indexes import ENGINES
     from pinakes.models.embedders import EMBEDDERS
     from pinakes.models.rerankers import RERANKERS
@@ -96,10 +177,10 @@ def list_plugins(session: Session) -> None:
     for part in parts:
         lines.setdefault((part.group, f"{part.distribution} {part.version}"), []).append(part.name)
     for (group, maker), names in lines.items():
-        session.screen.show(printable(f"{group:<10} {maker}: {', '.join(names)}"))
+        session.screen.show(f"{group:<10} {maker}: {', '.join(names)}")
     for part in parts:
         if part.error:
-            session.screen.warn(printable(part.error))
+            session.screen.warn(part.error)
 
 
 def _show_collection(session: Session, state: CollectionStatus, problems: bool) -> None:
@@ -116,7 +197,7 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
     search = f", {index['vector_search']}" if "vector_search" in index else ""
     if "problem" in index:
         usable = "usable in part" if {"keyword_chunks", "vectors"}.intersection(index) else "not usable"
-        screen.show(printable(f"  index    {index['engine']}: {usable}. {index['problem']}"))
+        screen.show(f"  index    {index['engine']}: {usable}. {index['problem']}")
     else:
         screen.show(
             f"  index    {index.get('engine')}: {index.get('keyword_chunks', 0):,} by words, "
@@ -131,10 +212,10 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
         _show_source(screen, source)
     if problems:
         for problem in state.problems:
-            screen.show(printable(f"  {problem['status']:<8} {problem['path']}: {problem['reason']}"))
+            screen.show(f"  {problem['status']:<8} {problem['path']}: {problem['reason']}")
         for note in state.notes:
             where = f"{note['path']}:{note['line']}" if note["line"] else note["path"]
-            screen.show(printable(f"  noted    {where}: {note['message']}"))
+            screen.show(f"  noted    {where}: {note['message']}")
     elif state.problems:
         counts = Counter(str(problem["status"]) for problem in state.problems)
         words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
@@ -181,23 +262,26 @@ def _show_source(screen: Screen, source: Mapping[str, JSON]) -> None:
         f"{'tried' if source['unreached'] else 'read'} {source['synced_at'][:19]}Z" if source["synced_at"] else unread
     )
     screen.show(
-        printable(
-            f"  source   {source['kind']} {labelled(source['location'], source['part'])} ({files}; {when}{trouble})"
-        )
+        f"  source   {source['kind']} {labelled(source['location'], source['part'])} ({files}; {when}{trouble})"
     )
     at = [f"ref {source['ref']}"] if source["ref"] else []
     at += [f"commit {source['commit']}"] if source["commit"] else []
     if at:
-        screen.show(printable(f"             at {', '.join(at)}"))
+        screen.show(f"             at {', '.join(at)}")
     for name in ("include", "exclude", "overlaps"):
         if source[name]:
-            screen.show(printable(f"             {name} {' '.join(source[name])}"))
+            screen.show(f"             {name} {' '.join(source[name])}")
 
 
-def verify(session: Session, collection: str | None, *, content: bool, embeddings: bool) -> None:
-    """Check the catalogue and compare the indexes with it; differences are an error."""
+def verify(
+    session: Session,
+    collection: OneOrAll = None,
+    check_content: CheckContent = False,
+    check_embeddings: CheckEmbeddings = False,
+) -> None:
+    """Read the catalogue and all files of the indexes; tell damage, and where the two differ."""
     with session.library() as library:
-        found = library.verify(collection, content=content, embeddings=embeddings)
+        found = library.verify(collection, content=check_content, embeddings=check_embeddings)
         states = {state.name: state for state in library.status(collection, mend=False)}
     document: dict[str, JSON] = {"collections": {}}
     for name, differences in found.items():
@@ -220,12 +304,10 @@ def verify(session: Session, collection: str | None, *, content: bool, embedding
         if version in ("older", "building"):
             session.screen.show(f"  version: {upgrade_lines(session, state)[0]}")
         for each in differences:
-            session.screen.show(printable(f"  {_worded(each)}"))
+            session.screen.show(f"  {_worded(each)}")
     broken = {name: {each.part for each in differences} for name, differences in found.items() if differences}
     if broken:
-        error = _refusal(session, broken)
-        session.screen.fail(error.message, error.hint)
-        raise IncompleteError(error, document)
+        raise session.incomplete(_refusal(session, broken), document)
     if not found:
         session.screen.say("There are no collections yet.")
     session.screen.document(document)
@@ -253,8 +335,11 @@ def _refusal(session: Session, broken: Mapping[str, set[str]]) -> PinakesError:
     )
 
 
-def init(session: Session, *, model: bool) -> None:
-    """Make a home: its settings file, the catalogue and the model. What is there already is kept."""
+def init(
+    session: Session,
+    no_model: Annotated[bool, typer.Option("--no-model", help="Do not fetch the embedding model now.")] = False,
+) -> None:
+    """Make a home: settings file, catalogue and model. Safe to repeat; nothing is overwritten."""
     settings, screen = session.settings, session.screen
     with session.library(create=True):
         file, written = settings.home / "config.toml", False
@@ -262,7 +347,7 @@ def init(session: Session, *, model: bool) -> None:
             file.write_text(_config_file(session), "utf-8")
             written = True
     screen.show(f"{file}: {'written' if written else 'kept as it is'}")
-    if model:
+    if not no_model:
         models.prepare(session)
     state = models.describe(session, verify=False)
     if not screen.as_json:
@@ -271,8 +356,11 @@ def init(session: Session, *, model: bool) -> None:
     screen.say(f"next: {session.command('add', 'PATH')}")
 
 
-def config(session: Session, name: str | None) -> None:
-    """Print settings: value, where it comes from, default and help."""
+def config(
+    session: Session,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One setting, or a group of them.")] = None,
+) -> None:
+    """Show the settings: value, where it comes from, default and meaning."""
     from pinakes.settings import layers_of, table, unknown
 
     settings = session.settings
@@ -337,6 +425,4 @@ def _toml(value: JSON) -> str:
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_toml(name)} = {_toml(row)}" for name, row in value.items()) + "}"
-    if isinstance(value, (bool, int, float)):
-        return json.dumps(value)
-    return json.dumps(str(value), ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pinakes.cli.options import Reranker
 from pinakes.cli.progress import fetching
 from pinakes.cli.screen import Screen
-from pinakes.cli.session import IncompleteError, Session
+from pinakes.cli.session import Session
 from pinakes.core.errors import ModelCorrupt, ModelUnavailable
 from pinakes.core.records import JSON
 from pinakes.core.wording import megabytes
@@ -24,8 +25,8 @@ def prepare(session: Session, *, verify: bool = False) -> None:
     _prepare(session, session.settings.embedding, verify)
 
 
-def install(session: Session, *, rerank: bool) -> None:
-    """Make the models that the settings need ready, or only the reranker, and say what is there then."""
+def install(session: Session, rerank: Reranker = False) -> None:
+    """Fetch and convert the models that the settings need; damaged files are fetched again."""
     settings = session.settings
     if not rerank:
         prepare(session, verify=True)
@@ -36,16 +37,15 @@ def install(session: Session, *, rerank: bool) -> None:
     show(session.screen, state)
 
 
-def status(session: Session, *, rerank: bool) -> None:
-    """Say what there is of the models; a damaged one is an error."""
+def status(session: Session, rerank: Reranker = False) -> None:
+    """Show what there is of the models that the settings need, and check their files."""
     state = describe(session, verify=True, rerank=rerank)
     show(session.screen, state)
     for one in (state, state.get("reranker", {})):
         if False in (one.get("sha256_ok"), one.get("graph_ok")):
             hint = f"pinakes model install{' --rerank' if rerank or one is not state else ''}"
             error = ModelCorrupt(str(one["problem"] or "The converted model is damaged."), hint=hint)
-            session.screen.fail(error.message, error.hint)
-            raise IncompleteError(error, state)
+            raise session.incomplete(error, state)
     session.screen.document(state)
 
 

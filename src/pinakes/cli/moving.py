@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pinakes.cli.progress import progress
-from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
 from pinakes.core.wording import MEGABYTE, counted, megabytes
 
@@ -43,7 +42,7 @@ def export(
         session.found((), done.documents)
     screen = session.screen
     screen.document(asdict(done))
-    screen.report(printable(f"{done.file}: {_held(done)}, {megabytes(done.bytes)} in {done.seconds:.1f} s"))
+    screen.report(f"{done.file}: {_held(done)}, {megabytes(done.bytes)} in {done.seconds:.1f} s")
     if done.pending:
         have = counted(done.pending, "chunk has", "chunks have")
         screen.say(f"{have} no vector yet; what waits here waits where it is imported, too")
@@ -67,7 +66,7 @@ def import_(
         session.found((), done.documents)
     screen = session.screen
     screen.document(asdict(done))
-    screen.report(printable(f"{done.collection}: {_held(done)} in {done.seconds:.1f} s"))
+    screen.report(f"{done.collection}: {_held(done)} in {done.seconds:.1f} s")
     for note in done.notes:
         screen.note(note)
     if done.renamed:
@@ -76,7 +75,7 @@ def import_(
         again = session.command("reindex", "--embed", "-c", done.collection)
         screen.say(f"{counted(done.pending, 'chunk waits for its vector', 'chunks wait for their vectors')}: {again}")
     if done.sources:
-        screen.say(printable(f"the next sync reads its sources again: {', '.join(done.sources)}"))
+        screen.say(f"the next sync reads its sources again: {', '.join(done.sources)}")
 
 
 def backup(
@@ -95,7 +94,7 @@ def backup(
     screen = session.screen
     screen.document(asdict(done))
     held = f"{counted(done.collections, 'collection')}, {counted(done.documents, 'document')}"
-    screen.report(printable(f"{done.file}: {held}, {megabytes(done.bytes)} in {done.seconds:.1f} s"))
+    screen.report(f"{done.file}: {held}, {megabytes(done.bytes)} in {done.seconds:.1f} s")
     for one in done.left_out:
         screen.warn(f"left out: {one}")
 
@@ -112,7 +111,7 @@ def restore(
     screen = session.screen
     screen.document(asdict(done))
     held = f"{counted(done.collections, 'collection')}, {counted(done.documents, 'document')}, as of {done.of[:19]}Z"
-    screen.report(printable(f"{done.home}: {held}, restored in {done.seconds:.1f} s"))
+    screen.report(f"{done.home}: {held}, restored in {done.seconds:.1f} s")
     if not done.with_index and done.documents:
         screen.say("the indexes are built at the first search")
     from pinakes.settings.layers import read_file
@@ -135,13 +134,11 @@ def migrate(
     screen = session.screen
     screen.document(asdict(done))
     rows = counted(sum(done.rows.values()), "row")
-    screen.report(printable(f"{done.source} → {done.target}: {rows} copied and compared in {done.seconds:.1f} s"))
+    screen.report(f"{done.source} → {done.target}: {rows} copied and compared in {done.seconds:.1f} s")
     if "://" in to:
-        screen.say(
-            printable(f'use it from now on: catalog.url = "{done.target}" in {session.settings.home}/config.toml')
-        )
+        screen.say(f'use it from now on: catalog.url = "{done.target}" in {session.settings.home}/config.toml')
     else:
-        screen.say(printable(f"use it from now on: --home {done.target}, without catalog.url"))
+        screen.say(f"use it from now on: --home {done.target}, without catalog.url")
     if not done.keeps_indexes:
         screen.say("the indexes are built at the first search")
 

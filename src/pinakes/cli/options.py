@@ -1,67 +1,28 @@
-"""The options that every command takes, before or after its name, and the decorator that adds them."""
+"""Options that several commands share, and the decorators that make functions commands.
+
+A command is a function ``(session, …)`` whose parameters are declared for typer. A parameter that is a dataclass stands
+for its fields; a default of ``()`` means an option that may be repeated.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, fields
-from functools import wraps
-from typing import Annotated, Any, Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 import typer
 
 from pinakes.cli.screen import set_up_logging
 from pinakes.cli.session import Common, Session
 from pinakes.core.caller import Caller, calling
+from pinakes.core.errors import InvalidInput
+from pinakes.core.records import SearchMode
 
-PANEL = "Options of every command"
+_Group = TypeVar("_Group")
 
-Home: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--home",
-        metavar="FOLDER",
-        help="Folder of the catalogue and the indexes (PINAKES_HOME; else ~/.pinakes).",
-        rich_help_panel=PANEL,
-    ),
-]
-Profile: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--profile",
-        metavar="NAME",
-        help="Settings for a job: a shipped profile, or a path to a TOML or YAML file.",
-        rich_help_panel=PANEL,
-    ),
-]
-Assignments: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="Change one setting, as `search.top_k=5`; see `pinakes config`. May be repeated.",
-        rich_help_panel=PANEL,
-    ),
-]
-AsJson: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document on stdout, errors too.", rich_help_panel=PANEL)
-]
-Verbose: TypeAlias = Annotated[
-    int,
-    typer.Option(
-        "--verbose",
-        "-v",
-        count=True,
-        metavar="",
-        show_default=False,
-        help="Say more: -v what is done, -vv everything, with the traceback of unexpected errors.",
-        rich_help_panel=PANEL,
-    ),
-]
-Quiet: TypeAlias = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", help="Nothing but results and errors; no reports.", rich_help_panel=PANEL),
-]
 
 Collection: TypeAlias = Annotated[
     str | None,
@@ -116,19 +77,10 @@ CheckEmbeddings: TypeAlias = Annotated[
     bool, typer.Option("--check-embeddings", help="Also embed a sample of chunks again and compare the vectors.")
 ]
 Include: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--include", metavar="GLOB", help="Read only such paths. May be repeated.")
-]
-Kind: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--kind",
-        metavar="KIND",
-        help="What it is where that cannot be told: folder, git, http, slack, confluence, notion. "
-        "A URL is git, unless it ends like a page (.html, .xml, .pdf), has a query or is a host alone.",
-    ),
+    Sequence[str], typer.Option("--include", metavar="GLOB", help="Read only such paths. May be repeated.")
 ]
 Exclude: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--exclude", metavar="GLOB", help="Leave such paths out. May be repeated.")
+    Sequence[str], typer.Option("--exclude", metavar="GLOB", help="Leave such paths out. May be repeated.")
 ]
 Toolsets: TypeAlias = Annotated[
     str | None,
@@ -153,34 +105,156 @@ DryRun: TypeAlias = Annotated[
     bool, typer.Option("--dry-run", help="Only say what would be read, and about how long it takes and costs.")
 ]
 ReadOnly: TypeAlias = Annotated[bool, typer.Option("--read-only", help="Offer only what changes nothing.")]
-Phrases: TypeAlias = Annotated[
-    Literal["auto", "required", "preferred"] | None,
-    typer.Option("--phrases", help='Chunks must have a "phrase", or come first with it.'),
-]
 Paths: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--path", metavar="GLOB", help="Only such paths. May be repeated.")
-]
-Filters: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--filter", "-f", metavar="NAME=VALUE", help="Only where the metadata fits: name=a,b, name!=a or name>=1."
-    ),
-]
-Fusion: TypeAlias = Annotated[
-    Literal["weighted", "rrf"] | None, typer.Option("--fusion", help="How words and meaning become one ranking.")
-]
-Neighbours: TypeAlias = Annotated[
-    int, typer.Option("--neighbours", metavar="N", show_default=False, help="Also N chunks before and after (≤ 3).")
-]
-Expand: TypeAlias = Annotated[
-    int | None,
-    typer.Option("--expand", metavar="N", min=0, max=2, help="Also hits that are up to N relations away (graph)."),
-]
-Followed: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--relation", metavar="TYPE", help="--expand: only by relations of this type. May be repeated."),
+    Sequence[str], typer.Option("--path", metavar="GLOB", help="Only such paths. May be repeated.")
 ]
 Reranker: TypeAlias = Annotated[bool, typer.Option("--rerank", help="Only the reranker, even if it is not in use.")]
+
+
+Golden: TypeAlias = Annotated[
+    Path | None,
+    typer.Argument(metavar="GOLDEN", help="Questions with known answers: a file of JSON lines, or a BEIR folder."),
+]
+QuestionsBy: TypeAlias = Annotated[
+    str | None, typer.Option("--by", metavar="FIELD", help="Questions name documents by this metadata field.")
+]
+Queries: TypeAlias = Annotated[
+    Path | None, typer.Option("--queries", metavar="FILE", help="TREC: questions as id, tab, text, or JSON lines.")
+]
+Qrels: TypeAlias = Annotated[
+    Path | None, typer.Option("--qrels", metavar="FILE", help="TREC or BEIR: the judgements of the questions.")
+]
+HtmlReport: TypeAlias = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write the report as one HTML page with plots.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AddOptions:
+    """What to add: locations with the rules they share."""
+
+    locations: Annotated[
+        list[str], typer.Argument(metavar="PATH|URL", help="Folders, files, repositories, pages; one or several.")
+    ]
+    collection: Collection = None
+    ref: Annotated[
+        str | None, typer.Option("--ref", metavar="NAME", help="Branch, tag or commit of a git repository.")
+    ] = None
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--kind",
+            metavar="KIND",
+            help="What it is where that cannot be told: folder, git, http, slack, confluence, notion. "
+            "A URL is git, unless it ends like a page (.html, .xml, .pdf), has a query or is a host alone.",
+        ),
+    ] = None
+    include: Include = ()
+    exclude: Exclude = ()
+    as_source: AsSource = False
+    yes: YesToAll = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """What is searched for."""
+
+    query: Annotated[
+        str,
+        typer.Argument(metavar="QUERY", help='In plain words; "a phrase", -word and field:value have a meaning.'),
+    ]
+    collection: Several = None
+    top_k: Annotated[int | None, typer.Option("--top-k", "-k", metavar="N", help="So many; else search.shown.")] = None
+    mode: Annotated[
+        SearchMode | None,
+        typer.Option("--mode", help="By words and meaning (hybrid), meaning (vector), words (keyword), or auto."),
+    ] = None
+    filters: Annotated[
+        Sequence[str],
+        typer.Option(
+            "--filter", "-f", metavar="NAME=VALUE", help="Only where the metadata fits: name=a,b, name!=a or name>=1."
+        ),
+    ] = ()
+    paths: Paths = ()
+    fusion: Annotated[
+        Literal["weighted", "rrf"] | None, typer.Option("--fusion", help="How words and meaning become one ranking.")
+    ] = None
+    min_score: Annotated[
+        float,
+        typer.Option("--min-score", metavar="X", show_default=False, help="Only chunks with at least this score."),
+    ] = 0.0
+    neighbours: Annotated[
+        int,
+        typer.Option("--neighbours", metavar="N", show_default=False, help="Also N chunks before and after (≤ 3)."),
+    ] = 0
+    as_of: AsOf = None
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="First read files of hits again that changed, if that is soon done.")
+    ] = False
+    blame: Blame = False
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say why each hit is here, with its scores, and what each step did.")
+    ] = False
+    summaries: Annotated[
+        bool, typer.Option("--summaries", help="Show documents with a summary each, instead of chunks.")
+    ] = False
+    phrases: Annotated[
+        Literal["auto", "required", "preferred"] | None,
+        typer.Option("--phrases", help='Chunks must have a "phrase", or come first with it.'),
+    ] = None
+    expand: Annotated[
+        int | None,
+        typer.Option("--expand", metavar="N", min=0, max=2, help="Also hits that are up to N relations away (graph)."),
+    ] = None
+    relations: Annotated[
+        Sequence[str],
+        typer.Option("--relation", metavar="TYPE", help="--expand: only by relations of this type. May be repeated."),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChangeOptions:
+    """Which change of the model is asked for: at most one of the four; how ``beside`` is to be done."""
+
+    beside: Annotated[
+        bool, typer.Option("--beside", help="Build vectors and index of another model beside those that answer.")
+    ] = False
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="NAME|FOLDER", help="With --beside: which model; else that of the settings."),
+    ] = None
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="With --beside: also where chunks are longer than the model reads.")
+    ] = False
+    switch: Annotated[bool, typer.Option("--switch", help="Let what was built beside answer from now on.")] = False
+    rollback: Annotated[bool, typer.Option("--rollback", help="Let what answered before the switch answer.")] = False
+    drop_beside: Annotated[
+        bool, typer.Option("--drop-beside", help="Drop what does not answer, built or kept beside what does.")
+    ] = False
+
+    def check(self, embed: bool) -> bool:
+        """Say whether anything is asked for.
+
+        Raises:
+            InvalidInput: options that do not go together.
+        """
+        named = {
+            "--embed": embed,
+            "--beside": self.beside,
+            "--switch": self.switch,
+            "--rollback": self.rollback,
+            "--drop-beside": self.drop_beside,
+        }
+        given = [name for name, value in named.items() if value]
+        if len(given) > 1:
+            raise InvalidInput(f"{' and '.join(given)} do not go together.", hint="Give one of them at a time.")
+        for name, there in (("--model", self.model is not None), ("--anyway", self.anyway)):
+            if there and not self.beside:
+                raise InvalidInput(
+                    f"{name} says how another index is built; it needs --beside.",
+                    hint="As in pinakes reindex --beside --model MODEL",
+                )
+        return bool(given) and not embed
 
 
 @dataclass(slots=True)
@@ -190,46 +264,105 @@ class Invocation:
     common: Common
 
 
-def _everywhere(
-    home: Home = None,
-    profile: Profile = None,
-    assignments: Assignments = None,
-    as_json: AsJson = False,
-    verbose: Verbose = 0,
-    quiet: Quiet = False,
-) -> None:
-    """Carry the signature of the common options."""
+def _declared(name: str, default: Any, annotation: Any) -> inspect.Parameter:
+    """Return a parameter as typer takes it: lists may be repeated, and have no default."""
+    if default == ():
+        sequence, *about = get_args(annotation)
+        default, annotation = None, Annotated[(list[get_args(sequence)[0]] | None, *about)]  # type: ignore[misc]
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
 
 
-_COMMON = list(inspect.signature(_everywhere, eval_str=True).parameters.values())
+def _of_group(group: type[Any]) -> list[inspect.Parameter]:
+    """Return the parameters that the fields of a dataclass declare."""
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        _declared(one.name, inspect.Parameter.empty if one.default is MISSING else one.default, hints[one.name])
+        for one in fields(group)
+    ]
 
 
-def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Return ``function(session, …)`` as a function typer can read: without session, with the common options.
+def _take(group: type[_Group], values: dict[str, Any]) -> _Group:
+    """Return a dataclass made of ``values``, which no longer has them; those that were not given are the defaults."""
+    given = {one.name: values.pop(one.name) for one in fields(group)}  # type: ignore[arg-type]
+    return group(**{name: value for name, value in given.items() if value is not None})
 
-    A function that has a parameter ``context`` gets the ``typer.Context``.
+
+class Command:
+    """A function ``(session, …)`` as typer takes it: without session, with the common options.
+
+    Its signature is made when typer asks for it, since one call needs that of one command only. A parameter ``context``
+    gets the ``typer.Context``. ``alone``: the function is called only where no command of its group is named.
     """
-    parameters = inspect.signature(function, eval_str=True).parameters
-    own = [p for name, p in parameters.items() if name not in ("session", "context")]
 
-    @wraps(function)
-    def called(context: typer.Context, **values: Any) -> None:
+    def __init__(self, function: Callable[..., None], *, alone: bool) -> None:
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+        self._function = function
+        self._alone = alone
+
+    def __call__(self, context: typer.Context, **values: Any) -> None:
         invocation: Invocation = context.find_root().obj
-        given = {field.name: values.pop(field.name) for field in fields(Common)}
-        given["assignments"] = tuple(given["assignments"] or ())
-        invocation.common = Common(**given).over(invocation.common)
-        if "context" in parameters:
-            values["context"] = context
+        invocation.common = _take(Common, values).over(invocation.common)
         set_up_logging(invocation.common.verbose, invocation.common.quiet)
+        if self._alone and context.invoked_subcommand is not None:
+            return
         session = Session(invocation.common)
         session.called = context.command_path.partition(" ")[2]
-        session.arguments = {name: value for name, value in values.items() if value and name != "context"}
+        session.arguments = {name: value for name, value in values.items() if value}
+        for name, one in self._parameters.items():
+            group = one.annotation
+            if name == "context":
+                values[name] = context
+            elif isinstance(group, type) and is_dataclass(group):
+                values[name] = _take(group, values)
+            elif one.default == () and values[name] is None:
+                values[name] = ()
         with calling(Caller(interface="cli")):
-            function(session, **values)
+            self._function(session, **values)
 
-    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    ordered = sorted([context, *own, *_COMMON], key=lambda p: p.default is not p.empty)
-    called.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
-    called.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
-    del called.__dict__["__wrapped__"]
-    return called
+    @cached_property
+    def _parameters(self) -> dict[str, inspect.Parameter]:
+        _, *others = inspect.signature(self._function, eval_str=True).parameters.values()
+        return {one.name: one for one in others}
+
+    @cached_property
+    def __signature__(self) -> inspect.Signature:
+        context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+        declared = [context]
+        for name, one in self._parameters.items():
+            group = one.annotation
+            if isinstance(group, type) and is_dataclass(group):
+                declared += _of_group(group)
+            elif name != "context":
+                declared.append(_declared(name, one.default, one.annotation))
+        return inspect.Signature(sorted([*declared, *_of_group(Common)], key=lambda p: p.default is not p.empty))
+
+    @property
+    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
+        return {name: one.annotation for name, one in self.__signature__.parameters.items()}
+
+
+def with_common_options(function: Callable[..., None]) -> Command:
+    """Return ``function(session, …)`` as typer takes it: see ``Command``."""
+    return Command(function, alone=False)
+
+
+def command(
+    of: typer.Typer, name: str, *, panel: str | None = None, hidden: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make ``function(session, …)`` the command ``name``."""
+
+    def declare(function: Callable[..., None]) -> Callable[..., None]:
+        of.command(name, rich_help_panel=panel, hidden=hidden)(with_common_options(function))
+        return function
+
+    return declare
+
+
+def usual_command(of: typer.Typer) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make ``function(session, …)`` what a group of commands does where none of them is named."""
+
+    def declare(function: Callable[..., None]) -> Callable[..., None]:
+        of.callback(invoke_without_command=True)(Command(function, alone=True))
+        return function
+
+    return declare

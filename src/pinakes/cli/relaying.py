@@ -42,7 +42,9 @@ def answer_of_server(session: Session, question: Mapping[str, JSON]) -> Results 
     try:
         status, body = _sent(instance, json.dumps(asked), session.settings.server.search_timeout_s + _GRACE_S)
         if status == 200:
-            return _results(body)
+            from pydantic import TypeAdapter
+
+            return TypeAdapter(Results).validate_json(body)
         error = _error(body) if status == 422 else None
     except (OSError, HTTPException, ValueError):  # it is gone, or what is there now is no Pinakes
         return None
@@ -76,18 +78,12 @@ def _sent(instance: Instance, body: str, timeout_s: float) -> tuple[int, bytes]:
             return answer.status, answer.read()
 
 
-def _results(body: bytes) -> Results:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Results).validate_json(body)
-
-
 def _error(body: bytes) -> PinakesError | None:
     """Return what the search raised, None where it is not known to be an error of the question."""
-    told = json.loads(body).get("error")
-    if not isinstance(told, dict):
+    error = json.loads(body).get("error")
+    if not isinstance(error, dict):
         return None
-    kind, message, hint = kind_of(told.get("code")), str(told.get("message")), str(told.get("hint"))
+    kind, message, hint = kind_of(error.get("code")), str(error.get("message")), str(error.get("hint"))
     if issubclass(kind, NotFound):
-        return kind(message, hint=hint, ids=told.get("not_found", ()))
+        return kind(message, hint=hint, ids=error.get("not_found", ()))
     return kind(message, hint=hint) if issubclass(kind, InvalidInput) else None

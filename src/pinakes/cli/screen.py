@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import sys
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
 from pathlib import PurePath
@@ -46,9 +47,15 @@ class Screen:
         return _console(sys.stderr)
 
     def show(self, line: Text | str = "") -> None:
-        """Print a line of data for people; nothing in JSON mode."""
+        """Print a line of data for people, without what could steer their terminal; nothing in JSON mode."""
         if not self.as_json:
-            self.out.print(line, soft_wrap=True)
+            self.out.print(printable(line) if isinstance(line, str) else line, soft_wrap=True)
+
+    def text(self, text: str) -> None:
+        """Print a text, ended by a newline; on a terminal without what could steer it. Nothing in JSON mode."""
+        if not self.as_json:
+            shown = printable(text) if sys.stdout.isatty() else text
+            sys.stdout.write(shown if shown.endswith("\n") else f"{shown}\n")
 
     def document(self, value: JSON) -> None:
         """Print ``value`` (records allowed) as the call's JSON document; nothing for people."""
@@ -79,9 +86,9 @@ class Screen:
         """Say on stderr what went wrong and what to do next."""
         self._labelled("error", "bold red", message)
         if hint:
-            self._labelled("hint", "cyan", self.placed(hint))
+            self._labelled("hint", "cyan", self.with_home(hint))
 
-    def placed(self, hint: str) -> str:
+    def with_home(self, hint: str) -> str:
         """Return ``hint``, the commands in it with the options by which this call found its home."""
         if not self._place or self._place in hint:
             return hint
@@ -89,7 +96,7 @@ class Screen:
 
     def error_document(self, error: PinakesError) -> dict[str, JSON]:
         """Return what JSON says about ``error``."""
-        return {"code": error.code, "message": error.message, **error.details, "hint": self.placed(error.hint)}
+        return {"code": error.code, "message": error.message, **error.details, "hint": self.with_home(error.hint)}
 
     def _labelled(self, label: str, style: str, words: str) -> None:
         from rich.text import Text
@@ -106,6 +113,18 @@ def write_json(value: JSON) -> None:
 def printable(text: str) -> str:
     """Return ``text`` without what could steer a terminal: control and direction characters, newlines kept."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """Return the rows of a table as lines, the columns of the numbers ``right`` aligned to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            f"{cell:{'>' if number in right else '<'}{width}}"
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def labelled(location: str, part: str) -> str:

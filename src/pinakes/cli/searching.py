@@ -3,49 +3,25 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pinakes.cli.blaming import of_text
-from pinakes.cli.hit_lines import line_of, show_hit
-from pinakes.cli.screen import Screen, printable
+from pinakes.cli.hit_lines import blame_of_text, line_of, show_hit
+from pinakes.cli.options import SearchOptions
+from pinakes.cli.screen import Screen
 from pinakes.cli.session import Session
 from pinakes.core.errors import InvalidInput
 from pinakes.core.graph_paths import Expansion
 
 if TYPE_CHECKING:
-    from pinakes.core.records import JSON, Filter, Results, SearchMode
-    from pinakes.search.query.syntax import PhraseUse
+    from pinakes.core.records import JSON, Filter, Results
 
 _LINES = re.compile(r"(\d+)(?:-(\d+))?")
 
 
-@dataclass(frozen=True, slots=True)
-class SearchOptions:
-    """What is asked on the command line."""
-
-    query: str
-    collection: str | Sequence[str] | None = None
-    top_k: int | None = None
-    mode: SearchMode | None = None
-    fusion: str | None = None
-    filters: Sequence[str] = ()
-    paths: Sequence[str] = ()
-    min_score: float = 0.0
-    neighbours: int = 0
-    as_of: str | None = None
-    refresh: bool = False
-    blame: bool = False
-    phrases: PhraseUse = "auto"
-    min_similarity: float = 0.0
-    expand: int | None = None
-    relations: Sequence[str] = ()
-
-
-def search(session: Session, question: SearchOptions, *, explain: bool = False) -> None:
+def search(session: Session, question: SearchOptions) -> None:
     """Answer a question with chunks, as people read them."""
     results = ask(session, question)
     screen = session.screen
@@ -56,18 +32,18 @@ def search(session: Session, question: SearchOptions, *, explain: bool = False) 
     added = [hit for hit in results.hits if hit.match == "graph"]
     found = results.hits[: len(results.hits) - len(added)]
     for rank, hit in enumerate([*found[:shown], *added], start=1):
-        show_hit(screen, rank, hit, results, explain=explain)
+        show_hit(screen, rank, hit, results, explain=question.explain)
     if len(found) > shown:
         more, least = len(found) - shown, found[-1].score
         screen.say(f"{more} more with scores down to {least:.3f}; --top-k {len(found)} shows them")
-    if explain:
+    if question.explain:
         _show_trace(screen, results)
     _say_about(screen, results)
 
 
-def query(session: Session, question: SearchOptions) -> None:
+def query(session: Session, question: SearchOptions, min_similarity: float) -> None:
     """Answer a question with one line per chunk: ``1. kmalloc.c:142 - title (0.89 confidence)``."""
-    results = ask(session, question)
+    results = ask(session, question, min_similarity)
     if session.screen.as_json:
         session.screen.document(_as_data(results))
     for rank, hit in enumerate(results.hits, start=1):
@@ -81,7 +57,7 @@ def _as_data(results: Results) -> dict[str, JSON]:
     return {**asdict(replace(results, hits=())), "hits": [hit_data(hit, whole=True) for hit in results.hits]}
 
 
-def ask(session: Session, question: SearchOptions) -> Results:
+def ask(session: Session, question: SearchOptions, min_similarity: float = 0.0) -> Results:
     """Ask the server of this home that runs, else search the library of this call."""
     from pinakes.cli.relaying import answer_of_server
 
@@ -90,15 +66,15 @@ def ask(session: Session, question: SearchOptions) -> Results:
         "collection": question.collection,
         "mode": question.mode,
         "top_k": question.top_k,
-        "filters": where_of(question),
+        "filters": where_of(question.filters, question.paths),
         "fusion": question.fusion,
         "min_score": question.min_score,
-        "min_similarity": question.min_similarity,
+        "min_similarity": min_similarity,
         "neighbours": question.neighbours,
         "as_of": question.as_of,
         "refresh": "auto" if question.refresh else "never",
         "blame": question.blame,
-        "phrases": question.phrases,
+        "phrases": question.phrases or "auto",
         "expand": Expansion(question.expand, tuple(question.relations)),
     }
     plain = {"filters": [asdict(one) for one in arguments["filters"]], "expand": asdict(arguments["expand"])}
@@ -129,22 +105,19 @@ def read(
         text = read_place(library, _here(reference), collection, chosen, version=version, as_of=as_of)
         session.found([text.document.uid])
         wait_s = session.settings.ingest.git_timeout_s
-        told, reason = library.blames.of_text(text, wait_s) if blame else ((), "")
+        blamed, reason = library.blames.of_text(text, wait_s) if blame else ((), "")
         link = library.link(text)
-    who = {"blame": [asdict(one) for one in told]} if blame else {}
+    who = {"blame": [asdict(one) for one in blamed]} if blame else {}
     data = asdict(text)
     del data["numbers"]
     session.screen.document({**data, "link": link, **who})
     if reason:
         session.screen.warn(f"it is not known who wrote these lines: {reason}")
-    if session.screen.as_json:
-        return
-    if told:
-        for line in of_text(text, told):
+    if blamed:
+        for line in blame_of_text(text, blamed):
             session.screen.show(line)
-        return
-    shown = printable(text.text) if sys.stdout.isatty() else text.text
-    sys.stdout.write(shown if shown.endswith("\n") else shown + "\n")
+    else:
+        session.screen.text(text.text)
 
 
 def _here(reference: str) -> str:
@@ -165,14 +138,14 @@ def parse_lines(words: str) -> tuple[int, int]:
     return int(found[1]), int(found[2] or found[1])
 
 
-def where_of(question: SearchOptions) -> Filter:
-    """Return the filter that the options of a question state."""
-    if not (question.filters or question.paths):
+def where_of(words: Sequence[str], paths: Sequence[str]) -> Filter:
+    """Return the filter that the options ``--filter`` and ``--path`` state."""
+    if not (words or paths):
         return ()
     from pinakes.core.filters import parse, parse_words
 
-    by_path = parse({"path": {"glob": list(question.paths)}}) if question.paths else ()
-    return parse_words(question.filters) + by_path
+    by_path = parse({"path": {"glob": list(paths)}}) if paths else ()
+    return parse_words(words) + by_path
 
 
 def _show_trace(screen: Screen, results: Results) -> None:
@@ -181,7 +154,7 @@ def _show_trace(screen: Screen, results: Results) -> None:
         if stage.name == "refine":
             of = f"collection {stage.detail['collection']}, " if results.several else ""
             detail = of + "{refined} candidates made exact, {approximate} still approximate".format_map(stage.detail)
-        screen.show(f"{stage.name:<10} {stage.milliseconds:>8.2f} ms  {printable(detail)}".rstrip())
+        screen.show(f"{stage.name:<10} {stage.milliseconds:>8.2f} ms  {detail}".rstrip())
     screen.show(
         f"{'all':<10} {results.trace.milliseconds:>8.2f} ms  {results.total_candidates:,} chunks passed the filters"
     )

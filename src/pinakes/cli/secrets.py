@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from pinakes.cli.options import with_common_options
-from pinakes.cli.screen import printable
+from pinakes.cli.options import command
 from pinakes.cli.session import Session
 from pinakes.core.wording import counted
 
@@ -17,13 +16,10 @@ if TYPE_CHECKING:
 
 _SHOWN = 50
 
-secrets_app = typer.Typer(
-    help="Find and mask credentials that were stored before.", context_settings={"help_option_names": ["-h", "--help"]}
-)
+secrets_app = typer.Typer(help="Find and mask credentials that were stored before.")
 
 
-@secrets_app.command("scan")
-@with_common_options
+@command(secrets_app, "scan")
 def scan(session: Session) -> None:
     """Name the keys, tokens and passwords in documents, old versions and logs. They are not shown."""
     with session.library() as library:
@@ -36,8 +32,7 @@ def scan(session: Session) -> None:
     _show_elsewhere(session, elsewhere)
 
 
-@secrets_app.command("purge")
-@with_common_options
+@command(secrets_app, "purge")
 def purge(session: Session) -> None:
     """Mask what `scan` names, build the indexes that had it anew, and wipe free pages. Stop servers first."""
     with session.library() as library:
@@ -47,7 +42,7 @@ def purge(session: Session) -> None:
     if done.found:
         session.screen.show(f"masked: {counted(len(done.found), 'credential')}")
     if done.rebuilt:
-        session.screen.say(printable(f"Indexes built anew: {', '.join(done.rebuilt)}"))
+        session.screen.say(f"Indexes built anew: {', '.join(done.rebuilt)}")
     if done.degraded:
         session.screen.warn(f"chunks wait for a vector: {done.degraded}")
     _show_elsewhere(session, list(done.elsewhere))
@@ -58,7 +53,7 @@ def _show(session: Session, found: list[HeldCredential]) -> None:
         place = f"{one.collection}: {one.path}" if one.path else one.where
         line = f":{one.line}" if one.line else ""
         version = f" (version {one.version})" if one.where == "versions" else ""
-        session.screen.show(printable(f"  {place}{line}{version}: {one.kind}"))
+        session.screen.show(f"  {place}{line}{version}: {one.kind}")
     if len(found) > _SHOWN:
         session.screen.show(f"  … and {len(found) - _SHOWN:,} more (--json has all)")
     if not found:
@@ -67,4 +62,4 @@ def _show(session: Session, found: list[HeldCredential]) -> None:
 
 def _show_elsewhere(session: Session, places: list[str]) -> None:
     for place in places:
-        session.screen.warn(printable(f"{place} may still have what was found: it is not changed"))
+        session.screen.warn(f"{place} may still have what was found: it is not changed")

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from pinakes.cli.screen import Screen
-from pinakes.core.errors import InvalidSetting, NotFound, PinakesError
+from pinakes.core.errors import InvalidInput, InvalidSetting, NotFound, PinakesError
 from pinakes.core.records import JSON
 
 if TYPE_CHECKING:
-    from pinakes.core.ports import Embedder
     from pinakes.library import Library
     from pinakes.services.audit import Call
     from pinakes.settings import Settings
+
+_PANEL = "Options of every command"
 
 INTERRUPTED = 130
 """The exit code of a process that Ctrl+C ended."""
@@ -28,12 +31,52 @@ INTERRUPTED = 130
 class Common:
     """The options that every command takes."""
 
-    home: str | None = None
-    profile: str | None = None
-    assignments: tuple[str, ...] = ()
-    as_json: bool = False
-    verbose: int = 0
-    quiet: bool = False
+    home: Annotated[
+        str | None,
+        typer.Option(
+            "--home",
+            metavar="FOLDER",
+            help="Folder of the catalogue and the indexes (PINAKES_HOME; else ~/.pinakes).",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            help="Settings for a job: a shipped profile, or a path to a TOML or YAML file.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    assignments: Annotated[
+        Sequence[str],
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Change one setting, as `search.top_k=5`; see `pinakes config`. May be repeated.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = ()
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document on stdout, errors too.", rich_help_panel=_PANEL)
+    ] = False
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "--verbose",
+            "-v",
+            count=True,
+            metavar="",
+            show_default=False,
+            help="Say more: -v what is done, -vv everything, with the traceback of unexpected errors.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = 0
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", help="Nothing but results and errors; no reports.", rich_help_panel=_PANEL),
+    ] = False
 
     @property
     def place(self) -> list[str]:
@@ -46,7 +89,7 @@ class Common:
         return Common(
             self.home or below.home,
             self.profile or below.profile,
-            below.assignments + self.assignments,
+            (*below.assignments, *self.assignments),
             self.as_json or below.as_json,
             self.verbose + below.verbose,
             self.quiet or below.quiet,
@@ -122,7 +165,11 @@ class Session:
                 hint=f"Check --home and PINAKES_HOME; adding documents makes one: {self.command('add', 'PATH')}",
             )
         with ExitStack() as stack:
-            embedder = stack.enter_context(self._loading()) if embeds else None
+            embedder = None
+            if embeds:
+                from pinakes.models.embedders import loading
+
+                embedder = stack.enter_context(loading(self.settings.embedding, self.settings.cache))
             from pinakes.library import Library
             from pinakes.platform.memory import collect_seldom
 
@@ -134,15 +181,15 @@ class Session:
             with library.audit.recording(self.called, self.arguments) as self.call:
                 yield library
 
-    def _loading(self) -> AbstractContextManager[Embedder]:
-        from pinakes.models.embedders import loading
-
-        return loading(self.settings.embedding, self.settings.cache)
-
     def found(self, ids: Sequence[str], count: int | None = None) -> None:
         """Tell the audit log what this call found: ids of documents, and how many where not as many as ids."""
         if self.call is not None:
             self.call.found(ids, count)
+
+    def incomplete(self, error: PinakesError, document: Mapping[str, JSON]) -> IncompleteError:
+        """Print ``error``, which stopped part of the work; return the exception that ends the command."""
+        self.screen.fail(error.message, error.hint)
+        return IncompleteError(error, document)
 
     def has_home(self) -> bool:
         """Say whether the home is one: a folder with a catalogue, its indexes, or settings of one to come."""
@@ -158,7 +205,22 @@ class Session:
         return shlex.join(["pinakes", *words, *same])
 
 
-def parse_assignments(words: tuple[str, ...]) -> dict[str, JSON]:
+def assigned(
+    option: str, words: Sequence[str], example: str, refused: type[PinakesError] = InvalidInput
+) -> Iterator[tuple[str, str]]:
+    """Yield name and value of the ``name=value`` words of an option.
+
+    Raises:
+        InvalidInput, or ``refused``: not of that form.
+    """
+    for word in words:
+        name, sign, value = word.partition("=")
+        if not sign or not name.strip():
+            raise refused(f"{option} {word!r} is not of the form name=value.", hint=f"As in {option} {example}")
+        yield name.strip(), value
+
+
+def parse_assignments(words: Sequence[str]) -> dict[str, JSON]:
     """Return dotted name → value of ``name=value`` words; lists are ``written`` in either way.
 
     Settings of a collection may also be lists and tables in JSON or TOML.
@@ -172,11 +234,7 @@ def parse_assignments(words: tuple[str, ...]) -> dict[str, JSON]:
 
     defaults = {line.name: line.default for line in table()}
     found: dict[str, JSON] = {}
-    for word in words:
-        name, sign, value = word.partition("=")
-        name = name.strip()
-        if not sign or not name:
-            raise InvalidSetting(f"--set {word!r} is not of the form name=value.", hint="As in --set search.top_k=5")
+    for name, value in assigned("--set", words, "search.top_k=5", InvalidSetting):
         if name not in defaults and name not in REMOVED and not name.startswith("collections."):
             raise unknown(name, list(defaults), "--set")
         found[name] = structured(value) if name.startswith("collections.") else written(defaults.get(name), value)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from pinakes.cli.collections import ask
-from pinakes.cli.options import OneOrAll, with_common_options
-from pinakes.cli.screen import labelled, printable
+from pinakes.cli.options import OneOrAll, command, usual_command
+from pinakes.cli.screen import aligned, labelled
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import InvalidInput, NotFound, PinakesError, storing
 from pinakes.core.wording import counted
@@ -25,10 +25,7 @@ if TYPE_CHECKING:
     from pinakes.services.sync.syncing import SourceStatus
     from pinakes.settings.knowledge_sources import Declared, KnowledgeSourceFiles, RefusedSource
 
-sources_app = typer.Typer(
-    help="List sources and how they stand; take them out, or in.",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+sources_app = typer.Typer(help="List sources and how they stand; take them out, or in.")
 
 _Source: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Its name or location, as `pinakes sources`.")]
 _HEADS = ("source", "collection", "kind", "documents", "last sync", "next run", "state")
@@ -37,29 +34,21 @@ _NUMBERS = 3
 _MOST_SHOWN = 20
 
 
-@sources_app.callback(invoke_without_command=True)
-@with_common_options
-def every_source(session: Session, context: typer.Context, collection: OneOrAll = None) -> None:
+@usual_command(sources_app)
+def list_sources(session: Session, collection: OneOrAll = None) -> None:
     """List the sources: when they were read, what came of it, when they are read next."""
-    if context.invoked_subcommand is None:
-        _list(session, collection)
-
-
-def _list(session: Session, collection: str | None) -> None:
     screen = session.screen
     refused = _refused(session)
     with session.library(create=_named(session, refused)) as library:
         found = library.syncing.list_all(collection)
     screen.document({"sources": [asdict(one) for one in found], "refused": [asdict(one) for one in refused]})
-    rows = [(one, _cells(one)) for one in found]
-    widths = [max(map(len, column)) for column in zip(_HEADS, *(cells for _, cells in rows), strict=True)]
-    if rows:
-        screen.show(_line(_HEADS, widths))
-    for one, cells in rows:
-        screen.show(printable(_line(cells, widths)))
-        for word in _troubles(session, one):
-            screen.show(printable(f"  {word}"))
-    if not rows:
+    heads, *lines = aligned([_HEADS, *map(_cells, found)], right=(_NUMBERS,))
+    if found:
+        screen.show(heads)
+    for one, line in zip(found, lines, strict=True):
+        for shown in (line, *(f"  {word}" for word in _troubles(session, one))):
+            screen.show(shown)
+    if not found:
         screen.say(f"There are no sources yet. Add one: {session.command('add', 'PATH')}")
 
 
@@ -69,8 +58,7 @@ def _named(session: Session, refused: Sequence[RefusedSource]) -> bool:
     return bool(refused or settings.sources or any(one.sources for one in settings.collections.values()))
 
 
-@sources_app.command("show")
-@with_common_options
+@command(sources_app, "show")
 def show(session: Session, name: _Source) -> None:
     """Show all of one source: its last run, what was left out and why, what failed and when it is tried again."""
     with session.library() as library:
@@ -100,20 +88,19 @@ def show(session: Session, name: _Source) -> None:
     }
     for label, text in lines.items():
         if text:
-            screen.show(printable(f"{label:<11} {text}"))
+            screen.show(f"{label:<11} {text}")
     for reason, count in list(one.skipped.items())[:_MOST_SHOWN]:
-        screen.show(printable(f"{'skipped':<11} {count:,} × {reason}"))
+        screen.show(f"{'skipped':<11} {count:,} × {reason}")
     for word in _troubles(session, one):
-        screen.show(printable(f"{'trouble':<11} {word}"))
+        screen.show(f"{'trouble':<11} {word}")
     for file in one.failing[:_MOST_SHOWN]:
         again = f"; tried {file.tries}×, again {_when(file.retry_at)}" if file.retry_at else ""
-        screen.show(printable(f"{'failed':<11} {file.path}: {file.reason}{again}"))
+        screen.show(f"{'failed':<11} {file.path}: {file.reason}{again}")
     if len(one.failing) > _MOST_SHOWN:
         screen.show(f"{'failed':<11} and {len(one.failing) - _MOST_SHOWN:,} more: --json")
 
 
-@sources_app.command("remove")
-@with_common_options
+@command(sources_app, "remove")
 def remove(
     session: Session, name: _Source, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False
 ) -> None:
@@ -135,15 +122,14 @@ def remove(
                 ) from error
             removed = Removed(one.collection, one.location, 0, 0)
     session.screen.document(asdict(removed))
-    session.screen.show(printable(f"{removed.collection}: {counted(removed.documents, 'document')} removed"))
+    session.screen.show(f"{removed.collection}: {counted(removed.documents, 'document')} removed")
     if removed.handed_over:
         left = f"{counted(removed.handed_over, 'document')} of files that another source has: that goes on with them"
-        session.screen.show(printable(f"{removed.collection}: {left}"))
+        session.screen.show(f"{removed.collection}: {left}")
         session.screen.say(f"to read them as files of that one: {session.command('sync', '-c', removed.collection)}")
 
 
-@sources_app.command("import")
-@with_common_options
+@command(sources_app, "import")
 def import_documents(
     session: Session,
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="YAML files of KnowledgeSource documents.")],
@@ -152,7 +138,7 @@ def import_documents(
     ] = None,
 ) -> None:
     """Take in KnowledgeSource documents: each becomes a source, one of the same name is replaced."""
-    from pinakes.settings import sources_folder
+    from pinakes.settings import knowledge_sources, sources_folder
 
     screen, settings = session.screen, session.settings
     folder = sources_folder(settings.home, settings.sources_dir)
@@ -165,11 +151,11 @@ def import_documents(
         try:
             kept.append((one, _keep(session, folder, one, collection)))
         except PinakesError as error:
-            found.refused.append(_refusal(one, error))
+            found.refused.append(knowledge_sources.RefusedSource(one.origin, str(error)))
     imported = [{"name": one.name, "file": str(path), "source": one.source} for one, path in kept]
     document = {"imported": imported, "refused": [asdict(one) for one in found.refused]}
     for one, path in kept:
-        screen.show(printable(f"{one.name}: {one.source['location']} → {path}"))
+        screen.show(f"{one.name}: {one.source['location']} → {path}")
         if variable := one.source.get("token_variable"):
             screen.say(f"{one.name} reads its token from the environment variable {variable}")
     for bad in found.refused:
@@ -184,24 +170,8 @@ def import_documents(
 
 
 def _cells(one: SourceStatus) -> tuple[str, ...]:
-    documents = f"{one.documents:,}"
-    return (
-        one.name,
-        one.collection,
-        one.kind,
-        documents,
-        _when(one.last_sync) or "never",
-        _next(one) or "–",
-        one.state,
-    )
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = (
-        f"{cell:>{width}}" if number == _NUMBERS else f"{cell:<{width}}"
-        for number, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    )
-    return "  ".join(padded).rstrip()
+    last, following = _when(one.last_sync) or "never", _next(one) or "–"
+    return one.name, one.collection, one.kind, f"{one.documents:,}", last, following, one.state
 
 
 def _troubles(session: Session, one: SourceStatus) -> list[str]:
@@ -328,9 +298,3 @@ def _replace(path: Path, text: str) -> None:
     fresh = path.with_suffix(".new")
     fresh.write_text(text, "utf-8")
     fresh.replace(path)
-
-
-def _refusal(one: Declared, error: PinakesError) -> RefusedSource:
-    from pinakes.settings.knowledge_sources import RefusedSource
-
-    return RefusedSource(one.origin, str(error))

@@ -38,8 +38,8 @@ class SpendingLimit:
     def document(self) -> dict[str, JSON]:
         """Return what was spent, for JSON; nothing where no provider was asked."""
         charge = self._spending.so_far()
-        told: dict[str, JSON] = {"requests": charge.requests, "tokens": charge.tokens, "dollars": charge.dollars}
-        return {"spent": told} if charge.requests else {}
+        spent: dict[str, JSON] = {"requests": charge.requests, "tokens": charge.tokens, "dollars": charge.dollars}
+        return {"spent": spent} if charge.requests else {}
 
     def tell(self) -> None:
         """Print what was spent, where a provider was asked."""

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pinakes.cli.hit_lines import one_line, show_caveats
-from pinakes.cli.options import OneOrAll, Searched
+from pinakes.cli.options import OneOrAll, Searched, SearchOptions
 from pinakes.cli.progress import progress
-from pinakes.cli.screen import printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import InvalidInput, ModelUnavailable, NotConfigured, NotFound
 from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
-    from pinakes.cli.searching import SearchOptions
     from pinakes.core.records import JSON
     from pinakes.library import Library
     from pinakes.services.document_search.found_documents import DocumentHit
@@ -41,9 +38,9 @@ def summaries(session: Session, question: SearchOptions) -> None:
             names or None,
             top_k=most,
             mode=question.mode,
-            filters=where_of(question),
+            filters=where_of(question.filters, question.paths),
             min_score=question.min_score,
-            phrases=question.phrases,
+            phrases=question.phrases or "auto",
         )
         session.found([one.document.uid for one in found.documents])
     screen = session.screen
@@ -79,9 +76,7 @@ def section(session: Session, reference: str, name: str, collection: str | None)
             "total_lines": opened.total_lines,
         }
     )
-    if not session.screen.as_json:
-        text = printable(opened.text) if sys.stdout.isatty() else opened.text
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    session.screen.text(opened.text)
 
 
 def outline(

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pinakes.cli.evaluating import Mode
-from pinakes.cli.golden_options import Golden, Qrels, Queries, QuestionsBy
-from pinakes.cli.options import One
-from pinakes.cli.session import Session
+from pinakes.cli.evaluating import collection_of_folder
+from pinakes.cli.options import Golden, One, Qrels, Queries, QuestionsBy
+from pinakes.cli.progress import following, progress
+from pinakes.cli.session import INTERRUPTED, Session
 from pinakes.core.errors import InvalidInput, storing
 from pinakes.core.records import JSON, SearchMode
 
@@ -29,100 +29,64 @@ _MINUTES = 10.0
 _IDLE = {"keyword": ("fusion", "boosts"), "vector": ("fusion", "fields", "boosts")}
 """Mode → what is not part of its score."""
 
-_What: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--what",
-        metavar="NAME",
-        help="fusion, fields, boosts (these three when not given), pool, ann or chunking. May be repeated.",
-    ),
-]
-_Metric: TypeAlias = Annotated[str, typer.Option("--metric", metavar="NAME@K", help="What is to become better.")]
-_ModeOption: TypeAlias = Annotated[
-    Mode | None, typer.Option("--mode", help="How to search; as the collection does when not given.")
-]
-_Folds: TypeAlias = Annotated[
-    int, typer.Option("--folds", metavar="N", help="Parts of the questions; each judges what the others chose.")
-]
-_Seed: TypeAlias = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Decides how the parts are drawn.")]
-_BudgetOption: TypeAlias = Annotated[int, typer.Option("--budget", metavar="N", min=1, help="Most settings to try.")]
-_Minutes: TypeAlias = Annotated[
-    float | None,
-    typer.Option("--minutes", metavar="N", help="Longest time to try settings; 10, for chunking as long as it takes."),
-]
-_Write: TypeAlias = Annotated[
-    Path | None, typer.Option("--write", metavar="FILE", help="Write what was found as a settings file (TOML).")
-]
-_Anyway: TypeAlias = Annotated[
-    bool, typer.Option("--anyway", help="Write it also when it may be chance, or is more than 10 % slower.")
-]
-_Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Chunking: go on, however long it takes.")]
-_All: TypeAlias = Annotated[bool, typer.Option("--all", help="Show everything that was tried, not the best only.")]
-
 
 @dataclass(frozen=True, slots=True)
 class TuneOptions:
     """What is to be tuned on which questions, how long, and what is to be done with it."""
 
-    golden: Path | None
-    collection: str | None
-    what: tuple[str, ...]
-    metric: str
-    mode: SearchMode | None
-    by: str | None
-    queries: Path | None
-    qrels: Path | None
-    folds: int
-    seed: int
-    budget: int
-    minutes: float | None
-    write: Path | None
-    anyway: bool
-    yes: bool
-    show_all: bool
+    golden: Golden = None
+    collection: One = None
+    what: Annotated[
+        Sequence[str],
+        typer.Option(
+            "--what",
+            metavar="NAME",
+            help="fusion, fields, boosts (these three when not given), pool, ann or chunking. May be repeated.",
+        ),
+    ] = ()
+    metric: Annotated[str, typer.Option("--metric", metavar="NAME@K", help="What is to become better.")] = "ndcg@10"
+    mode: Annotated[
+        SearchMode | None, typer.Option("--mode", help="How to search; as the collection does when not given.")
+    ] = None
+    by: QuestionsBy = None
+    queries: Queries = None
+    qrels: Qrels = None
+    folds: Annotated[
+        int, typer.Option("--folds", metavar="N", help="Parts of the questions; each judges what the others chose.")
+    ] = 3
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Decides how the parts are drawn.")] = 0
+    budget: Annotated[int, typer.Option("--budget", metavar="N", min=1, help="Most settings to try.")] = 200
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            "--minutes", metavar="N", help="Longest time to try settings; 10, for chunking as long as it takes."
+        ),
+    ] = None
+    write: Annotated[
+        Path | None, typer.Option("--write", metavar="FILE", help="Write what was found as a settings file (TOML).")
+    ] = None
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Write it also when it may be chance, or is more than 10 % slower.")
+    ] = False
+    yes: Annotated[bool, typer.Option("--yes", help="Chunking: go on, however long it takes.")] = False
+    show_all: Annotated[bool, typer.Option("--all", help="Show everything that was tried, not the best only.")] = False
 
 
-def tune(
-    session: Session,
-    golden: Golden = None,
-    collection: One = None,
-    what: _What = None,
-    metric: _Metric = "ndcg@10",
-    mode: _ModeOption = None,
-    by: QuestionsBy = None,
-    queries: Queries = None,
-    qrels: Qrels = None,
-    folds: _Folds = 3,
-    seed: _Seed = 0,
-    budget: _BudgetOption = 200,
-    minutes: _Minutes = None,
-    write: _Write = None,
-    anyway: _Anyway = False,
-    yes: _Yes = False,
-    show_all: _All = False,
-) -> None:
+def tune(session: Session, wanted: TuneOptions) -> None:
     """Try settings on questions with known answers, and claim only what is better than chance."""
-    families = tuple(part.strip() for word in what or () for part in word.split(",") if part.strip())
-    wanted = TuneOptions(
-        golden, collection, families, metric, mode.value if mode else None, by, queries, qrels,
-        folds, seed, budget, minutes, write, anyway, yes, show_all,
-    )  # fmt: skip
-    _tune(session, wanted)
-
-
-def _tune(session: Session, wanted: TuneOptions) -> None:
     from pinakes.evaluation import golden, metrics
     from pinakes.evaluation.tuning import knobs
     from pinakes.evaluation.tuning import tune as run
 
-    wanted = replace(wanted, what=knobs.check(wanted.what), metric=metrics.metric(wanted.metric).name)
+    families = tuple(part.strip() for word in wanted.what for part in word.split(",") if part.strip())
+    wanted = replace(wanted, what=knobs.check(families), metric=metrics.metric(wanted.metric).name)
     _check(session, wanted)
     questions = golden.read(wanted.golden, queries=wanted.queries, qrels=wanted.qrels)
     for note in questions.notes:
         session.screen.warn(note)
     asked = run.judged(questions.questions, wanted.folds)
     with session.library() as library:
-        name = wanted.collection or _of_folder(library, questions) or library.chosen()
+        name = wanted.collection or collection_of_folder(library, questions) or library.chosen()
         if wanted.what == ("ann",):
             found: TuningResult | Sweep = _swept(session, library, wanted, asked, name)
         elif wanted.what == ("chunking",):
@@ -145,12 +109,6 @@ def _check(session: Session, wanted: TuneOptions) -> None:
         )
     if not place.parent.is_dir():
         raise InvalidInput(f"There is no folder {str(place.parent)!r} to write to.", hint="Make it, or check --write.")
-
-
-def _of_folder(library: Library, golden: GoldenSet) -> str | None:
-    """Return the collection that is called as a BEIR folder is."""
-    known = {record.name for record in library.collections()}
-    return golden.name if golden.place.is_dir() and golden.name in known else None
 
 
 def _subject(
@@ -194,7 +152,6 @@ def _budget(wanted: TuneOptions, minutes: float = _MINUTES) -> JSON:
 def _tuned(
     session: Session, library: Library, wanted: TuneOptions, asked: Sequence[Question], name: str
 ) -> TuningResult:
-    from pinakes.cli.progress import progress
     from pinakes.evaluation.tuning import knobs
     from pinakes.evaluation.tuning import tune as run
 
@@ -214,7 +171,6 @@ def _tuned(
 
 
 def _swept(session: Session, library: Library, wanted: TuneOptions, asked: Sequence[Question], name: str) -> Sweep:
-    from pinakes.cli.progress import progress
     from pinakes.evaluation.tuning import approximate
 
     if wanted.mode == "keyword":
@@ -251,7 +207,6 @@ def _copied(
     session: Session, library: Library, wanted: TuneOptions, subject: TuningSubject, asked: Sequence[Question]
 ) -> Iterator[Recut]:
     from pinakes.cli import rechunking
-    from pinakes.cli.progress import following
     from pinakes.evaluation.metrics import metric
 
     name = subject.parts.collection.name
@@ -272,7 +227,6 @@ def _agree(session: Session, wanted: TuneOptions, seconds: float, count: int) ->
 
 def _tell(session: Session, wanted: TuneOptions, golden: GoldenSet, name: str, found: TuningResult | Sweep) -> None:
     from pinakes.cli import tuning_text
-    from pinakes.cli.session import INTERRUPTED
 
     screen = session.screen
     if not screen.as_json:

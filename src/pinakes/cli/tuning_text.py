@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pinakes.cli.screen import Screen, printable
+from pinakes.cli.screen import Screen
 from pinakes.core.records import JSON
 from pinakes.evaluation.tuning.approximate import Sweep
 from pinakes.evaluation.tuning.findings import setting_lines
@@ -94,16 +94,16 @@ def _show_row(screen: Screen, figures: str, settings: Mapping[str, JSON]) -> Non
     words: Sequence[str] = setting_lines(settings).split(" ")
     line = f"{figures}  {' '.join(words)}"
     if len(line) <= _WIDTH:
-        screen.show(printable(line))
+        screen.show(line)
         return
     screen.show(figures)
     line = " " * 3
     for word in words:
         if len(line) + 1 + len(word) > _WIDTH:
-            screen.show(printable(line))
+            screen.show(line)
             line = " " * 3
         line += f" {word}"
-    screen.show(printable(line))
+    screen.show(line)
 
 
 def _interval(mean: ScoreMean, *, signed: bool = False) -> str:

@@ -13,9 +13,10 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pinakes.cli.adding import AddOptions, add_request, prepare_or_warn, read_one, show_report
+from pinakes.cli.adding import add_request, prepare_or_warn, read_one, show_report
+from pinakes.cli.options import AddOptions
 from pinakes.cli.progress import following
-from pinakes.cli.screen import Screen, printable
+from pinakes.cli.screen import Screen
 from pinakes.cli.session import Session
 from pinakes.core.errors import Busy, InvalidInput
 
@@ -72,7 +73,7 @@ def _added(session: Session, library: Library, wanted: AddOptions) -> list[Watch
     for location in wanted.locations:
         found = library.addition(name, add_request(location, wanted))
         if found.paths:
-            screen.say(printable(f"{location} lies in {found.source.location}: all of that is followed"))
+            screen.say(f"{location} lies in {found.source.location}: all of that is followed")
         place, of = found.source.location, replace(wanted, collection=name)
         report = read_one(session, library, partial(following, screen), place, of)
         if not screen.as_json:
@@ -104,14 +105,20 @@ def _show(screen: Screen, watched: WatchedFolder, report: Report, names: Sequenc
     if screen.as_json:
         counts = {name: getattr(report, name) for name in ("added", "changed", "moved", "removed")}
         failed = [{"path": entry.path, "reason": entry.reason} for entry in report.failed]
-        told = {"at": at.isoformat(timespec="milliseconds"), "collection": watched.collection}
-        line = {**told, "folder": str(watched.root), **counts, "read": list(names), "failed": failed}
+        line = {
+            "at": at.isoformat(timespec="milliseconds"),
+            "collection": watched.collection,
+            "folder": str(watched.root),
+            **counts,
+            "read": list(names),
+            "failed": failed,
+        }
         sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
         sys.stdout.flush()
         return
     more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
     shown = f": {', '.join(names[:_MOST_NAMED])}{more}" if names else ""
-    screen.show(printable(f"{at:%H:%M:%S}  {watched.collection}  {words}{shown}"))
+    screen.show(f"{at:%H:%M:%S}  {watched.collection}  {words}{shown}")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import IO
 from urllib.parse import quote
 
 from pinakes.core.errors import storing
-from pinakes.evaluation.questions import beir_file, wrong
+from pinakes.evaluation.questions import beir_file, check_new, wrong
 
 _FILE_NAME_BYTES = 240
 
@@ -26,22 +26,20 @@ def write_corpus(folder: Path, place: Path) -> int:
         StorageFull: a file cannot be written.
     """
     path = beir_file(folder, "corpus.jsonl")
-    written: dict[str, int] = {}
+    lines, names = dict[str, int](), set[str]()
     with storing(str(place)):
         place.mkdir(parents=True, exist_ok=True)
         for number, document_id, text in _documents(path):
             name = f"{quote(document_id, safe='')}.md"
             if document_id == "" or len(name) > _FILE_NAME_BYTES:
                 raise wrong(path, number, f"its `_id` {document_id[:40]!r} is empty or too long")
-            if name in written:
-                why = f"line {written[name]} has the _id {document_id!r}, too"
-                raise wrong(path, number, why, "Give every document an id of its own.")
-            written[name] = number
+            check_new(document_id, lines, path, number, "_id", "document")
+            names.add(name)
             _put(place / name, text)
         for stale in place.glob("*.md"):
-            if stale.name not in written:
+            if stale.name not in names:
                 stale.unlink()
-    return len(written)
+    return len(names)
 
 
 def _documents(path: Path) -> Iterator[tuple[int, str, str]]:

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from pinakes.core.filters import listed
-from pinakes.core.records import JSON
 from pinakes.evaluation.baseline import SLOWER
 from pinakes.evaluation.document_matching import DocumentMatches
 from pinakes.evaluation.pairs import SystemReport
 from pinakes.evaluation.questions import GoldenSet
+from pinakes.evaluation.runs import changed_settings
 from pinakes.evaluation.systems import SystemInfo, differences
-from pinakes.settings import REMOVED
 
 _WHEN_READ = "chunking."
 _ENOUGH_TO_TIME = 20
@@ -25,10 +24,8 @@ def settings(a: SystemInfo, b: SystemInfo) -> list[str]:
     if a.corpus and b.corpus and a.corpus.model != b.corpus.model:
         found.append(f"model: {a.corpus.model or 'none'} in A, {b.corpus.model or 'none'} in B")
     if a.configuration and b.configuration:
-        for name in sorted({*a.configuration, *b.configuration}):
-            in_a, in_b = (one.configuration.get(name, REMOVED.get(name)) for one in (a, b))
-            if in_a != in_b:
-                found.append(f"{name}: {_shown(in_a)} in A, {_shown(in_b)} in B")
+        changed = changed_settings(a.configuration, b.configuration)
+        found += [f"{name}: {in_a} in A, {in_b} in B" for name, in_a, in_b in changed]
     return found
 
 
@@ -98,7 +95,3 @@ def _slower(a: SystemReport, b: SystemReport) -> Iterator[str]:
     if a.latency and b.latency and a.latency.p95_ms > b.latency.p95_ms * (1 + SLOWER):
         share = a.latency.p95_ms / b.latency.p95_ms - 1
         yield f"A is slower: p95 {a.latency.p95_ms:.1f} ms, B {b.latency.p95_ms:.1f} ms ({share:+.0%})"
-
-
-def _shown(value: JSON) -> str:
-    return "nothing" if value in (None, "") else str(value)

@@ -126,25 +126,23 @@ def _no_common_document(sides: Sequence[AskedSystem]) -> InvalidInput:
 def _report(
     a: AskedSystem, b: AskedSystem, golden: GoldenSet, links: DocumentMatches, metrics: Sequence[str]
 ) -> ComparisonReport:
-    views_a = [_view(answer.reply, links.a) for answer in a.answers]
-    views_b = [_view(answer.reply, links.b) for answer in b.answers]
-    numbers = range(len(golden.questions))
     pairs = [
         _pair(
             question,
-            (a.answers[number], b.answers[number]),
-            (views_a[number], views_b[number]),
-            (_scores(a, number, question, metrics), _scores(b, number, question, metrics)),
+            (of_a, of_b),
+            (_view(of_a.reply, links.a), _view(of_b.reply, links.b)),
+            (_scores(a, of_a, question, metrics), _scores(b, of_b, question, metrics)),
             links.shown,
         )
-        for number, question in zip(numbers, golden.questions, strict=True)
+        for question, of_a, of_b in zip(golden.questions, a.answers, b.answers, strict=True)
     ]
     both = [pair for pair in pairs if pair.overlap_5 is not None]
     if not both:
         raise NotFound("There is no question to which both sides have an answer.", hint="Ask again when both answer.")
     judged = [pair for pair in both if pair.scores_a and pair.scores_b]
-    sides = tuple(
-        _side(one, {name for pair in both for name in only(pair)}) for one, only in ((a, _only_a), (b, _only_b))
+    sides = (
+        _side(a, {name for pair in both for name in pair.only_a}),
+        _side(b, {name for pair in both for name in pair.only_b}),
     )
     return ComparisonReport(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -212,8 +210,7 @@ def _asked_ms(answer: SystemAnswer) -> float | None:
     return answer.reply.milliseconds if answer.origin == "asked" else None
 
 
-def _scores(side: AskedSystem, number: int, question: Question, metrics: Sequence[str]) -> dict[str, float]:
-    answer = side.answers[number]
+def _scores(side: AskedSystem, answer: SystemAnswer, question: Question, metrics: Sequence[str]) -> dict[str, float]:
     if side.golden_names is None or not question.answerable or answer.origin == "none":
         return {}
     return scored(side.golden_names.ranking(answer.reply.documents, question.relevant), question.relevant, metrics)
@@ -241,14 +238,6 @@ def _side(side: AskedSystem, unique: set[str]) -> SystemReport:
         failure=side.querier.error.message if side.querier.error else "",
         unique=len(unique),
     )
-
-
-def _only_a(pair: Pair) -> tuple[str, ...]:
-    return pair.only_a
-
-
-def _only_b(pair: Pair) -> tuple[str, ...]:
-    return pair.only_b
 
 
 def _mean(pairs: Sequence[Pair], name: str) -> Mean | None:

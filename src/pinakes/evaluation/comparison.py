@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from pinakes.core.errors import InvalidInput
-from pinakes.core.records import JSON
 from pinakes.evaluation.figures import ModeFigures, Row
 from pinakes.evaluation.resampling import Latency, paired_p
-from pinakes.evaluation.runs import Run
-from pinakes.settings import REMOVED
+from pinakes.evaluation.runs import Run, changed_settings, shown
 
 _MOST_CHANGED = 10
 
@@ -69,14 +67,11 @@ def differences(before: Run, after: Run) -> list[str]:
     for name in ("collection", "documents", "chunks", "pending", "model"):
         old, new = getattr(before.corpus, name), getattr(after.corpus, name)
         if old != new:
-            found.append(f"corpus: {name} {_shown(old)} then, {_shown(new)} now")
+            found.append(f"corpus: {name} {shown(old)} then, {shown(new)} now")
     if before.corpus.fingerprint != after.corpus.fingerprint and not any(one.startswith("corpus") for one in found):
         found.append(f"corpus: the text of some of the {after.corpus.documents} documents")
-    for name in sorted({*before.configuration, *after.configuration}):
-        old, new = (one.configuration.get(name, REMOVED.get(name)) for one in (before, after))
-        if old != new:
-            found.append(f"{name}: {_shown(old)} then, {_shown(new)} now")
-    return found
+    changed = changed_settings(before.configuration, after.configuration)
+    return [*found, *(f"{name}: {old} then, {new} now" for name, old, new in changed)]
 
 
 def compare(before: Run, after: Run, *, anyway: bool = False) -> Comparison:
@@ -122,7 +117,3 @@ def _change(pairs: list[tuple[float, float]]) -> MetricDifference:
 
 def _moved(old: Row, new: Row, headline: str) -> Moved:
     return Moved(new.id, new.query, old.scores[headline], new.scores[headline], old.rank, new.rank)
-
-
-def _shown(value: JSON) -> str:
-    return "nothing" if value in (None, "") else str(value)

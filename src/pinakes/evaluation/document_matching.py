@@ -52,7 +52,7 @@ def link(a: KnownDocuments, b: KnownDocuments, *, grouped: bool = False) -> Docu
             best = attempt
         if best.share == 1:
             break
-    return best or _named_alone(a, b)
+    return best or _links("", 0.0, (a, {}), (b, {}))
 
 
 def listed(every: Sequence[Named]) -> list[ListedDocument]:
@@ -130,11 +130,6 @@ def _links(
         missing = (shown[common] for one, common in named.items() if names.get(one) not in there)
         unknown.append(tuple(dict.fromkeys(missing)))
     return DocumentMatches(by, share, filled[0], filled[1], shown, (unknown[0], unknown[1]))
-
-
-def _named_alone(a: KnownDocuments, b: KnownDocuments) -> DocumentMatches:
-    """Return names for two sides without common documents."""
-    return _links("", 0.0, (a, {}), (b, {}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,11 @@ def read(
 
 def digest(questions: Sequence[Question]) -> str:
     """Return a fingerprint of a set of questions, 16 hex digits, independent of its file format."""
-    told = sorted(
+    fields = sorted(
         [question.id, question.text, sorted(question.relevant.items()), question.kind, repr(question.where)]
         for question in questions
     )
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:16]
 
 
 def _from_trec(qrels: Path, queries: Path | None) -> tuple[list[Question], tuple[str, ...]]:

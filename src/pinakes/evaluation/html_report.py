@@ -9,15 +9,13 @@ from pathlib import Path
 from pinakes.core.errors import storing
 from pinakes.evaluation.baseline import Verdict
 from pinakes.evaluation.comparison import Comparison
-from pinakes.evaluation.figures import ModeFigures, Row
+from pinakes.evaluation.figures import ModeFigures
 from pinakes.evaluation.messages import cautions, miss_words
+from pinakes.evaluation.page_plots import STRIP, WIDTH, latency_curve, longest_ms, page, strip
 from pinakes.evaluation.runs import Run
 
-WIDTH, LABELS, STRIP = 720, 150, 110
-"""Sizes in pixels: width of a plot, width of the labels beside bars, height of a strip of questions."""
-
-_BAR, _GAP = 12, 10
-_CURVE = 180
+_LABELS, _BAR, _GAP, _CURVE = 150, 12, 10, 180
+"""Sizes in pixels: width of the labels beside bars, height of a bar and below a group of them, height of the curve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +41,6 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class StripPoint:
-    """A question in a strip, in pixels."""
-
-    x: float
-    y: float
-    missed: bool
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
 class Curve:
     """A line through points (``x,y x,y …``) in pixels, with marks (x, words)."""
 
@@ -73,31 +61,30 @@ def write(path: Path, run: Run, comparison: Comparison | None = None, verdict: V
 
 def render(run: Run, comparison: Comparison | None = None, verdict: Verdict | None = None) -> str:
     """Return the page as text; text from questions and documents is escaped."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("pinakes.evaluation", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     modes = list(run.modes.values())
     headline = run.metrics[0]
-    return environment.get_template("page.html").render(
+    return page(
+        "page.html",
         run=run,
         modes=modes,
         headline=headline,
         kinds=sorted({kind for mode in modes for kind in mode.by_kind}),
         groups=groups(modes, headline),
-        strips=[strip(mode.rows, headline) for mode in modes],
+        strips=[
+            strip(
+                (row.scores[headline], row.miss is not None, f"{row.id}: {row.scores[headline]:.3f}, {row.query}")
+                for row in mode.rows
+                if row.answer_exists
+            )
+            for mode in modes
+        ],
         curves=curves(modes),
-        longest_ms=longest(modes),
+        longest_ms=longest_ms(mode.latency.p99_ms for mode in modes),
         comparison=comparison,
         verdict=verdict,
         cautions=cautions(run),
         miss_words=miss_words,
-        size={"width": WIDTH, "labels": LABELS, "strip": STRIP, "bar": _BAR, "curve": _CURVE},
+        size={"width": WIDTH, "labels": _LABELS, "strip": STRIP, "bar": _BAR, "curve": _CURVE},
     )
 
 
@@ -120,49 +107,20 @@ def groups(modes: Sequence[ModeFigures], headline: str) -> list[Group]:
     return found
 
 
-def strip(rows: Sequence[Row], headline: str) -> list[StripPoint]:
-    """Return a dot for each question that has an answer, the best first."""
-    ordered = sorted((row for row in rows if row.answer_exists), key=lambda row: -row.scores[headline])
-    step = WIDTH / max(1, len(ordered))
-    return [
-        StripPoint(
-            x=round((place + 0.5) * step, 1),
-            y=round((1 - row.scores[headline]) * (STRIP - 10) + 5, 1),
-            missed=row.miss is not None,
-            words=f"{row.id}: {row.scores[headline]:.3f}, {row.query}",
-        )
-        for place, row in enumerate(ordered)
-    ]
-
-
 def curves(modes: Sequence[ModeFigures]) -> list[Curve]:
     """Return, for each mode with latencies, the share of questions answered within a time in milliseconds."""
-    timed = [mode for mode in modes if mode.latency.p99_ms > 0]
-    most = longest(timed)
+    longest = longest_ms(mode.latency.p99_ms for mode in modes)
     found = []
     for number, mode in enumerate(modes):
-        if mode not in timed:
-            continue
-        times = sorted(min(row.milliseconds, most) for row in mode.rows)
-        points = " ".join(
-            f"{time / most * WIDTH:.1f},{(1 - rank / len(times)) * _CURVE:.1f}"
-            for rank, time in enumerate(times, start=1)
-        )
-        marks = (("p50", mode.latency.p50_ms), ("p95", mode.latency.p95_ms), ("p99", mode.latency.p99_ms))
-        found.append(
-            Curve(
-                number,
-                f"0,{_CURVE} {points}",
-                tuple((min(time, most) / most * WIDTH, f"{mode.mode} {name} {time:.1f} ms") for name, time in marks),
+        if mode.latency.p99_ms > 0:
+            points = latency_curve([row.milliseconds for row in mode.rows], longest, _CURVE)
+            marks = (("p50", mode.latency.p50_ms), ("p95", mode.latency.p95_ms), ("p99", mode.latency.p99_ms))
+            places = (
+                (min(time, longest) / longest * WIDTH, f"{mode.mode} {name} {time:.1f} ms") for name, time in marks
             )
-        )
+            found.append(Curve(number, points, tuple(places)))
     return found
 
 
-def longest(modes: Sequence[ModeFigures]) -> float:
-    """Return the maximum of the latency axis in ms: slightly above the largest 99th percentile."""
-    return max((mode.latency.p99_ms for mode in modes), default=0.0) * 1.05 or 1.0
-
-
 def _across(value: float) -> float:
-    return round(LABELS + value * (WIDTH - LABELS - 60), 1)
+    return round(_LABELS + value * (WIDTH - _LABELS - 60), 1)

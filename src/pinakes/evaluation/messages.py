@@ -36,12 +36,12 @@ def misses_counted(mode: ModeFigures) -> str:
 
 def refusals_words(mode: ModeFigures) -> str:
     """Return the result for questions without an answer, "" if the set has none."""
-    told = mode.refusals
-    if not told.no_answer:
+    refusals = mode.refusals
+    if not refusals.no_answer:
         return ""
     return (
-        f"{told.recognised} of {told.no_answer} without an answer recognised, "
-        f"{told.false_alarms} of {told.answerable} others taken for such"
+        f"{refusals.recognised} of {refusals.no_answer} without an answer recognised, "
+        f"{refusals.false_alarms} of {refusals.answerable} others taken for such"
     )
 
 

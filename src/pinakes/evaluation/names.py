@@ -54,18 +54,24 @@ def resolve(connection: Connection, collection_id: int, names: Iterable[str], by
     Raises:
         InvalidInput: no document has a field ``by``, or none of the names stands for a document.
     """
-    wanted = list(dict.fromkeys(names))
     every = document_lists.list_all(connection, collection_id)
-    if by is not None:
-        field = normal_name(by)
-        values = document_lists.values(connection, collection_id, field)
-        if not values:
-            known = selection.common_field_names(connection, collection_id)
-            raise InvalidInput(
-                f"No document has a field {by!r}.", hint=f"There are {listed(nearest(field, known) or known, 10)}."
-            )
-        return _by_field(wanted, every, values)
-    return _by_place(wanted, every)
+    return among(names, every, None if by is None else field_values(connection, collection_id, by))
+
+
+def field_values(connection: Connection, collection_id: int, by: str) -> Mapping[int, Sequence[str]]:
+    """Return document id → values of the metadata field ``by``, as filters compare them.
+
+    Raises:
+        InvalidInput: no document has it.
+    """
+    field = normal_name(by)
+    values = document_lists.values(connection, collection_id, field)
+    if not values:
+        known = selection.common_field_names(connection, collection_id)
+        raise InvalidInput(
+            f"No document has a field {by!r}.", hint=f"There are {listed(nearest(field, known) or known, 10)}."
+        )
+    return values
 
 
 def among(

@@ -33,12 +33,15 @@ class SystemAnswer:
 
 
 class SystemQuerier:
-    """Asks a side, stores its answers, and falls back to stored ones; a side that is down is not asked again."""
+    """Asks a side, stores its answers, and falls back to stored ones; a side that is down is not asked again.
 
-    def __init__(self, side: System, way: Mapping[str, Any], replies: Replies | None = None) -> None:
+    ``options``: how it is asked; a stored answer counts only where these were the same.
+    """
+
+    def __init__(self, side: System, options: Mapping[str, Any], replies: Replies | None = None) -> None:
         self.about = side.about
         self.error: PinakesError | None = None
-        self._side, self._way, self._replies = side, way, replies
+        self._side, self._options, self._replies = side, options, replies
         self._failures = 0
 
     def ask(self, question: Question) -> SystemAnswer:
@@ -53,9 +56,9 @@ class SystemQuerier:
             return self._kept(question, error.message)
         self._failures = 0
         if self._replies is not None:
-            self._replies.keep(self.about.label, self._way, question, reply)
+            self._replies.keep(self.about.label, self._options, question, reply)
         return SystemAnswer(reply, "asked")
 
     def _kept(self, question: Question, why: str) -> SystemAnswer:
-        kept = self._replies.find(self.about.label, self._way, question) if self._replies is not None else None
+        kept = self._replies.find(self.about.label, self._options, question) if self._replies is not None else None
         return SystemAnswer(kept.reply, "kept", why, kept.at) if kept else SystemAnswer(SystemReply(()), "none", why)

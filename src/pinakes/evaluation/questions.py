@@ -47,12 +47,8 @@ def read_golden(path: Path) -> list[Question]:
     questions: list[Question] = []
     lines: dict[str, int] = {}
     for number, row in rows(path):
-        question = _question(path, number, row)
-        if question.id in lines:
-            why = f"line {lines[question.id]} has the id {question.id!r}, too"
-            raise wrong(path, number, why, "Give every question an id of its own.")
-        lines[question.id] = number
-        questions.append(question)
+        questions.append(_question(path, number, row))
+        check_new(questions[-1].id, lines, path, number, "id", "question")
     return questions
 
 
@@ -72,10 +68,7 @@ def read_beir(folder: Path, qrels: Path | None = None) -> list[Question]:
         if "_id" not in row or not isinstance(row.get("text"), str):
             raise wrong(queries, number, "it lacks `_id` or `text`")
         query_id = str(row["_id"])
-        if query_id in seen:
-            why = f"line {seen[query_id]} has the _id {query_id!r}, too"
-            raise wrong(queries, number, why, "Give every query an id of its own.")
-        seen[query_id] = number
+        check_new(query_id, seen, queries, number, "_id", "query")
         if query_id in judged:
             questions.append(Question(query_id, row["text"], judged[query_id], str(row.get("kind", ""))))
     return questions
@@ -166,6 +159,18 @@ def text_of(path: Path) -> str:
 def wrong(path: Path, number: int, why: str, hint: str = "Mend or remove that line.") -> InvalidInput:
     """Return the error for a line that cannot be used."""
     return InvalidInput(f"{path.name} line {number} cannot be used: {why}.", hint=hint)
+
+
+def check_new(one: str, lines: dict[str, int], path: Path, number: int, name: str, what: str) -> None:
+    """Note in ``lines`` that line ``number`` has the id ``one``, which no line before it may have.
+
+    Raises:
+        InvalidInput: one has; ``name`` is that of the field of the id, ``what`` what it is the id of.
+    """
+    if one in lines:
+        why = f"line {lines[one]} has the {name} {one!r}, too"
+        raise wrong(path, number, why, f"Give every {what} an id of its own.")
+    lines[one] = number
 
 
 def _complaint(error: Exception) -> str:

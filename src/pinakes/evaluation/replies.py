@@ -55,17 +55,17 @@ class Replies:
         """Return whether there is any stored answer of ``side``."""
         return any(json.loads(key)[0] == side for key in self._kept)
 
-    def find(self, side: str, way: Mapping[str, Any], question: Question) -> StoredReply | None:
-        """Return the last answer of ``side``, asked in the same ``way``, to a question; None if there is none."""
-        return self._kept.get(_key(side, way, question))
+    def find(self, side: str, options: Mapping[str, Any], question: Question) -> StoredReply | None:
+        """Return the last answer of ``side``, asked with the same ``options``, to a question; None if there is none."""
+        return self._kept.get(_key(side, options, question))
 
-    def keep(self, side: str, way: Mapping[str, Any], question: Question, reply: SystemReply) -> None:
+    def keep(self, side: str, options: Mapping[str, Any], question: Question, reply: SystemReply) -> None:
         """Store a reply with the current time.
 
         Raises:
             StorageFull: it cannot be written.
         """
-        key, kept = _key(side, way, question), StoredReply(reply, datetime.now(UTC))
+        key, kept = _key(side, options, question), StoredReply(reply, datetime.now(UTC))
         self._kept[key] = kept
         with storing(str(self._path)):
             if self._file is None:
@@ -107,8 +107,8 @@ class Replies:
         temporary.replace(self._path)
 
 
-def _key(side: str, way: Mapping[str, Any], question: Question) -> str:
-    asked = [side, dict(way), question.text, spelled(question.where)]
+def _key(side: str, options: Mapping[str, Any], question: Question) -> str:
+    asked = [side, dict(options), question.text, spelled(question.where)]
     return json.dumps(asked, ensure_ascii=False, sort_keys=True)
 
 

@@ -4,13 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-Float64: TypeAlias = "NDArray[np.float64]"
 
 RESAMPLES = 2000
 FLIPS = 10_000

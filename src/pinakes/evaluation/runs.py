@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ from pinakes.evaluation.golden import digest
 from pinakes.evaluation.names import DocumentNames
 from pinakes.evaluation.questions import GoldenSet
 from pinakes.platform.permissions import make_private
-from pinakes.settings import Settings
+from pinakes.settings import REMOVED, Settings
 
 FOLDER = "evaluations"
 LAST = "last"
@@ -132,6 +132,19 @@ def configuration_of(settings: Settings, record: CollectionRecord, **others: JSO
     plain["chunking"] = settings.chunking_of(record.name, record.kept).model_dump(mode="json")
     plain["embedding"] |= record.embedding or {}
     return dict(sorted([*_flat(plain, ""), *_flat({"collection": rules}, ""), *others.items()]))
+
+
+def changed_settings(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Iterator[tuple[str, str, str]]:
+    """Yield name and both values, as text, of the settings that differ; a removed one has the value it is fixed to."""
+    for name in sorted({*before, *after}):
+        old, new = (one.get(name, REMOVED.get(name)) for one in (before, after))
+        if old != new:
+            yield name, shown(old), shown(new)
+
+
+def shown(value: JSON) -> str:
+    """Return a value as text."""
+    return "nothing" if value in (None, "") else str(value)
 
 
 def save(run: Run, home: Path) -> Run:

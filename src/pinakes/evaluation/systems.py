@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from pinakes.catalog import Catalog, document_lists, selection
+from pinakes.catalog import Catalog, document_lists
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.core.errors import InvalidInput, NotFound, PinakesError
-from pinakes.core.filters import listed, nearest, normal_name, normal_text
+from pinakes.core.errors import NotFound, PinakesError
+from pinakes.core.filters import listed, normal_text
 from pinakes.core.records import JSON, SearchMode
+from pinakes.evaluation.names import field_values
 from pinakes.evaluation.questions import Question
 from pinakes.evaluation.run import Rank, SearchFunction, missing_retriever
 from pinakes.evaluation.runs import CorpusInfo, corpus_of
@@ -112,32 +113,36 @@ class CollectionSystem:
         search: SearchFunction,
         rank: Rank,
         record: CollectionRecord,
-        way: QueryMode,
+        query_mode: QueryMode,
         configuration: Mapping[str, JSON],
     ) -> None:
         """Record the state of the collection, and run a search, so that everything is loaded before the first question.
 
         Raises:
-            InvalidInput: no document has the field ``way.by``.
+            InvalidInput: no document has the field ``query_mode.by``.
             PinakesError: it cannot be searched.
         """
-        self._search, self._rank, self._way, self._collection = search, rank, way, record.name
-        known = _documents(catalog, record, way.by)
+        self._search, self._rank, self._query_mode, self._collection = search, rank, query_mode, record.name
+        known = _documents(catalog, record, query_mode.by)
         self._known = {one.id: one for one in known}
         self.about = SystemInfo(
-            label, "collection", way.mode, way.top_k, corpus_of(catalog, record), known, configuration
+            label, "collection", query_mode.mode, query_mode.top_k, corpus_of(catalog, record), known, configuration
         )
-        search("warm up", record.name, mode=way.mode, top_k=1, filters=())
+        search("warm up", record.name, mode=query_mode.mode, top_k=1, filters=())
 
     def ask(self, question: Question) -> SystemReply:
         """Return the documents of the best chunks."""
-        way = self._way
+        query_mode = self._query_mode
         start = time.perf_counter()
-        found = self._search(question.text, self._collection, mode=way.mode, top_k=way.top_k, filters=question.where)
+        found = self._search(
+            question.text, self._collection, mode=query_mode.mode, top_k=query_mode.top_k, filters=question.where
+        )
         passed = (time.perf_counter() - start) * 1000
         degraded = missing_retriever(found)
-        if way.depth is not None:
-            found = self._rank(question.text, self._collection, mode=way.mode, depth=way.depth, filters=question.where)
+        if query_mode.depth is not None:
+            found = self._rank(
+                question.text, self._collection, mode=query_mode.mode, depth=query_mode.depth, filters=question.where
+            )
         best: dict[Named, float] = {}
         for hit in found.hits:
             named = self._known.get(hit.document_id) or Named(hit.document_id, hit.uri, hit.path)
@@ -217,11 +222,5 @@ def _documents(catalog: Catalog, record: CollectionRecord, by: str | None) -> li
         every = document_lists.list_all(connection, record.id)
         if by is None:
             return [Named(one.uid, one.uri, one.path, one.group_key) for one in every]
-        name = normal_name(by)
-        values = document_lists.values(connection, record.id, name)
-        if not values:
-            known = selection.common_field_names(connection, record.id)
-            raise InvalidInput(
-                f"No document has a field {by!r}.", hint=f"There are {listed(list(nearest(name, known) or known), 10)}."
-            )
+        values = field_values(connection, record.id, by)
     return [Named(one.uid, one.uri, one.path, next(iter(values.get(one.id, ())), "")) for one in every]

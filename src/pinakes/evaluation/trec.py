@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 from pinakes.core.errors import storing
 from pinakes.evaluation.questions import columns, rows, text_of, wrong
-
-Rankings: TypeAlias = Mapping[str, Sequence[str]]
-"""Query id → documents, best first."""
 
 
 def read_queries(path: Path) -> dict[str, str]:

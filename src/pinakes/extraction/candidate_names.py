@@ -1,6 +1,6 @@
 """Names that no list has: rows of words with capitals, and what the text around them says about their type.
 
-A candidate whose type the text tells gets it; the type of the others the statistics of the collection may tell later
+A candidate whose type the text gives gets it; the others may get one later from the statistics of the collection
 (``graph.canonical``).
 """
 
@@ -72,7 +72,7 @@ TYPED_BY: Final = {
     "behind": 0.4,
     "before": 0.4,
 }
-"""What tells the type of a candidate → how sure that is."""
+"""What gives the type of a candidate → how sure that is."""
 
 UNTYPED_CONFIDENCE: Final = {"run": 0.4, "heading": 0.3, "link": 0.35, "cell": 0.35, "start": 0.15}
 
@@ -100,7 +100,7 @@ class CandidateNames:
         self.fingerprint = f"candidates:2 {sorted(self._not_names)!r} {rules.types!r}"
 
     def extract(self, subject: ExtractionSubject) -> Findings:
-        """Return the candidates beside the mentions that are there, with their types as far as these are told."""
+        """Return the candidates beside the mentions that are there, with their types as far as the text gives them."""
         prose = subject.prose
         lower = frozenset(prose.encode("ascii", "replace").translate(_SMALL_LETTERS).split())
         taken = [(one.start, one.end) for one in subject.mentions]
@@ -225,10 +225,10 @@ class CandidateNames:
         for head in _HEAD.finditer(prose):
             if head.start() < last:
                 continue
-            told = self._headings.search((head["heading"] or head["line"])[-_MOST_TITLE_CHARS:].strip(" *_#:"))
-            if not told:
+            type_words = self._headings.search((head["heading"] or head["line"])[-_MOST_TITLE_CHARS:].strip(" *_#:"))
+            if not type_words:
                 continue
-            kind = self._headed[told[1].casefold()]
+            kind = self._headed[type_words[1].casefold()]
             if until < head.end():
                 until = prose.find("\n#", head.end())
                 until = len(prose) if until < 0 else until
@@ -260,7 +260,10 @@ def _trimmed(row: str) -> tuple[int, int]:
         words.pop(0)
     while words and (_is_stop(row[slice(*words[-1])]) or row[slice(*words[-1])] == "&"):
         words.pop()
-    return (words[0][0], _without_possessive(row, words[0][0], words[-1][1])) if words else (0, 0)
+    if not words:
+        return 0, 0
+    start, end = words[0][0], words[-1][1]
+    return start, end - 2 if row[start:end].endswith(("'s", "’s")) else end
 
 
 def _by_word(words: Iterable[tuple[str, Iterable[str]]]) -> dict[str, str]:
@@ -296,10 +299,6 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     inner = text[start:end]
     start += len(inner) - len(inner.lstrip(" \t*_`\"'([#:"))
     return start, start + len(text[start:end].rstrip(" \t*_`\"')].,:;"))
-
-
-def _without_possessive(text: str, start: int, end: int) -> int:
-    return end - 2 if text[start:end].endswith(("'s", "’s")) else end
 
 
 def _is_taken(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:

@@ -251,8 +251,8 @@ class _File:
             return EntityName(FUNCTION, _within(f"{scope}{separator}{parts[1]}", self.path)), OTHER
         if written in imported:
             kind = CLASS if written[:1].isupper() and self.language != "go" else FUNCTION
-            told = referred(written, imported, self.language, separator, self._folder())
-            return EntityName(kind, told or written), OTHER
+            target = referred(written, imported, self.language, separator, self._folder())
+            return EntityName(kind, target or written), OTHER
         names = [written]
         if scope and len(parts) == 1:
             outer = scope.split(separator)
@@ -261,10 +261,10 @@ class _File:
             known = self.own.get(name) if len(parts) > 1 or name != written or self._is_plain(name) else None
             if known is not None and known.type != MACRO:
                 return known, OWN
-        told = referred(written, imported, self.language, separator, self._folder())
-        if told is None:
+        target = referred(written, imported, self.language, separator, self._folder())
+        if target is None:
             return EntityName(FUNCTION, f"{separator}{parts[-1]}"), POINTER
-        return EntityName(FUNCTION, told), OTHER
+        return EntityName(FUNCTION, target), OTHER
 
     def _is_plain(self, name: str) -> bool:
         """Say whether a bare name means a definition of the file that is in no class."""
@@ -288,8 +288,8 @@ class _File:
                 elif self.language == "cpp":
                     self._add(entity, INHERITS, EntityName(CLASS, name), start, OTHER)
                 else:
-                    told = referred(name, imported, self.language, separator, self._folder())
-                    self._add(entity, INHERITS, EntityName(CLASS, told or name), start, OTHER)
+                    target = referred(name, imported, self.language, separator, self._folder())
+                    self._add(entity, INHERITS, EntityName(CLASS, target or name), start, OTHER)
 
     def _uses(self, file: EntityName, entities: Sequence[EntityName | None]) -> None:
         """Note which functions, or else the file, depend on which symbols of the configuration."""
@@ -307,7 +307,8 @@ class _File:
         for (start, end), (at, _, number) in zip(places, around, strict=True):
             entity = entities[number] if number >= 0 else None
             source = entity if entity is not None and entity.type in (FUNCTION, MACRO) else file
-            self._add(source, USES, EntityName(CONFIG, _config(self.text[start:end])), at, OWN)
+            symbol = self.text[start:end].removesuffix("_MODULE")  # CONFIG_X_MODULE: that CONFIG_X is a module
+            self._add(source, USES, EntityName(CONFIG, symbol), at, OWN)
 
     def _comments(self, file: EntityName) -> None:
         """Note which definitions have a kernel-doc comment."""
@@ -353,13 +354,8 @@ def _held(source: bytes, one: Definition) -> frozenset[bytes]:
 
 
 def _within(name: str, path: str) -> str:
-    """Return the name of what only its file sees; the end of a long path tells enough."""
+    """Return the name of what only its file sees; the end of a long path is enough."""
     return f"{name}@{path[-max(MAX_NAME_CHARS - len(name) - 1, 20) :]}"
-
-
-def _config(name: str) -> str:
-    """Return a symbol of the configuration; CONFIG_X_MODULE is that of CONFIG_X being a module."""
-    return name.removesuffix("_MODULE") or name
 
 
 def _callee(written: str, language: str) -> str:

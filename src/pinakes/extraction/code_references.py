@@ -1,4 +1,4 @@
-"""What names in code refer to, as far as one file tells; the rest is told by all files of a collection.
+"""What names in code refer to, as far as one file shows; the rest is resolved among all files of a collection.
 
 A name that its file does not define is written with what is known of the place: ``load@*a/b.py`` is ``load`` in a file
 whose path ends with ``a/b.py``, ``load@*a/b/`` in such a folder; ``load@*`` in any. ``graph.code_resolution`` finds it.
@@ -44,7 +44,7 @@ _MOST_CHARS: Final = 20_000
 def imports_of(statement: str, language: str, path: str) -> tuple[str, dict[str, tuple[str, str]]]:
     """Return the module that a statement imports, as the end of a path, and which names of the file it explains.
 
-    Each name → (end of the path, name there; "" for the module itself). The module is "" where it cannot be told.
+    Each name → (end of the path, name there; "" for the module itself). The module is "" where it is unknown.
     """
     folder = str(PurePosixPath(path).parent)
     if language in ("c", "cpp"):
@@ -68,12 +68,12 @@ def _included(statement: str, folder: str) -> str:
 
 def _python(statement: str, folder: str) -> tuple[str, dict[str, tuple[str, str]]]:
     known: dict[str, tuple[str, str]] = {}
-    if told := _FROM.match(statement):
-        dots = len(told["module"]) - len(told["module"].lstrip("."))
-        module = told["module"].lstrip(".").replace(".", "/")
+    if clause := _FROM.match(statement):
+        dots = len(clause["module"]) - len(clause["module"].lstrip("."))
+        module = clause["module"].lstrip(".").replace(".", "/")
         base = normpath(join(folder, *[".."] * (dots - 1))) if dots else ""
         tail = "/".join(part for part in (base if base != "." else "", module) if part)
-        for one in _names(_AS.finditer(told["names"])):
+        for one in _names(_AS.finditer(clause["names"])):
             name = one["name"]
             known[one["alias"] or name] = (tail, name) if name != "*" else (tail, "*")
         return tail, known

@@ -161,9 +161,9 @@ def _defined(node: Node, source: bytes, language: str) -> Iterator[Definition]:
     kind = _KINDS.get(node.type, "")
     start, end = node.start_byte, node.end_byte
     if kind == MACRO and language in ("c", "cpp"):
-        if told := _MACRO.match(source, start, end):
-            simple = told[1].decode("utf-8", "replace")
-            yield Definition(start, end, told.start(1), MACRO, simple, simple)
+        if macro := _MACRO.match(source, start, end):
+            simple = macro[1].decode("utf-8", "replace")
+            yield Definition(start, end, macro.start(1), MACRO, simple, simple)
         return
     for simple in _namespace(node, source) if node.type == _NAMESPACE else names(node, source, top_level=True):
         written = simple.encode("utf-8", "surrogatepass")

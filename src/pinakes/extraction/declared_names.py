@@ -29,7 +29,6 @@ _FIELD: Final = re.compile(r"\{(\w+)(:int)?\}")
 _CONFIDENCE: Final = 1.0
 STAND_FOR_NOTHING: Final = frozenset({"", "n/a", "na", "none", "nil", "null", "tbd", "todo", "unknown"})
 """Values of metadata that name nothing, case folded."""
-"""What people write where there is nothing to write, in small letters."""
 
 
 def filled(template: str, values: Mapping[str, JSON]) -> str:

@@ -42,7 +42,7 @@ class Listing:
 
 @dataclass(slots=True)
 class _Surface:
-    """A way to write a name: its form as listed, and whose name it is."""
+    """A spelling of a name: its form as listed, and whose name it is."""
 
     form: str
     entity: EntityName
@@ -156,8 +156,10 @@ class Gazetteer:
         written = prose[start:end]
         if written not in surface.forms and not _fits_case(surface.form, written, rules.case):
             behind = _NEXT_WORD.match(prose, end, end + _LOOKED_AT)  # slack channel, sales team
-            told = self._behind.get(surface.entity.type, ())
-            return bool(rules.case == "capital" and surface.form[1:].islower() and behind and behind[1].lower() in told)
+            type_words = self._behind.get(surface.entity.type, ())
+            return bool(
+                rules.case == "capital" and surface.form[1:].islower() and behind and behind[1].lower() in type_words
+            )
         suffixes = self._suffixes.get(surface.entity.type, set())
         is_word = " " not in surface.form and surface.form[1:].islower()
         if rules.inside:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pinakes.core.graph_records import UNTYPED, ExtractionSubject, Findings, Mention, StatedRelation
 from pinakes.extraction.pattern_sets import set_of
+from pinakes.extraction.related_pairs import related
 from pinakes.extraction.section_topics import Topics, owner_of
 from pinakes.settings import GraphRules, RelationRule
 from pinakes.settings.graph_rules import compiled
@@ -45,8 +46,8 @@ class ListedRelations:
             for rule in rules.relations
             for source, target in rule.tables
         ]
-        told = [(rule.type, rule.lists, rule.lists_of, rule.reverse, rule.tables) for rule in rules.relations]
-        self.fingerprint = f"structure:2 {rules.owner} {rules.title_owners!r} {told!r}"
+        parts = [(rule.type, rule.lists, rule.lists_of, rule.reverse, rule.tables) for rule in rules.relations]
+        self.fingerprint = f"structure:2 {rules.owner} {rules.title_owners!r} {parts!r}"
 
     def extract(self, subject: ExtractionSubject) -> Findings:
         """Return the relations of lists and tables. Linear time."""
@@ -110,7 +111,7 @@ class ListedRelations:
             about = owner if rule.lists_of == "owner" else head.topic
             for topic in (about, owner):
                 ends = (item, topic) if rule.reverse else (topic, item)
-                found = list(_between(rule, *ends, span, "lists"))
+                found = list(related(rule, *ends, span, "lists", _CANDIDATE_SHARE))
                 yield from found
                 if found:
                     break
@@ -139,7 +140,7 @@ class ListedRelations:
                     ]
                 )
                 for ends in others:
-                    yield from _between(rule, held[at], ends, span, "tables")
+                    yield from related(rule, held[at], ends, span, "tables", _CANDIDATE_SHARE)
 
 
 def _has_words(prose: str, line: re.Match[str], place: int) -> bool:
@@ -152,21 +153,6 @@ def _depth(indent: str, mark: str) -> int:
     if mark.startswith("#"):
         return len(mark)
     return _TEXT_DEPTH + (1 + len(indent) if mark else 0)
-
-
-def _between(
-    rule: RelationRule, sources: Sequence[Mention], targets: Sequence[Mention], span: tuple[int, int], by: str
-) -> Iterator[StatedRelation]:
-    for source in sources:
-        for target in targets:
-            kinds = (source.entity.type, target.entity.type)
-            fits = all(
-                not wanted or kind in (UNTYPED, *wanted)
-                for wanted, kind in zip((rule.source, rule.target), kinds, strict=True)
-            )
-            if fits and source.entity.key != target.entity.key:
-                sure = rule.confidence * (_CANDIDATE_SHARE if UNTYPED in kinds else 1.0)
-                yield StatedRelation(source.entity, rule.type, target.entity, *span, round(sure, 3), by)
 
 
 def _cells(line: re.Match[str]) -> list[tuple[int, int]]:

@@ -11,10 +11,10 @@ _COUNTED: Final = re.compile(r"(?P<kept>\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|\{0,\d+\
 
 
 def set_of(patterns: Sequence[str], *, counted: bool = True) -> Any:
-    """Return all patterns as one, which tells in one pass which of them match: most sentences match none.
+    """Return all patterns as one, which finds in one pass those that match: most sentences match none.
 
-    Not ``counted``: what a pattern repeats at most n times may be repeated more often there, so a pattern that is told
-    need not match; one that matches is told. Counting needs a state of the automaton for each count.
+    Not ``counted``: what a pattern repeats at most n times may be repeated more often there, so a pattern that is found
+    need not match; one that matches is found. Counting needs a state of the automaton for each count.
     """
     import re2
 

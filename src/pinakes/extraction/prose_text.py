@@ -21,7 +21,7 @@ _TAG = r"</?[A-Za-z!][^<>\n]{0,300}+>"
 _BLOCK = re.compile(_FENCED, re.MULTILINE | re.DOTALL)
 _IN_LINE = re.compile(f"{_LINK}|{_ADDRESS}|{_TAG}")
 _ADDRESSES = re.compile(_ADDRESS)
-_TELLS = re.compile(r"\]\(|://|www\.|@|<")  # a line without these has nothing to blank
+_HAS_MARKUP = re.compile(r"\]\(|://|www\.|@|<")  # a line without these has nothing to blank
 _HALF = re.compile("[\ud800-\udfff]")
 _SENTENCE_END = re.compile(r"[.!?;][\"')\]*_]*[ \t]+(?=[\"'(\[*_]*[A-Z0-9])")
 
@@ -54,9 +54,9 @@ def _without_markup(text: str, start: int, end: int, links: list[Link]) -> Itera
         )
         return f"{' ' * before}{label}{' ' * after}"
 
-    while told := _TELLS.search(text, start, end):
-        line = max(start, text.rfind("\n", start, told.start()) + 1)
-        until = text.find("\n", told.end(), end)
+    while markup := _HAS_MARKUP.search(text, start, end):
+        line = max(start, text.rfind("\n", start, markup.start()) + 1)
+        until = text.find("\n", markup.end(), end)
         until = end if until < 0 else until
         yield text[start:line]
         yield _IN_LINE.sub(blanks, text[line:until])

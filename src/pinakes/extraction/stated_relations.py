@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 from pinakes.core.graph_records import UNTYPED, ExtractionSubject, Findings, Mention, StatedRelation
 from pinakes.extraction.pattern_sets import set_of
 from pinakes.extraction.prose_text import sentences
+from pinakes.extraction.related_pairs import related
 from pinakes.extraction.section_topics import Topics, owner_of
 from pinakes.settings import GraphRules, RelationRule
 from pinakes.settings.graph_rules import SLOT, compiled
@@ -130,7 +131,9 @@ class StatedRelations:
                 spans.append((start, end, named, first))
         if not spans:
             return
-        plain = _BLANKS.sub(" ", self._with_owner("\n".join(lines))).split("\n")  # all at once is faster
+        whole = "\n".join(lines)  # all at once is faster
+        whole = self._owner_words.sub(_OWNER, whole) if self._owner_words else whole
+        plain = _BLANKS.sub(" ", whole).split("\n")
         for (start, end, named, before), masked in zip(spans, plain, strict=True):
             yield start, end, masked.strip(), named, before
 
@@ -150,19 +153,7 @@ class StatedRelations:
                 if groups.get("source") is None and pattern.rule.without_source == "topic":
                     sources = meant.topic
                 targets = meant.by(groups, "target", named)
-                for source in sources:
-                    for target in targets:
-                        if source.entity.key == target.entity.key or not _fits(pattern.rule, source, target):
-                            continue
-                        sure = pattern.rule.confidence * (
-                            _CANDIDATE_SHARE if UNTYPED in (source.entity.type, target.entity.type) else 1.0
-                        )
-                        yield StatedRelation(
-                            source.entity, pattern.rule.type, target.entity, start, end, round(sure, 3), "sentences"
-                        )
-
-    def _with_owner(self, text: str) -> str:
-        return text if self._owner_words is None else self._owner_words.sub(_OWNER, text)
+                yield from related(pattern.rule, sources, targets, (start, end), "sentences", _CANDIDATE_SHARE)
 
 
 def _subject_before(mentions: Sequence[Mention], at: int, prose: str, start: int) -> Sequence[Mention]:
@@ -203,11 +194,3 @@ def _regex(pattern: str) -> str:
         return f"(?P<{kind}>{one}|{_OWNER}|{_TOPIC})" if kind == "source" else f"(?P<{kind}>{one})"
 
     return SLOT.sub(group, pattern)
-
-
-def _fits(rule: RelationRule, source: Mention, target: Mention) -> bool:
-    """Say whether a relation may hold between entities of such types; those of candidates are not known yet."""
-    return all(
-        not types or one.entity.type == UNTYPED or one.entity.type in types
-        for types, one in ((rule.source, source), (rule.target, target))
-    )

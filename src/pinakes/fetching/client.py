@@ -94,7 +94,7 @@ class Client:
         with self._translated(url, timeout_s):
             at, given = check_url(url), dict(headers or {})
             for _ in range(_MOST_REDIRECTS + 1):
-                answer = self._ask("GET", at, b"", given, max_bytes)
+                answer = self._get_once(at, given, max_bytes)
                 onward = answer.headers.get("location") if answer.status in _MOVED else None
                 if onward is None:
                     return answer
@@ -106,9 +106,8 @@ class Client:
             hint="Give the address that it leads to in the end.",
         )
 
-    def send(
+    def post(
         self,
-        method: str,
         url: str,
         *,
         content: bytes = b"",
@@ -116,7 +115,7 @@ class Client:
         max_bytes: int = 65_536,
         timeout_s: float | None = None,
     ) -> Fetched:
-        """Send one request and return its answer; redirects are not followed, so that ``content`` stays with this host.
+        """Post ``content`` and return the answer; redirects are not followed, so that ``content`` stays with this host.
 
         Only the status matters: the part of the body that exceeds ``max_bytes``, or takes longer than a second, is
         dropped.
@@ -125,7 +124,7 @@ class Client:
             Refused, InvalidInput, SourceError: see ``get``.
         """
         given = {**(headers or {}), "accept-encoding": "identity"}
-        with self._translated(url, timeout_s), self._asked(method, check_url(url), content, given) as (response, found):
+        with self._translated(url, timeout_s), self._asked("POST", check_url(url), content, given) as (response, found):
             return Fetched(url, response.status, found, _beginning(response, max_bytes))
 
     def _next(self, at: str, onward: str) -> str:
@@ -136,10 +135,10 @@ class Client:
         except ValueError as error:
             raise SourceError(f"{shown(at)!r} leads to an address that is malformed.") from error
 
-    def _ask(self, method: str, url: str, content: bytes, headers: Mapping[str, str], max_bytes: int) -> Fetched:
-        with self._asked(method, url, content, headers) as (response, found):
+    def _get_once(self, url: str, headers: Mapping[str, str], max_bytes: int) -> Fetched:
+        with self._asked("GET", url, b"", headers) as (response, found):
             declared = found.get("content-length", "")
-            if method != "HEAD" and response.status != 304 and declared.isdecimal() and int(declared) > max_bytes:
+            if response.status != 304 and declared.isdecimal() and int(declared) > max_bytes:
                 raise _too_large(url, max_bytes)
             body = b"".join(_limited(_unpacked(response.iter_stream(), found, url), url, max_bytes))
         return Fetched(url, response.status, found, body)
@@ -171,7 +170,7 @@ class Client:
             "accept-encoding": "gzip, deflate",
             **{name.lower(): value for name, value in given.items()},
         }
-        if content or method not in ("GET", "HEAD"):
+        if method == "POST":
             headers["content-length"] = str(len(content))
         return list(headers.items())
 

@@ -61,18 +61,18 @@ def check(hooks: Sequence[WebhookSettings]) -> None:
             ) from error
 
 
-def post(client: Client, hook: WebhookSettings, told: Sequence[Mapping[str, JSON]], delivery: str) -> Outcome:
+def post(client: Client, hook: WebhookSettings, events: Sequence[Mapping[str, JSON]], delivery: str) -> Outcome:
     """Post events to the address of ``hook``; ``delivery`` stays the same when they are sent again.
 
     Redirects are not followed, since the signature is meant for this address only.
     """
     try:
-        headers, body = signed(hook, told, delivery)
+        headers, body = signed(hook, events, delivery)
     except InvalidSetting as error:
         return Outcome(error=error.message, counts=False)
     try:
-        answer = client.send(
-            "POST", hook.url, content=body, headers=headers, max_bytes=_MOST_ANSWERED, timeout_s=hook.timeout_s
+        answer = client.post(
+            hook.url, content=body, headers=headers, max_bytes=_MOST_ANSWERED, timeout_s=hook.timeout_s
         )
     except (Refused, InvalidInput) as error:
         return Outcome(error=_without(hook, str(error)), counts=False)
@@ -98,7 +98,7 @@ def _without(hook: WebhookSettings, words: str) -> str:
     return words.replace(path, "/…") if len(path) > 1 else words
 
 
-def signed(hook: WebhookSettings, told: Sequence[Mapping[str, JSON]], delivery: str) -> tuple[dict[str, str], bytes]:
+def signed(hook: WebhookSettings, events: Sequence[Mapping[str, JSON]], delivery: str) -> tuple[dict[str, str], bytes]:
     """Return the headers and body of a post.
 
     Raises:
@@ -106,7 +106,7 @@ def signed(hook: WebhookSettings, told: Sequence[Mapping[str, JSON]], delivery: 
     """
     now = time.time()
     sent_at = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds")
-    document = {"webhook": hook.name, "delivery": delivery, "sent_at": sent_at, "events": list(told)}
+    document = {"webhook": hook.name, "delivery": delivery, "sent_at": sent_at, "events": list(events)}
     body = json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
     stamp = str(int(now))
     headers = {"Content-Type": "application/json", DELIVERY_HEADER: delivery, TIMESTAMP_HEADER: stamp}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pinakes.ingestion.claiming import Claims
-    from pinakes.ingestion.embedding import Waiting, bind_model, embed, keep, readable, result_of, tell_sources
+    from pinakes.ingestion.embedding import Waiting, bind_model, embed, keep, readable, tell_sources
     from pinakes.ingestion.progressive import Approximator, Backlog
     from pinakes.ingestion.report import Event, Report
     from pinakes.ingestion.run import Ingest
@@ -38,7 +38,6 @@ __all__ = [
     "keep",
     "keeping_of",
     "readable",
-    "result_of",
     "tell_sources",
 ]
 
@@ -60,7 +59,6 @@ _MODULES = {
     "keep": "embedding",
     "keeping_of": "version_retention",
     "readable": "embedding",
-    "result_of": "embedding",
     "tell_sources": "embedding",
 }
 """Name → the module that has it."""

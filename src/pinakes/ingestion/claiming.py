@@ -18,7 +18,7 @@ from pinakes.core.records import Float32
 _log = logging.getLogger(__name__)
 
 LEASE_S: Final = 30.0
-"""So long a batch is left to a process that is not heard of; it is renewed several times in that time."""
+"""Seconds until the claim of a batch ends unless it is renewed, which happens several times in that time."""
 
 _RENEWALS: Final = 4
 _MOST_REASON_CHARS: Final = 500

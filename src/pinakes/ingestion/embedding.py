@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from pinakes.catalog import Catalog, Connection, collections, embedding_claims, embeddings, sources, summaries
 from pinakes.catalog.collections import CollectionRecord
@@ -17,8 +16,6 @@ from pinakes.core.wording import counted
 from pinakes.ingestion.claiming import Claims
 from pinakes.ingestion.report import Event
 from pinakes.platform.ctrl_c import held_back
-
-Result = TypeVar("Result")
 
 _EMBEDDED_PER_EVENT = 64
 _MOST_WANTED = 64
@@ -106,14 +103,14 @@ def embed_and_keep(
         ModelUnavailable: see ``embed``.
     """
     kept = kept or keeping(catalog, collection, embedder)
-    with quiet_progress(embedder):
+    with ctrl_c_delayed(embedder):
         vectors = yield from embed(embedder, texts, refused, kept)
         if not isinstance(embedder, Remote):
             kept(vectors)
     return bind_model(catalog, collection, embedder) if collection.model_id is None else collection
 
 
-def quiet_progress(embedder: Embedder) -> AbstractContextManager[object]:
+def ctrl_c_delayed(embedder: Embedder) -> AbstractContextManager[object]:
     """Return a context that delays Ctrl+C until vectors are computed and stored.
 
     For a remote model it does nothing: a call may take long, and each answer is stored at once.
@@ -157,16 +154,6 @@ def _embed_individually(
         except InvalidInput as error:
             refused[key] = str(error)
     return vectors
-
-
-def result_of(events: Generator[Event, None, Result]) -> Result:
-    """Run a generator to its end and return its result."""
-    while True:
-        try:
-            next(events)
-        except StopIteration as end:
-            result: Result = end.value
-            return result
 
 
 def readable(text: str, embedder: Embedder) -> str:
@@ -265,13 +252,7 @@ class Waiting:
             if not rows:
                 self.embed_summaries()
                 return False
-            texts = {key: text for _, key, text in rows}
-            given = self.catalog, self.collection, self.embedder
-            if self.claims is None:
-                self.collection = yield from embed_and_keep(*given, texts, self.refused)
-            else:
-                with self.claims.stored(self.collection, texts, self.refused) as kept:
-                    yield from embed_and_keep(*given, texts, self.refused, kept)
+            yield from self._embed_rows(rows)
             self.follow(len(rows))
             self._done += len(rows)
             yield Event("index", self._done, max(self._done, total))
@@ -297,7 +278,8 @@ class Waiting:
             ModelUnavailable: the model cannot be loaded or does not answer.
         """
         while texts := self._summaries():
-            result_of(embed_and_keep(self.catalog, self.collection, self.embedder, texts, self.refused))
+            for _ in embed_and_keep(self.catalog, self.collection, self.embedder, texts, self.refused):
+                pass
 
     def _summaries(self) -> dict[bytes, str]:
         collection_id, model_id = self.collection.id, self.collection.model_id
@@ -314,17 +296,21 @@ class Waiting:
         return now is not None and now.model_id == mine.model_id
 
     def embed_batch(self, batch: int) -> Generator[Event, None, None]:
-        """Embed up to ``batch`` claimed chunks; the events tell how many of them are done, all of them at the end.
+        """Embed up to ``batch`` claimed chunks; the events count those done.
 
         Raises:
             ModelUnavailable, ModelMismatch: see ``embed`` and ``Claims.bound``.
         """
-        assert self.claims is not None
-        rows = self._rows(batch)
-        if rows:
-            texts = {key: text for _, key, text in rows}
+        if rows := self._rows(batch):
+            yield from self._embed_rows(rows)
+
+    def _embed_rows(self, rows: Sequence[tuple[int, bytes, str]]) -> Generator[Event, None, None]:
+        texts = {key: text for _, key, text in rows}
+        given = self.catalog, self.collection, self.embedder
+        if self.claims is None:
+            self.collection = yield from embed_and_keep(*given, texts, self.refused)
+        else:
             with self.claims.stored(self.collection, texts, self.refused) as kept:
-                given = self.catalog, self.collection, self.embedder
                 yield from embed_and_keep(*given, texts, self.refused, kept)
 
     def left_to_others(self) -> bool:

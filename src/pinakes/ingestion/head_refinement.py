@@ -132,7 +132,7 @@ class HeadRefiner:
             self._follow(collection)
             tell_sources(self._catalog, collection)
         except Exception as error:  # noqa: BLE001 - likewise; the next search updates the index
-            _log.warning("the index, or what sources tell, does not follow yet: %s", error)
+            _log.warning("the index, or the state of the sources, is not up to date yet: %s", error)
             return
         with self._lock:
             for chunk_id in chunk_ids:

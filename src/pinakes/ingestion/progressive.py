@@ -103,7 +103,7 @@ class Approximator:
             return self._map
 
     def fit(self, sample: Sample) -> ApproximateMap:
-        """Fit a map to ``sample`` and store it. Index updaters must then be notified, and ``untold`` removed.
+        """Fit a map to ``sample`` and store it. Index updaters must then be notified, and ``unrecorded`` removed.
 
         Raises:
             StorageFull: the map cannot be written.
@@ -115,12 +115,12 @@ class Approximator:
         fitted = approximation.fit(tokens, sample.vectors, self._prior(), self._label, sample.of_chunks)
         with storing("The search index"):
             make_private(self._path.parent)
-            self.untold.touch()
+            self.unrecorded.touch()
         fitted.save(self._path)
         return fitted
 
     @property
-    def untold(self) -> Path:
+    def unrecorded(self) -> Path:
         """A marker file: it exists from before a map is replaced until the change feed records the replacement."""
         return self._path.with_suffix(".untold")
 
@@ -200,10 +200,10 @@ class Backlog:
         """Make index updaters use a new map, including one that a killed run stored without recording it."""
         record = self._record()
         approximator = self.approximator(record)
-        if approximator is not None and approximator.untold.exists():
+        if approximator is not None and approximator.unrecorded.exists():
             with self.catalog.write() as connection:
                 changes.record_waiting(connection, record.id, record.model_id)
-            approximator.untold.unlink(missing_ok=True)
+            approximator.unrecorded.unlink(missing_ok=True)
 
     def _fitted(self) -> ApproximateMap | None:
         approximator = self.approximator(self._record())

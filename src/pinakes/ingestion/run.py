@@ -35,13 +35,13 @@ from pinakes.core.parsed_files import ParsedDocument
 from pinakes.core.ports import Source
 from pinakes.core.records import Chunk, Float32, Item, ReadingNote, Scan, Skipped
 from pinakes.ingestion.cutter import Cutter
-from pinakes.ingestion.embedding import bind_model, embed, has_pending, keep, keeping, quiet_progress, refusal
+from pinakes.ingestion.embedding import bind_model, ctrl_c_delayed, embed, has_pending, keep, keeping, refusal
 from pinakes.ingestion.file_changes import Entry, Move, Note, Put, chunks_in, documents_in, vanished_files, weight
 from pinakes.ingestion.report import Event, Report
 from pinakes.ingestion.rereading import Rereading, present_versions
 from pinakes.ingestion.run_options import RunOptions
 from pinakes.ingestion.run_tools import Tools
-from pinakes.ingestion.scan import check_place, is_there, looked_through
+from pinakes.ingestion.scan import check_place, is_there, scanned
 from pinakes.ingestion.shared_files import held_by_others
 from pinakes.ingestion.source_metadata import with_source_metadata
 from pinakes.ingestion.version_retention import keeping_of
@@ -113,10 +113,10 @@ class Ingest:
         try:
             since = self._options.since(self._record.state, self._record.report)
             since = None if self._rereading.scan_all and self._options.whole else since
-            scan = yield from looked_through(self._source, since)
-            part_done = self._options.left_undone(self._record.report)
-            if not scan.complete and (part_done or not due <= {item.path for item in scan.items}):
-                scan = yield from looked_through(self._source, None)
+            scan = yield from scanned(self._source, since)
+            interrupted = self._options.was_interrupted(self._record.report)
+            if not scan.complete and (interrupted or not due <= {item.path for item in scan.items}):
+                scan = yield from scanned(self._source, None)
             check_place(scan, self._known, self._record.location, self._collection.name)
             return scan
         except PinakesError as error:
@@ -339,7 +339,7 @@ class Ingest:
             return
         chunks = chunks_in(batch)
         self._tools.graph.name(self._tools.catalog, self._collection.id, documents_in(batch))
-        with quiet_progress(self._tools.embedder):
+        with ctrl_c_delayed(self._tools.embedder):
             vectors = yield from self._embed(chunks)
             with self.report.timed("catalog"), self._tools.catalog.write() as connection:
                 keep(connection, self._tools.embedder, vectors)

@@ -49,7 +49,7 @@ class RunOptions:
         """Return what to store while a run makes changes: the previous report, marked as under way."""
         return {**(before or {}), "under_way": True}
 
-    def left_undone(self, before: Mapping[str, JSON] | None) -> bool:
+    def was_interrupted(self, before: Mapping[str, JSON] | None) -> bool:
         """Return whether a run made changes and did not finish, so that the documents match no stored state."""
         return bool((before or {}).get("under_way"))
 
@@ -77,8 +77,8 @@ class RunOptions:
         kept["keeps_gone"] = self.keeps_gone
         if error is not None:
             failures = int((before or {}).get("failures", 0)) + 1
-            told = {"code": error.code, "message": error.message, "hint": error.hint}
-            kept |= {"failures": failures, "error": told, "read_at": (before or {}).get("read_at")}
+            failure = {"code": error.code, "message": error.message, "hint": error.hint}
+            kept |= {"failures": failures, "error": failure, "read_at": (before or {}).get("read_at")}
             kept["keeps_gone"] = (before or {}).get("keeps_gone", False)
-            kept |= {"under_way": True} if self.left_undone(before) else {}
+            kept |= {"under_way": True} if self.was_interrupted(before) else {}
         return kept

@@ -12,7 +12,7 @@ from pinakes.core.records import Scan
 from pinakes.ingestion.report import Event
 
 
-def looked_through(source: Source, state: str | None) -> Generator[Event, None, Scan]:
+def scanned(source: Source, state: str | None) -> Generator[Event, None, Scan]:
     """Scan a source and return the result; yield progress, if the source reports it.
 
     Raises:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import string
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import Any
 
-from pinakes.core.errors import InvalidSetting
+from pinakes.core.plain_templates import filled
 from pinakes.core.records import JSON, Item, Metadata
 from pinakes.metadata import renamed
 
@@ -64,13 +62,7 @@ def _filled(template: str, values: Mapping[str, JSON]) -> JSON:
     alone = template[1:-1] if template.startswith("{") and template.endswith("}") else ""
     if alone in values:
         return values[alone]
-    try:
-        return _Names().vformat(template, (), values)
-    except (ValueError, LookupError) as error:
-        raise InvalidSetting(
-            f"The template {template!r} of a source cannot be used: {error}.",
-            hint=f"It may name {', '.join('{' + name + '}' for name in values)}.",
-        ) from error
+    return filled(template, values, f"template {template!r} of a source")
 
 
 def _listed(value: JSON) -> list[str]:
@@ -78,10 +70,3 @@ def _listed(value: JSON) -> list[str]:
     if isinstance(value, str):
         return [word for part in value.split(",") if (word := part.strip())]
     return [str(one) for one in value if one not in (None, "")] if isinstance(value, list) else []
-
-
-class _Names(string.Formatter):
-    """Formats templates with plain names only."""
-
-    def get_field(self, field_name: str, _args: Any, kwargs: Mapping[str, JSON]) -> tuple[Any, str]:
-        return kwargs[field_name], field_name

@@ -1,7 +1,7 @@
 """The metadata of documents: rules that set fields, and conversion of values to the types of their fields.
 
 ``ruled`` sets fields by rules, ``typed`` converts texts to dates and numbers, ``retyped`` does so after a change,
-``asked`` in a filter.
+``typed_filter`` in a filter.
 """
 
 from pinakes.metadata.rules import RuleSubject, default_of, renamed, ruled

@@ -249,10 +249,8 @@ def _is_sentence(value: str) -> bool:
     return len(words) >= _LEAST_SENTENCE_WORDS and _SENTENCE.search(value) is not None
 
 
-@lru_cache(maxsize=4096)
-def _word(text: str) -> str:
-    return _in_a_row(text)
-
-
 def _in_a_row(text: str) -> str:
     return f" {_BREAK.sub(' ', text.casefold()).strip()} "
+
+
+_word = lru_cache(maxsize=4096)(_in_a_row)

@@ -45,8 +45,8 @@ def retyped(metadata: Metadata, types: Mapping[str, FieldType]) -> dict[str, JSO
     fresh = {name: value for name, value in metadata.items() if name != ERRORS}
     made = typed(fresh, types)
     before = metadata.get(ERRORS)
-    told = [str(one) for one in before] if isinstance(before, list | tuple) else []
-    errors = [one for one in told if one.partition(": ")[0] not in fresh] + list(made.pop(ERRORS, ()))
+    earlier = [str(one) for one in before] if isinstance(before, list | tuple) else []
+    errors = [one for one in earlier if one.partition(": ")[0] not in fresh] + list(made.pop(ERRORS, ()))
     return made | ({ERRORS: errors} if errors else {})
 
 

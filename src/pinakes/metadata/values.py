@@ -168,16 +168,12 @@ def _boolean(value: JSON) -> bool | None:
     return value if isinstance(value, bool) else _TRUTHS.get(str(value).strip().casefold())
 
 
-def _text(value: JSON) -> str:
-    return value if isinstance(value, str) else str(value)
-
-
 def _list(value: JSON) -> list[str]:
     return [part for each in re.split(r"[,;\n]", str(value)) if (part := each.strip())]
 
 
 _KINDS: Mapping[FieldType, Callable[[JSON], JSON]] = {
-    "text": _text,
+    "text": str,
     "number": _number,
     "date": _date,
     "date_dmy": lambda value: _date(value, "dmy"),

@@ -140,7 +140,8 @@ class Chat:
         with self._lock:
             self._spent += usage
         choice = _choice(answer)
-        text, finish_reason, refusal = _answer_text(choice), choice.get("finish_reason"), _refusal(choice)
+        message, finish_reason = choice.get("message"), choice.get("finish_reason")
+        text, refusal = (_answer_text(message), _refusal(message)) if isinstance(message, dict) else (None, "")
         if finish_reason == "content_filter":
             raise self._endpoint.failure("keeps its answer back by a filter of contents", _OTHER_WORDS)
         if refusal and not text:
@@ -240,17 +241,15 @@ def _choice(answer: JSON) -> Mapping[str, JSON]:
     return choice if isinstance(choice, dict) else {}
 
 
-def _refusal(choice: Mapping[str, JSON]) -> str:
+def _refusal(message: Mapping[str, JSON]) -> str:
     """Return the words in which a model refuses to answer; "" if it does not refuse."""
-    message = choice.get("message")
-    refusal = message.get("refusal") if isinstance(message, dict) else None
+    refusal = message.get("refusal")
     return " ".join(_text(refusal).split()) if isinstance(refusal, str) else ""
 
 
-def _answer_text(choice: Mapping[str, JSON]) -> str | None:
+def _answer_text(message: Mapping[str, JSON]) -> str | None:
     """Return the text of an answer without the reasoning before it; None if it has no text."""
-    message = choice.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
+    content = message.get("content")
     if isinstance(content, list):  # some servers answer in parts
         texts = (part.get("text") for part in content if isinstance(part, dict))
         content = "".join(text for text in texts if isinstance(text, str))

@@ -161,12 +161,17 @@ class _Graph:
         return name
 
     def node(self, operator: str, inputs: list[str], outputs: list[str] | int = 1, **attributes: Any) -> list[str]:
-        """Add a standard operator; return the names of its outputs."""
-        return self._add(operator, "", inputs, outputs, attributes)
+        """Add an operator, a standard one without ``domain``; return the names of its outputs."""
+        from onnx import helper
 
-    def fused(self, operator: str, inputs: list[str], outputs: list[str] | int = 1, **attributes: Any) -> list[str]:
-        """Add a com.microsoft operator; return the names of its outputs."""
-        return self._add(operator, "com.microsoft", inputs, outputs, attributes)
+        if isinstance(outputs, int):
+            outputs = [f"{operator}_{len(self.nodes)}_{number}" for number in range(outputs)]
+        self.nodes.append(helper.make_node(operator, inputs, outputs, **attributes))
+        return outputs
+
+    def fused(self, operator: str, inputs: list[str], **attributes: Any) -> str:
+        """Add a com.microsoft operator with one output; return the name of that."""
+        return self.node(operator, inputs, domain="com.microsoft", **attributes)[0]
 
     def dense(self, x: str, *layers: str) -> str:
         """Add ``x @ weight + bias`` of each layer, side by side, in the precision of the graph."""
@@ -178,7 +183,7 @@ class _Graph:
         scale[scale == 0] = 1
         steps = np.rint(weight / scale).astype(np.int8)
         zero = np.zeros(len(scale), np.int8)
-        return self.fused("DynamicQuantizeMatMul", [x, *map(self.constant, (steps, scale, zero)), bias])[0]
+        return self.fused("DynamicQuantizeMatMul", [x, *map(self.constant, (steps, scale, zero)), bias])
 
     def norm(self, x: str, skip: str, name: str, epsilon: float) -> str:
         """Add the layer norm ``name`` of ``x + skip``.
@@ -188,16 +193,6 @@ class _Graph:
         parameters = [self.constant(self.weights[f"{name}.{part}"]) for part in ("weight", "bias")]
         summed = self.node("Add", [x, skip])
         return self.node("LayerNormalization", [*summed, *parameters], axis=-1, epsilon=epsilon)[0]
-
-    def _add(
-        self, operator: str, domain: str, inputs: list[str], outputs: list[str] | int, attributes: dict[str, Any]
-    ) -> list[str]:
-        from onnx import helper
-
-        if isinstance(outputs, int):
-            outputs = [f"{operator}_{len(self.nodes)}_{number}" for number in range(outputs)]
-        self.nodes.append(helper.make_node(operator, inputs, outputs, domain=domain, **attributes))
-        return outputs
 
 
 def _encoder(graph: _Graph, config: BertConfig, *, pairs: bool) -> str:
@@ -235,13 +230,13 @@ def _layer(graph: _Graph, config: BertConfig, hidden: str, name: str, *, only_fi
     # One product for all three, so that the input is quantised only once.
     joined = graph.dense(hidden, *(f"{attention}.self.{part}" for part in ("query", "key", "value")))
     parts = graph.node("Split", [joined], 3, axis=2, num_outputs=3)
-    context = graph.fused("MultiHeadAttention", parts, num_heads=config.heads)[0]
+    context = graph.fused("MultiHeadAttention", parts, num_heads=config.heads)
     if only_first:
         first, end, axis = (graph.constant(np.array([value])) for value in (0, 1, 1))
         context, hidden = (graph.node("Slice", [x, first, end, axis])[0] for x in (context, hidden))
     mixed = graph.dense(context, f"{attention}.output.dense")
     hidden = graph.norm(mixed, hidden, f"{attention}.output.LayerNorm", config.epsilon)
-    active = graph.fused("Gelu", [graph.dense(hidden, f"{name}.intermediate.dense")])[0]
+    active = graph.fused("Gelu", [graph.dense(hidden, f"{name}.intermediate.dense")])
     return graph.norm(graph.dense(active, f"{output}.dense"), hidden, f"{output}.LayerNorm", config.epsilon)
 
 

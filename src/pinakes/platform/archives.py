@@ -89,7 +89,7 @@ class ArchiveWriter:
 
     def manifest(self) -> bytes:
         """Return the manifest, as stored in the archive."""
-        told = {
+        manifest = {
             "format": self.kind.name,
             "version": self.kind.version,
             "software": f"pinakes {installed_version('pinakes')}",
@@ -97,7 +97,7 @@ class ArchiveWriter:
             **self.about,
             "members": {name: {"bytes": one.bytes, "sha256": one.sha256} for name, one in self.members.items()},
         }
-        return json.dumps(told, ensure_ascii=False, indent=1).encode() + b"\n"
+        return json.dumps(manifest, ensure_ascii=False, indent=1).encode() + b"\n"
 
 
 @contextmanager
@@ -247,11 +247,11 @@ def _manifest(file: zipfile.ZipFile, place: Path, kind: Kind) -> dict[str, JSON]
     if len(found) != 1 or found[0].file_size > _MOST_MANIFEST_BYTES or not _is_plain(found[0]):
         raise wrong
     try:
-        told = json.loads(file.read(found[0]))
-        if told["format"] != kind.name:
+        manifest = json.loads(file.read(found[0]))
+        if manifest["format"] != kind.name:
             raise wrong
-        number = int(told["version"])
-        all_there = all(int(one["bytes"]) >= 0 and str(one["sha256"]) for one in told["members"].values())
+        number = int(manifest["version"])
+        all_there = all(int(one["bytes"]) >= 0 and str(one["sha256"]) for one in manifest["members"].values())
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise wrong from error
     if number > kind.version:
@@ -262,18 +262,18 @@ def _manifest(file: zipfile.ZipFile, place: Path, kind: Kind) -> dict[str, JSON]
         )
     if number < 1 or not all_there:
         raise wrong
-    return dict(told)
+    return dict(manifest)
 
 
 def _check_members(file: zipfile.ZipFile, place: Path, kind: Kind, manifest: Mapping[str, Any]) -> None:
-    told = {name: int(one["bytes"]) for name, one in manifest["members"].items()}
+    sizes = {name: int(one["bytes"]) for name, one in manifest["members"].items()}
     infos = [info for info in file.infolist() if info.filename != MANIFEST]
     for info in infos:
         if not (_is_plain(info) and kind.may_hold(info.filename)):
             raise damaged(place, f"no {kind.what} has a member {info.filename[:100]!r} like that")
-    if len(infos) != len(told) or {info.filename: info.file_size for info in infos} != told:
+    if len(infos) != len(sizes) or {info.filename: info.file_size for info in infos} != sizes:
         raise damaged(place, "its members are not those of its manifest")
-    size, packed = sum(told.values()), place.stat().st_size
+    size, packed = sum(sizes.values()), place.stat().st_size
     if size > _SMALL_BYTES and size > packed * _MOST_RATIO:
         raise damaged(place, f"its {packed:,} bytes would become {size:,}")
 

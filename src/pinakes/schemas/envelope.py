@@ -80,6 +80,11 @@ def refused(
     return as_response({"success": False, "error": error, "meta": _meta()}, status, headers)
 
 
+def refusals(words: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
+    """Return what OpenAPI says of the errors of a route: status → when it is answered."""
+    return {status: {"model": ErrorResponse, "description": when} for status, when in words.items()}
+
+
 def about(error: PinakesError) -> dict[str, JSON]:
     """Return what interfaces tell of an error beside its message."""
     return {"code": error.code, **error.details}

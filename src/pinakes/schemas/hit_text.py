@@ -24,7 +24,8 @@ def heading(number: int, hit: Hit, *, several: bool) -> str:
     score = f"{'~' if hit.approximate else ''}{hit.score:.2f} ({hit.confidence_word} match)"
     odd = caveats(hit.changed, hit.suspicious, gone=hit.source_state == "missing")
     link = f" · {one_line(hit.link, _MOST_CHARS)}" if hit.link else ""
-    return f"[{number}] {one_line(place, _MOST_CHARS)} · {names} · score {score}{odd}{_copies(hit)}{link}{_way(hit)}"
+    by = f" · by {one_line(path_line(hit.relationship_path), _MOST_CHARS)}" if hit.relationship_path else ""
+    return f"[{number}] {one_line(place, _MOST_CHARS)} · {names} · score {score}{odd}{_copies(hit)}{link}{by}"
 
 
 def path_line(path: Sequence[PathStep]) -> str:
@@ -60,10 +61,6 @@ def with_blame(fence: Quoting, text: str, blame: Sequence[Blame]) -> str:
 def _wrote(one: Blame) -> str:
     who = f"{one.author}, {one.date}, commit {one.commit[:12]}: {one.subject}" if one.commit else one.subject
     return one_line(f"lines {one.start_line}-{one.end_line}: {who}", _MOST_CHARS)
-
-
-def _way(hit: Hit) -> str:
-    return f" · by {one_line(path_line(hit.relationship_path), _MOST_CHARS)}" if hit.relationship_path else ""
 
 
 def _copies(hit: Hit) -> str:

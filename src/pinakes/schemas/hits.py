@@ -120,14 +120,14 @@ def hit_data(
 
     ``several``: with its collection, as an answer from more than one names it. ``whole``: also what it does not have.
     """
-    told: dict[str, JSON] = {}
+    data: dict[str, JSON] = {}
     for name, always in _fields(form):
         value = _plain(getattr(hit, name)) if name in _OF_HIT else _OTHERS[name](hit)
         if whole or value or always or (name == "blame" and value is not None):
-            told[name] = value
+            data[name] = value
     if not several:
-        told.pop("collection", None)
-    return told
+        data.pop("collection", None)
+    return data
 
 
 _OTHERS: Final[Mapping[str, Callable[[Hit], JSON]]] = {

@@ -11,16 +11,18 @@ from functools import partial
 import numpy as np
 
 from pinakes.catalog import Connection, selection
+from pinakes.catalog.document_identifiers import chunks_of
 from pinakes.core.errors import IndexUnavailable, ModelUnavailable
 from pinakes.core.ports import Index, VectorQuery, lexicon_of
 from pinakes.core.records import JSON, Bool, Filter, Float32, Int64, Ranking, Results
+from pinakes.search.query.named_documents import may_name, named_documents, names_note
 from pinakes.search.query.request import FUSIONS, MODES, Request, check
 from pinakes.search.query.understanding import ParsedRequest, understand
 from pinakes.search.query.unmatched import values
 from pinakes.search.ranking.boosts import boosted
 from pinakes.search.ranking.context import SearchContext, graph_state
 from pinakes.search.ranking.diversity import Diversity
-from pinakes.search.ranking.rank import Ranked, bound, phrases_first, rank
+from pinakes.search.ranking.rank import Ranked, bound, rank, wanted_first
 from pinakes.search.ranking.reranking import Reranking
 from pinakes.search.result_cache import ResultCache
 from pinakes.search.results.answerable import answer_probability
@@ -67,6 +69,9 @@ _NO_SPELLING = "no chunk has a word of the query; the index engine keeps no word
 _MOSTLY_KNOWN = 0.5
 """Share of a query's tokens that the model must know, or a note says that it does not."""
 
+_MOST_OF_NAMED = 500
+"""At most so many first chunks of a document that the query names are candidates for that."""
+
 _OVERTAKEN_S, _LOOK_AGAIN_S = 2.0, 0.01
 """Seconds to wait for an index that still lists replaced chunks, and seconds between two checks."""
 
@@ -93,6 +98,7 @@ def retrieve(request: Request, context: SearchContext, also: Sequence[Ranking] =
     with context.tracer.stage("understand") as detail:
         asked = _parsed(request, context)
         detail |= {"mode": asked.request.mode} if asked.route else {}
+    asked, also = _with_named(asked, context, also)
     vector, degraded = _query_vector(asked, context)
     if degraded and asked.request.mode == "vector":  # "auto" had chosen it: keyword search remains
         asked = replace(asked, request=replace(asked.request, mode="hybrid"))
@@ -102,8 +108,27 @@ def retrieve(request: Request, context: SearchContext, also: Sequence[Ranking] =
             asked, found = _gathered(asked, vector, context, also)
         except IndexUnavailable as error:
             asked, vector, found, degraded = _gathered_by_one(asked, vector, context, also, error)
-    found = boosted(asked, found, context)
+    found = replace(boosted(asked, found, context), named=asked.named)
     return Retrieved(asked, vector, degraded, found)
+
+
+def _with_named(
+    asked: ParsedRequest, context: SearchContext, also: Sequence[Ranking]
+) -> tuple[ParsedRequest, Sequence[Ranking]]:
+    """Return ``asked`` with the documents that its query names, and ``also`` with their chunks."""
+    if not (asked.text and may_name(asked.text)):
+        return asked, also
+    with context.tracer.stage("names") as detail, context.catalog.read_each() as connection:
+        named = named_documents(connection, context.collection, asked.text)
+        detail["names"] = [one.name for one in named]
+        chunks = chunks_of(connection, sorted({each for one in named for each in one.documents}), _MOST_OF_NAMED)
+    _, ids, owners = _passing(asked, context, chunks.ids, chunks.documents)
+    named = [longest for one in named if (longest := one.longest(owners))]
+    if not named:
+        return asked, also
+    documents = tuple(dict.fromkeys(each for one in named for each in one.documents))
+    asked = replace(asked, named=documents, notes=(*asked.notes, names_note(named)))
+    return asked, [*also, Ranking(ids, owners, np.zeros(len(ids), np.float32))]
 
 
 def scored(request: Request, context: SearchContext, ids: Int64, documents: Int64, *, boosts: bool = True) -> Ranked:
@@ -213,7 +238,7 @@ def ranked_candidates(request: Request, context: SearchContext) -> RankedCandida
         with context.catalog.read() as connection, tracer.stage("rerank") as detail:
             ranked, report = context.reranking.rerank(connection, known.asked.text, ranked, context.index)
             detail |= report.detail()
-        ranked = phrases_first(ranked)
+        ranked = wanted_first(ranked)
         notes += [report.note] if report.note else []
     return RankedCandidates(known, ranked, tuple(notes))
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
+from pydantic_core import PydanticCustomError
 
 Purpose: TypeAlias = Literal["embedding", "rerank"]
 """The purpose of a local model, which is also the name of its section of settings."""
@@ -20,6 +21,11 @@ class Section(BaseModel):
     """A group of settings. Unknown names are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+def refused(words: str) -> PydanticCustomError:
+    """Return the error of a setting, in these words."""
+    return PydanticCustomError("told", "{words}", {"words": words})
 
 
 def merge_layers(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

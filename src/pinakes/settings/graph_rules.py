@@ -7,11 +7,10 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
 
 from pinakes.core.graph_paths import Direction
 from pinakes.core.graph_records import CO_OCCURS, CODE_TYPES, LINKS_TO, PART_OF, STRUCTURE
-from pinakes.settings.base import Section
+from pinakes.settings.base import Section, refused
 from pinakes.settings.metadata import Texts
 
 TypeName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{0,63}$")]
@@ -46,11 +45,6 @@ def compiled(pattern: str) -> Any:
     except re2.error as error:
         reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
         raise refused(f"{pattern!r} is no regular expression of RE2: {reason}") from error
-
-
-def refused(words: str) -> PydanticCustomError:
-    """Return the error of a setting, in these words."""
-    return PydanticCustomError("told", "{words}", {"words": words})
 
 
 def _names(pattern: str) -> str:

@@ -6,9 +6,8 @@ import re
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
-from pydantic_core import PydanticCustomError
 
-from pinakes.settings.base import Section
+from pinakes.settings.base import Section, refused
 
 FieldType: TypeAlias = Literal["text", "number", "date", "date_dmy", "date_mdy", "boolean", "list"]
 """The type of a field's values; for dates also which number of ``03/05/2024`` is the day."""
@@ -55,16 +54,12 @@ class MetadataRule(Section):
     def _usable(cls, what: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         take = info.data.get("take")
         if take in _NEEDS_WHAT and not what:
-            raise _refused(f"is missing, which take = {take!r} needs")
+            raise refused(f"is missing, which take = {take!r} needs")
         for one in what if take in _REGEX else ():
             try:
                 re.compile(one)
             except re.error as error:
-                raise _refused(f"has {one!r}, which is no regular expression: {error}") from error
+                raise refused(f"has {one!r}, which is no regular expression: {error}") from error
         if take == "git" and (unknown := [one for one in what if one not in GIT_FACTS]):
-            raise _refused(f"has {unknown[0]!r}, but git tells {', '.join(GIT_FACTS)}")
+            raise refused(f"has {unknown[0]!r}, but git tells {', '.join(GIT_FACTS)}")
         return what
-
-
-def _refused(words: str) -> PydanticCustomError:
-    return PydanticCustomError("told", "{words}", {"words": words})

@@ -14,11 +14,11 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from pinakes.core.records import JSON, SearchMode
-from pinakes.settings.base import Section, merge_layers
+from pinakes.settings.base import Section, merge_layers, refused
 from pinakes.settings.catalog_database import CatalogSettings
 from pinakes.settings.embedding import EmbeddingSettings
 from pinakes.settings.fetch import FetchSettings
-from pinakes.settings.graph_rules import GraphRules, ListedEntity, refused
+from pinakes.settings.graph_rules import GraphRules, ListedEntity
 from pinakes.settings.metadata import FieldType, MetadataRule, Texts
 from pinakes.settings.outside import ChatSettings, PostgresSettings, QdrantSettings, WebhookSettings
 from pinakes.settings.search import (
@@ -238,8 +238,7 @@ class ServerSettings(Section):
             try:
                 ip_network(entry, strict=False)
             except ValueError as error:
-                words = f"has {entry!r}, which is no address and no network such as 10.0.0.0/8"
-                raise PydanticCustomError("told", "{words}", {"words": words}) from error
+                raise refused(f"has {entry!r}, which is no address and no network such as 10.0.0.0/8") from error
         return entries
 
 

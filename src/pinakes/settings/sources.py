@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
@@ -33,22 +33,18 @@ MetadataTemplate: TypeAlias = Annotated[str, Field(pattern=r"^\w[^=]*=")]
 """A metadata field and the template of its value."""
 
 
-def _is_schedule(text: str) -> str:
-    try:
-        if text:
-            schedules.parse(text)
-    except ValueError as error:
-        raise PydanticCustomError("schedule", "{reason}", {"reason": str(error)}) from error
-    return text
+def _read_by(parse: Callable[[str], object]) -> AfterValidator:
+    """Return a validator of texts that ``parse`` can read; an empty one needs not be read."""
 
+    def check(text: str) -> str:
+        try:
+            if text:
+                parse(text)
+        except ValueError as error:
+            raise PydanticCustomError("schedule", "{reason}", {"reason": str(error)}) from error
+        return text
 
-def _is_zone(name: str) -> str:
-    try:
-        if name:
-            schedules.zone_of(name)
-    except ValueError as error:
-        raise PydanticCustomError("schedule", "{reason}", {"reason": str(error)}) from error
-    return name
+    return AfterValidator(check)
 
 
 class SourceSettings(Section):
@@ -76,7 +72,7 @@ class SourceSettings(Section):
         description="Commits of a git source that are fetched; 0 = all, none = the latest, and all when needed.",
     )
     link_template: str = Field("", description=_LINK)
-    schedule: Annotated[str, AfterValidator(_is_schedule)] = Field(
+    schedule: Annotated[str, _read_by(schedules.parse)] = Field(
         "", description="Schedule on which a server reads it: a cron line, `@every 1h`, `@daily`; empty = never."
     )
     token_variable: str = Field("", description="Environment variable that holds its token; empty = no token.")
@@ -192,7 +188,7 @@ def has_login(url: str) -> bool:
 class SyncSettings(Section):
     """When sources are read, and retried after failures."""
 
-    timezone: Annotated[str, AfterValidator(_is_zone)] = Field(
+    timezone: Annotated[str, _read_by(schedules.zone_of)] = Field(
         "", description="Time zone of cron lines, such as `Europe/Berlin`; empty = that of the machine."
     )
     jitter_s: float = Field(30, ge=0, description="Maximum random delay of scheduled runs, in seconds.")

@@ -249,9 +249,6 @@ class _Objects:
                 self._object = None
         self._path.pop()
 
-    def close(self) -> None:
-        pass
-
 
 def _is_current(one: _Object) -> bool:
     status = one.values.get("contentStatus", "current").strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import tempfile
 import zipfile
@@ -367,16 +368,8 @@ def _is_safe(name: str) -> bool:
 
 def _common_top(names: list[str]) -> str:
     """Return the common top folder of all files, with a slash at the end, "" if there is none."""
-    if not names:
-        return ""
-    first = names[0].split("/")[:-1]
-    for name in names:
-        parts = name.split("/")[:-1]
-        same = 0
-        while same < min(len(first), len(parts)) and first[same] == parts[same]:
-            same += 1
-        first = first[:same]
-    return "".join(f"{part}/" for part in first)
+    top = posixpath.commonpath([posixpath.dirname(name) for name in names]) if names else ""
+    return f"{top}/" if top else ""
 
 
 def _may_be_export(path: Path) -> bool:

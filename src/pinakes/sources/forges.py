@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-import string
-from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 from urllib.parse import quote, urlsplit
 
-from pinakes.core.errors import InvalidSetting
+from pinakes.core.plain_templates import filled
 from pinakes.sources.git_urls import local_path, repository_uri
 
 _GITHUB = "{repository}/blob/{commit}/{path}#L{first}-L{last}"
@@ -28,7 +25,6 @@ FORGES: tuple[tuple[str, str], ...] = (
 """Host name pattern, and the template of links to files on such hosts."""
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
-_FIELDS = ("repository", "commit", "path", "first", "last")
 
 
 def link(repository: str, commit: str, path: str, lines: tuple[int, int] | None = None, template: str = "") -> str:
@@ -38,7 +34,7 @@ def link(repository: str, commit: str, path: str, lines: tuple[int, int] | None 
     ``template``: template of links for an unknown forge.
 
     Raises:
-        InvalidSetting: ``template`` has a field that is not in ``_FIELDS``.
+        InvalidSetting: ``template`` has another field than repository, commit, path, first and last.
     """
     page = web_page(repository)
     form = template or _template_of(page)
@@ -48,13 +44,7 @@ def link(repository: str, commit: str, path: str, lines: tuple[int, int] | None 
         form = _without_lines(form)
     first, last = lines or (1, 1)
     values = {"repository": page, "commit": commit, "path": quote(path), "first": first, "last": last}
-    try:
-        made = _Names().vformat(form, (), values)
-    except (ValueError, LookupError) as error:
-        raise InvalidSetting(
-            f"The link_template {template!r} cannot be used: {error}.",
-            hint=f"It may name {', '.join('{' + name + '}' for name in _FIELDS)}.",
-        ) from error
+    made = filled(form, values, f"link_template {template!r}")
     return made if urlsplit(made).scheme in ("https", "http") else ""
 
 
@@ -82,10 +72,3 @@ def _without_lines(form: str) -> str:
     """Return a template without its anchor if that contains line numbers."""
     page, _, anchor = form.partition("#")
     return page if "{first" in anchor or "{last" in anchor else form
-
-
-class _Names(string.Formatter):
-    """Formats templates with plain names only."""
-
-    def get_field(self, field_name: str, _args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
-        return kwargs[field_name], field_name

@@ -7,24 +7,22 @@ import logging
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
-from pinakes.core.errors import NO_ROOM, Busy, SourceError, StorageFull, Unreadable
+from pinakes.core.errors import SourceError, Unreadable
 from pinakes.core.records import Blame, Item, Scan, Skipped
-from pinakes.platform.permissions import make_private
 from pinakes.settings import FetchSettings, SourceSettings
 from pinakes.sources import git_urls
 from pinakes.sources.credentials import git_settings, token_of
-from pinakes.sources.git_addresses import limits_for
+from pinakes.sources.git_addresses import GitLimits, limits_for
 from pinakes.sources.git_history import WHOLE, Reach, blamed, fetch_depth, histories, missing_from
 from pinakes.sources.git_process import BlobReader, Git
 from pinakes.sources.globs import Rules, Tally, folders_of
+from pinakes.sources.work_folders import fetching_into
 
 _log = logging.getLogger(__name__)
 
@@ -96,10 +94,9 @@ class GitSource:
         self._work = work
         self._clone = work / "clone.git"
         secrets = lambda: git_settings(self._location, token_of(settings))  # noqa: E731
-        self._git = Git(self._location, work, git_timeout_s, secrets)
-        if settings.open_network_only:
-            limits = partial(limits_for, self._location, fetch or FetchSettings())
-            self._git = Git(self._location, work, git_timeout_s, secrets, limits)
+        checked = partial(limits_for, self._location, fetch or FetchSettings())
+        limits = checked if settings.open_network_only else GitLimits
+        self._git = Git(self._location, work, git_timeout_s, secrets, limits)
         self._reach = Reach(work, settings.depth)
         self._blobs: BlobReader | None = None
 
@@ -122,7 +119,8 @@ class GitSource:
                     )
                 return Scan((), "")
             remote, entries = self._fetch(remote)
-            before = self._list_if_there(known[1]) if known and known[2] == remote.ref else None
+            comparable = known and known[2] == remote.ref and self._has(known[1])
+            before = self._list(known[1]) if known and comparable else None
         there = folders_of(entries)
         self._rules = Rules(*self._patterns, exists=there.__contains__)
         new_state = f"{remote.commit} {remote.ref}"
@@ -134,7 +132,7 @@ class GitSource:
         offered = {item.path for item in items}
         gone = {path for path in before if path not in entries}
         gone |= {entry.path for entry in changed if entry.path in before and entry.path not in offered}
-        removed = sorted(path for path in gone if self._wants(path))
+        removed = sorted(path for path in gone if self._rules.includes(path) and not self._rules.why_not_listed(path))
         described = self._with_history(items, remote)
         return Scan(described, new_state, complete=False, removed=tuple(removed), skipped=tuple(skipped))
 
@@ -199,23 +197,8 @@ class GitSource:
             self._blobs.close()
             self._blobs = None
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        try:
-            make_private(self._work)
-            lock = FileLock(self._work / "lock", timeout=self._git.timeout_s)
-            with lock:
-                yield
-        except Timeout as error:
-            raise Busy(f"Another process is fetching {self._location!r}.", hint="Try again when it is done.") from error
-        except OSError as error:
-            if error.errno in NO_ROOM:
-                raise StorageFull(
-                    f"The disk is full: {self._location!r} cannot be kept.", hint="Free space."
-                ) from error
-            raise SourceError(
-                f"{str(self._work)!r} cannot hold a clone: {error.strerror}.", hint="Check its permissions."
-            ) from error
+    def _locked(self) -> AbstractContextManager[None]:
+        return fetching_into(self._work, self._location, self._git.timeout_s)
 
     def _look(self) -> _Remote | None:
         """Ask the repository for the ref; None if it has no commits."""
@@ -361,9 +344,6 @@ class GitSource:
     def _has(self, commit: str) -> bool:
         return self._git.succeeds("cat-file", "-e", f"{commit}^{{tree}}", git_dir=self._clone)
 
-    def _list_if_there(self, commit: str) -> dict[str, _Entry] | None:
-        return self._list(commit) if self._has(commit) else None
-
     def _list(self, commit: str) -> dict[str, _Entry]:
         """Return path → file of ``commit``, in git's order."""
         out = self._git.run("ls-tree", "-r", "-z", "-l", "--full-tree", commit, git_dir=self._clone)
@@ -373,9 +353,6 @@ class GitSource:
             mode, _, blob, size = facts.split()
             entries[path] = _Entry(path, mode, blob, int(size) if size.isdigit() else 0)
         return entries
-
-    def _wants(self, path: str) -> bool:
-        return self._rules.includes(path) and self._rules.why_not_listed(path) is None
 
     def _choose(self, entries: Iterable[_Entry], remote: _Remote) -> tuple[list[Item], list[Skipped]]:
         items, skipped, tally = [], [], Tally()

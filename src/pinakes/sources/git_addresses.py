@@ -26,12 +26,12 @@ _SCP: Final = re.compile(r"[\w.+-]+@(?P<host>[\w.-]+):(?!//)[^\s\\]+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class GitLimits:
-    """Options that keep git to the checked addresses.
+    """Options that keep git to the checked addresses; by default there are none.
 
     ``settings``: git settings by name; ``ssh``: options of ssh; ``protocols``: value of GIT_ALLOW_PROTOCOL.
     """
 
-    protocols: str
+    protocols: str = "https:http:ssh:git:file"
     settings: Mapping[str, str] = field(default_factory=dict)
     ssh: str = ""
 

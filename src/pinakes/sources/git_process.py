@@ -46,7 +46,6 @@ Secrets: TypeAlias = Callable[[], Mapping[str, str]]
 
 _started: WeakSet[subprocess.Popen[bytes]] = WeakSet()
 _ASKING = frozenset({"ls-remote", "fetch"})
-_PROTOCOLS = "https:http:ssh:git:file"
 _READ_BYTES = 1 << 20
 
 # Variables that would redirect git to another repository, or log requests including headers to stderr.
@@ -121,7 +120,7 @@ class Git:
         work: Path,
         timeout_s: float,
         secrets: Secrets = dict,
-        limits: Callable[[], GitLimits] = lambda: GitLimits(_PROTOCOLS),
+        limits: Callable[[], GitLimits] = GitLimits,
     ) -> None:
         self.location = location
         self.timeout_s = timeout_s
@@ -182,15 +181,11 @@ class Git:
 
     def succeeds(self, *arguments: str, git_dir: Path) -> bool:
         """Return whether a git lookup command succeeds."""
-        process = self._start(arguments, git_dir, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        with process:
-            try:
-                process.communicate(timeout=self.timeout_s)
-            except subprocess.TimeoutExpired:
-                return False
-            finally:
-                _kill(process)
-        return process.returncode == 0
+        try:
+            self.run(*arguments, git_dir=git_dir)
+        except SourceError:
+            return False
+        return True
 
     def blobs(self, git_dir: Path) -> BlobReader:
         """Start a reader of file contents in the repository at ``git_dir``."""
@@ -201,7 +196,7 @@ class Git:
         self, arguments: tuple[str, ...], git_dir: Path | None, *, stdin: int, stderr: int
     ) -> subprocess.Popen[bytes]:
         asks = arguments[0] in _ASKING
-        secrets, limits = (self._secrets(), self._limits()) if asks else ({}, GitLimits(_PROTOCOLS))
+        secrets, limits = (self._secrets(), self._limits()) if asks else ({}, GitLimits())
         command = ["git", *(part for setting in _HARDENED for part in ("-c", setting))]
         if git_dir is not None:
             command.append(f"--git-dir={git_dir}")

@@ -6,20 +6,17 @@ import hashlib
 import threading
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from filelock import FileLock, Timeout
-
-from pinakes.core.errors import Busy, PinakesError, SourceError, TooLarge, Unreadable
+from pinakes.core.errors import PinakesError, SourceError, TooLarge, Unreadable
+from pinakes.core.generators import result_of
 from pinakes.core.records import Item, Scan, Skipped
 from pinakes.fetching import check_url, open_client, shown
-from pinakes.platform.permissions import make_private
 from pinakes.settings import FetchSettings, SourceSettings
 from pinakes.sources import sitemaps, web_pages
 from pinakes.sources.credentials import check_protected, token_of
@@ -27,18 +24,19 @@ from pinakes.sources.globs import Rules, Tally, folders_of
 from pinakes.sources.locations import check_page
 from pinakes.sources.politeness import Politeness
 from pinakes.sources.web_pages import Store, StoredPage
+from pinakes.sources.work_folders import fetching_into
 
 if TYPE_CHECKING:
     from pinakes.fetching.client import Fetched
 
 _HOSTS_AT_ONCE: Final = 8
-_OF_A_HOST: Final = 2
+_PER_HOST: Final = 2
 """Concurrent requests per host; `fetch.delay_s` between two requests limits the load."""
-_TELL_EVERY_S: Final = 1.0
+_PROGRESS_EVERY_S: Final = 1.0
 _TRUSTED_S: Final = 7 * 86_400.0
 """Seconds after which a page is requested again although its sitemap says that it is unchanged."""
 
-_LET_LIE_S: Final = 2 * _TRUSTED_S
+_UNLINKED_KEPT_S: Final = 2 * _TRUSTED_S
 """Seconds after which a page that nothing links to any more is deleted; sources of other collections may share it."""
 
 _GONE: Final = frozenset((404, 410))
@@ -141,13 +139,7 @@ class HttpSource:
 
     def scan(self, state: str | None) -> Scan:
         """Scan without reporting progress; see ``scanning``."""
-        steps = self.scanning(state)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                scan: Scan = end.value
-                return scan
+        return result_of(self.scanning(state))
 
     def scanning(self, state: str | None) -> Generator[tuple[int, int], None, Scan]:
         """Request every page, unless its sitemap says that it is unchanged; ``state``: that of an earlier scan.
@@ -159,12 +151,12 @@ class HttpSource:
             Refused: no URL may be fetched.
             Busy: another process is fetching the same pages and does not finish in time.
         """
-        with self._locked():
+        with fetching_into(self._work, shown(self._urls[0]), self._fetch.timeout_s):
             found = yield from self._find(Politeness(self._client, self._fetch, self._pause))
             self._raise_if_nothing_fetched(found, state)
             if found.whole:
                 every = {outcome.wanted.url for outcome in (*found.pages.values(), *found.lists)}
-                self._store.keep_only(every, fetched_since=time.time() - _LET_LIE_S)
+                self._store.keep_only(every, fetched_since=time.time() - _UNLINKED_KEPT_S)
         return self._scan_of(found)
 
     def read(self, item: Item) -> bytes:
@@ -184,21 +176,6 @@ class HttpSource:
         """Stop fetching, and close all connections."""
         self._ended.set()
         self._client.close()
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        try:
-            make_private(self._work)
-            with FileLock(self._work / "lock", timeout=self._fetch.timeout_s):
-                yield
-        except Timeout as error:
-            raise Busy(
-                f"Another process is fetching {shown(self._urls[0])!r}.", hint="Try again when it is done."
-            ) from error
-        except OSError as error:
-            raise SourceError(
-                f"{str(self._work)!r} cannot hold what is fetched: {error.strerror}.", hint="Check its permissions."
-            ) from error
 
     def _pause(self, seconds: float) -> None:
         if self._ended.wait(seconds):
@@ -276,14 +253,14 @@ class HttpSource:
                     return
                 outcomes[wanted.url] = self._ask(wanted, politeness)
 
-        with ThreadPoolExecutor(_HOSTS_AT_ONCE * _OF_A_HOST, thread_name_prefix="fetch") as threads:
+        with ThreadPoolExecutor(_HOSTS_AT_ONCE * _PER_HOST, thread_name_prefix="fetch") as threads:
             tasks = [
-                threads.submit(work, queue) for queue in queues.values() for _ in range(min(_OF_A_HOST, len(queue)))
+                threads.submit(work, queue) for queue in queues.values() for _ in range(min(_PER_HOST, len(queue)))
             ]
             pending = set(tasks)
             try:
                 while pending:
-                    _, pending = wait(pending, _TELL_EVERY_S)
+                    _, pending = wait(pending, _PROGRESS_EVERY_S)
                     yield asked + len(outcomes), asked + len(wave)
             except BaseException:
                 self._ended.set()

@@ -95,9 +95,6 @@ class _Listing:
             self._values = {}
         self._path.pop()
 
-    def close(self) -> None:
-        pass
-
 
 def _unpacked(body: bytes) -> bytes:
     if not body.startswith(_GZIP):

@@ -205,17 +205,12 @@ def with_base(body: bytes, kept: StoredPage) -> bytes:
 
 def _name(part: str) -> str:
     """Return one part of a URL path as a file name."""
-    plain = unquote(part, errors="strict") if _decodes(part) else part
+    try:
+        plain = unquote(part, errors="strict")
+    except UnicodeDecodeError:
+        plain = part
     name = plain if "/" not in plain and not _UNSAFE.search(plain) and plain not in (".", "..") else part
     name = name.replace("/", "%2F")
     if len(name) <= _MAX_PART_CHARS:
         return name
     return f"{name[: _MAX_PART_CHARS - 17]}-{hashlib.sha256(part.encode()).hexdigest()[:16]}"
-
-
-def _decodes(part: str) -> bool:
-    try:
-        unquote(part, errors="strict")
-    except UnicodeDecodeError:
-        return False
-    return True

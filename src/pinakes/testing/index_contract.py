@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -47,22 +47,15 @@ def an_empty_index_stands_at_zero_and_finds_nothing(make: MakeIndex, folder: Pat
 
 
 def both_arms_find_the_same_chunks_as_the_reference_under_every_filter(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    reference = corpus.reference()
-    with closing(_filled(make, folder, corpus)) as index:
+    with _filled(make, folder) as (corpus, index, reference):
         for where in (None, *FILTERS):
             for query in ("heron", "krill lotus", "Ember, fjord; GROVE?"):
-                found = index.keyword(KeywordQuery(query, 1000, where))[0]
-                _ordered(found)
-                expected = reference.keyword(KeywordQuery(query, 1000, where))[0]
-                equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"chunks with {query!r} where {where}")
+                _same_words(index, reference, KeywordQuery(query, 1000, where))
             _same_vectors(index, reference, corpus.vector(), 1000, where, None)
 
 
 def the_best_are_taken_after_filtering(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    reference = corpus.reference()
-    with closing(_filled(make, folder, corpus)) as index:
+    with _filled(make, folder) as (corpus, index, reference):
         query = corpus.vector()
         farthest = reference.vector(VectorQuery(query, 1000))[0].ids[-1]
         owner = next(entry.document_id for entry in corpus.entries if entry.chunk_id == farthest)
@@ -74,9 +67,7 @@ def the_best_are_taken_after_filtering(make: MakeIndex, folder: Path) -> None:
 
 
 def asked_about_some_chunks_it_scores_those_and_no_others(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    reference = corpus.reference()
-    with closing(_filled(make, folder, corpus)) as index:
+    with _filled(make, folder) as (corpus, index, reference):
         everything = index.keyword(KeywordQuery("heron krill", 1000))[0]
         asked = np.array([1, 5, 9, 20, 10_000], np.int64)
         found = index.keyword(KeywordQuery("heron krill", len(asked), among=asked))[0]
@@ -91,14 +82,9 @@ def asked_about_some_chunks_it_scores_those_and_no_others(make: MakeIndex, folde
 
 
 def whole_documents_are_ranked_by_all_their_words(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    reference = corpus.reference()
-    with closing(_filled(make, folder, corpus)) as index:
+    with _filled(make, folder) as (corpus, index, reference):
         for where in (None, *FILTERS):
-            found = index.keyword(KeywordQuery("heron krill", 1000, where, evidence="documents"))[0]
-            expected = reference.keyword(KeywordQuery("heron krill", 1000, where, evidence="documents"))[0]
-            _ordered(found)
-            equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"documents with the words where {where}")
+            found = _same_words(index, reference, KeywordQuery("heron krill", 1000, where, evidence="documents"))
             equal(found.documents.tolist(), found.ids.tolist(), "documents of a ranking of documents")
         asked = np.array([2, 3, 10_000], np.int64)
         found = index.keyword(KeywordQuery("heron krill", 5, among=asked, evidence="documents"))[0]
@@ -114,15 +100,12 @@ def whole_documents_are_ranked_by_all_their_words(make: MakeIndex, folder: Path)
 
 
 def definitions_are_found_by_the_name_as_it_is_written(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    named = [
-        replace(entry, symbols=symbols)
-        for entry, symbols in zip(corpus.entries, [("get_page", "Page"), ("Page",), ("page",), ()] * 100, strict=False)
-    ]
-    reference = ReferenceIndex(corpus.dimension, corpus.select)
-    with closing(make(folder, corpus.dimension, corpus.select)) as index:
-        for side in (index, reference):
-            side.apply((), named, 1)
+    symbols = [("get_page", "Page"), ("Page",), ("page",), ()] * 100
+
+    def named(corpus: Corpus) -> list[IndexEntry]:
+        return [replace(entry, symbols=names) for entry, names in zip(corpus.entries, symbols, strict=False)]
+
+    with _filled(make, folder, named) as (_, index, reference):
         for names in ("Page", "get_page Page", "GET_PAGE", "get", ""):
             for where in (None, FILTERS[0]):
                 found = index.keyword(KeywordQuery(names, 1000, where, evidence="definitions"))[0]
@@ -133,41 +116,28 @@ def definitions_are_found_by_the_name_as_it_is_written(make: MakeIndex, folder: 
 
 
 def phrases_are_found_where_their_words_stand_in_a_row(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    reference = corpus.reference()
-    pairs = [" ".join(entry.text.split()[:2]) for entry in corpus.entries[:10]]
-    with closing(_filled(make, folder, corpus)) as index:
+    with _filled(make, folder) as (corpus, index, reference):
+        pairs = [" ".join(entry.text.split()[:2]) for entry in corpus.entries[:10]]
         for phrase in (*pairs, "Heron", "HERON, krill!", "krill heron lotus", "absent", "?!", ""):
             for where in (None, *FILTERS):
-                found = index.keyword(KeywordQuery(phrase, 1000, where, evidence="phrases"))[0]
-                expected = reference.keyword(KeywordQuery(phrase, 1000, where, evidence="phrases"))[0]
-                _ordered(found)
-                equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"chunks with {phrase!r} where {where}")
+                found = _same_words(index, reference, KeywordQuery(phrase, 1000, where, evidence="phrases"))
                 equal(set(found.scores.tolist()) - {1.0}, set(), "scores of phrases other than 1")
 
 
 def removed_and_replaced_documents_leave_nothing_behind(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    reference = corpus.reference()
-    with closing(_filled(make, folder, corpus)) as index:
+    with _filled(make, folder) as (corpus, index, reference):
         replacement = [corpus.entry(3, 1001), corpus.entry(3, 1002)]
         for side in (index, reference):
             side.apply([1, 2], [], 2)
             side.apply([3, 777], replacement, 3)
         _same_contents(index, reference)
         _same_vectors(index, reference, corpus.vector(), 1000, None, None)
-        equal(
-            set(index.keyword(KeywordQuery("heron", 1000))[0].ids.tolist()),
-            set(reference.keyword(KeywordQuery("heron", 1000))[0].ids.tolist()),
-            "chunks after removal",
-        )
+        _same_words(index, reference, KeywordQuery("heron", 1000))
 
 
 def applying_changes_twice_is_harmless(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    reference = corpus.reference()
-    documents = list(corpus.metadata)
-    with closing(_filled(make, folder, corpus)) as index:
+    with _filled(make, folder) as (corpus, index, reference):
+        documents = list(corpus.metadata)
         index.apply(documents, corpus.entries, 1)
         equal(index.position(), 1, "position")
         _same_contents(index, reference)
@@ -193,11 +163,7 @@ def a_chunk_without_a_vector_waits_for_it(make: MakeIndex, folder: Path) -> None
 
 
 def vectors_alone_take_the_place_of_others_or_of_none(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    reference = ReferenceIndex(corpus.dimension, corpus.select)
-    with closing(make(folder, corpus.dimension, corpus.select)) as index:
-        for side in (index, reference):
-            side.apply((), _partly_embedded(corpus), 1)
+    with _filled(make, folder, _partly_embedded) as (corpus, index, reference):
         _same_contents(index, reference)
         for position, share in ((2, slice(0, 20)), (3, slice(10, 40, 3)), (4, slice(0, 0))):
             vectors = _vectors(corpus, corpus.entries[share], exact=position != 2)
@@ -210,12 +176,9 @@ def vectors_alone_take_the_place_of_others_or_of_none(make: MakeIndex, folder: P
 
 
 def giving_vectors_twice_is_harmless(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    reference = ReferenceIndex(corpus.dimension, corpus.select)
-    vectors = _vectors(corpus, corpus.entries[5:30], exact=True)
-    with closing(make(folder, corpus.dimension, corpus.select)) as index:
+    with _filled(make, folder, _partly_embedded) as (corpus, index, reference):
+        vectors = _vectors(corpus, corpus.entries[5:30], exact=True)
         for side in (index, reference):
-            side.apply((), _partly_embedded(corpus), 1)
             side.apply((), (), 2, vectors)
         for position in (2, 3):
             index.apply((), (), position, vectors)
@@ -226,9 +189,7 @@ def giving_vectors_twice_is_harmless(make: MakeIndex, folder: Path) -> None:
 
 
 def vectors_alone_leave_keywords_as_they_are(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    with closing(make(folder, corpus.dimension, corpus.select)) as index:
-        index.apply((), _partly_embedded(corpus), 1)
+    with _filled(make, folder, _partly_embedded) as (corpus, index, _):
         before = [index.keyword(KeywordQuery("heron krill", 1000, where))[0] for where in (None, *FILTERS)]
         index.apply((), (), 2, _vectors(corpus, corpus.entries, exact=True))
         for where, expected in zip((None, *FILTERS), before, strict=True):
@@ -245,12 +206,8 @@ def vectors_alone_leave_keywords_as_they_are(make: MakeIndex, folder: Path) -> N
 
 
 def it_says_which_scores_are_of_exact_vectors(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    reference = ReferenceIndex(corpus.dimension, corpus.select)
-    asked = np.array([entry.chunk_id for entry in corpus.entries[::2]] + [10_000], np.int64)
-    with closing(make(folder, corpus.dimension, corpus.select)) as index:
-        for side in (index, reference):
-            side.apply((), _partly_embedded(corpus), 1)
+    with _filled(make, folder, _partly_embedded) as (corpus, index, reference):
+        asked = np.array([entry.chunk_id for entry in corpus.entries[::2]] + [10_000], np.int64)
         for position in range(2, 8):
             vectors = _vectors(corpus, corpus.entries[position::7], exact=position < 6)
             for side in (index, reference):
@@ -285,8 +242,7 @@ def vectors_given_alone_are_there_after_closing(make: MakeIndex, folder: Path) -
 
 
 def it_gives_back_the_vectors_it_scores_with(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    with closing(_filled(make, folder, corpus)) as index:
+    with _filled(make, folder) as (corpus, index, _):
         asked = np.array([entry.chunk_id for entry in reversed(corpus.entries)] + [99_999], np.int64)
         held = index.vectors(asked).own
         equal((held.dtype, held.shape), (np.dtype(np.float32), (len(asked), corpus.dimension)), "vectors")
@@ -296,9 +252,8 @@ def it_gives_back_the_vectors_it_scores_with(make: MakeIndex, folder: Path) -> N
 
 
 def what_was_written_is_there_after_closing(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    reference = corpus.reference()
-    _filled(make, folder, corpus).close()
+    with _filled(make, folder) as (corpus, _, reference):
+        pass
     with closing(make(folder, corpus.dimension, corpus.select)) as index:
         equal(index.position(), 1, "position after opening again")
         _same_contents(index, reference)
@@ -311,26 +266,21 @@ def what_was_written_is_there_after_closing(make: MakeIndex, folder: Path) -> No
 
 
 def two_handles_on_one_folder_agree_once_both_caught_up(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    reference = corpus.reference()
-    documents = list(corpus.metadata)
-    with closing(_filled(make, folder, corpus)) as one, closing(make(folder, corpus.dimension, corpus.select)) as two:
-        two.apply(documents, corpus.entries, 1)
+    with (
+        _filled(make, folder) as (corpus, one, reference),
+        closing(make(folder, corpus.dimension, corpus.select)) as two,
+    ):
+        two.apply(list(corpus.metadata), corpus.entries, 1)
         for side in (one, two, reference):
             side.apply([4], [], 2)
         for side in (one, two):
             equal(side.position(), 2, "position")
             _same_contents(side, reference)
-            equal(
-                set(side.keyword(KeywordQuery("heron", 1000))[0].ids.tolist()),
-                set(reference.keyword(KeywordQuery("heron", 1000))[0].ids.tolist()),
-                "keyword hits of each handle",
-            )
+            _same_words(side, reference, KeywordQuery("heron", 1000))
 
 
 def odd_queries_are_answered(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    with closing(_filled(make, folder, corpus)) as index:
+    with _filled(make, folder) as (_, index, _):
         for query in ODD_QUERIES:
             _ordered(index.keyword(KeywordQuery(query, 10))[0])
             _ordered(index.keyword(KeywordQuery(query, 10, FILTERS[0]))[0])
@@ -339,12 +289,10 @@ def odd_queries_are_answered(make: MakeIndex, folder: Path) -> None:
 
 
 def searches_go_on_while_changes_are_applied(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
     problems: list[BaseException] = []
     done = threading.Event()
 
-    def search(index: Index) -> None:
-        query = corpus.vector()
+    def search(index: Index, query: Float32) -> None:
         try:
             while not done.is_set():
                 _ordered(index.vector(VectorQuery(query, 20, FILTERS[1]))[0])
@@ -352,8 +300,8 @@ def searches_go_on_while_changes_are_applied(make: MakeIndex, folder: Path) -> N
         except BaseException as error:  # noqa: BLE001 - reported by the thread that checks
             problems.append(error)
 
-    with closing(_filled(make, folder, corpus)) as index:
-        threads = [threading.Thread(target=search, args=(index,)) for _ in range(3)]
+    with _filled(make, folder) as (corpus, index, _):
+        threads = [threading.Thread(target=search, args=(index, corpus.vector())) for _ in range(3)]
         for thread in threads:
             thread.start()
         try:
@@ -369,8 +317,7 @@ def searches_go_on_while_changes_are_applied(make: MakeIndex, folder: Path) -> N
 
 
 def it_describes_itself_in_plain_values(make: MakeIndex, folder: Path) -> None:
-    corpus = Corpus()
-    with closing(_filled(make, folder, corpus)) as index:
+    with _filled(make, folder) as (_, index, _):
         about = index.describe()
         assert about.get("engine"), "describe() does not name the engine"
         assert all(isinstance(value, str | int) for value in about.values()), f"describe() is not plain: {about}"
@@ -413,11 +360,18 @@ def check_index(make: MakeIndex, folder: Path) -> None:
         check(make, place)
 
 
-def _filled(make: MakeIndex, folder: Path, corpus: Corpus) -> Index:
-    index = make(folder, corpus.dimension, corpus.select)
-    index.apply(list(corpus.metadata), corpus.entries, 1)
-    equal(index.position(), 1, "position after a change")
-    return index
+@contextmanager
+def _filled(
+    make: MakeIndex, folder: Path, entries: Callable[[Corpus], Sequence[IndexEntry]] = lambda corpus: corpus.entries
+) -> Iterator[tuple[Corpus, Index, ReferenceIndex]]:
+    """Give a corpus, and an index of the engine and the reference that hold its ``entries``."""
+    corpus = Corpus()
+    reference = ReferenceIndex(corpus.dimension, corpus.select)
+    with closing(make(folder, corpus.dimension, corpus.select)) as index:
+        for side in (index, reference):
+            side.apply(list(corpus.metadata), entries(corpus), 1)
+            equal(side.position(), 1, "position after a change")
+        yield corpus, index, reference
 
 
 def _partly_embedded(corpus: Corpus) -> list[IndexEntry]:
@@ -458,13 +412,21 @@ def _same_held(index: Index, reference: Index, corpus: Corpus) -> None:
     )
 
 
+def _same_words(index: Index, reference: Index, query: KeywordQuery) -> Ranking:
+    """Check that both find the same by words; return what the index found."""
+    [found], [expected] = index.keyword(query), reference.keyword(query)
+    _ordered(found)
+    equal(
+        set(found.ids.tolist()), set(expected.ids.tolist()), f"{query.evidence} with {query.text!r} where {query.where}"
+    )
+    return found
+
+
 def _same_vectors(
     index: Index, reference: Index, query: Float32, limit: int, where: Filter | None, among: Int64 | None
 ) -> None:
-    found, expected = (
-        index.vector(VectorQuery(query, limit, where, among))[0],
-        reference.vector(VectorQuery(query, limit, where, among))[0],
-    )
+    asked = VectorQuery(query, limit, where, among)
+    [found], [expected] = index.vector(asked), reference.vector(asked)
     _ordered(found)
     equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"nearest {limit} where {where}")
     by_id = dict(zip(expected.ids.tolist(), expected.scores.tolist(), strict=True))

@@ -157,7 +157,7 @@ def within_budget(
         shorter = _with_summaries(data, chars)
         if shorter is not None and counter.fits(tool.json(shorter), room):
             how = f"Summaries were cut after {chars} characters; get_document_chunk and get_documents show the text."
-            return _told(tool, outcome, shorter, how)
+            return _marked_as_cut(tool, outcome, shorter, how)
     data = _with_summaries(data, _SUMMARY_CHARS[-2]) or data
     for _ in range(_TRIES):
         cut = _Cut(counter)
@@ -167,17 +167,13 @@ def within_budget(
             kept.pop("next", None)
         elif isinstance(go_on := data.get("next"), str) and counter.fits(go_on, most // 2):
             kept["next"] = go_on  # says nothing once it is cut
-        made = _told(tool, outcome, kept, _how(tool, arguments, cut, most))
+        how = f"Cut at {most} tokens: {'; '.join(cut.said.values())} are shown. {_rest(tool, arguments, cut)}"
+        made = _marked_as_cut(tool, outcome, kept, how)
         size = counter.count(made.text)
         if size <= most:
             return made
         room = min(room - 1, int(room * _SHARE * most / size))
     return _cut_text(tool, outcome, counter, most)
-
-
-def _how(tool: Tool, arguments: Mapping[str, JSON], cut: _Cut, most: int) -> str:
-    said = "; ".join(cut.said.values())
-    return f"Cut at {most} tokens: {said} are shown. {_rest(tool, arguments, cut)}"
 
 
 def _rest(tool: Tool, arguments: Mapping[str, JSON], cut: _Cut) -> str:
@@ -199,7 +195,7 @@ def _otherwise(tool: Tool) -> str:
     return _MORE if tool.keeps_budget else _NEXT.get(tool.name, _OTHERWISE)
 
 
-def _told(tool: Tool, outcome: Outcome, data: Mapping[str, JSON], how: str) -> Outcome:
+def _marked_as_cut(tool: Tool, outcome: Outcome, data: Mapping[str, JSON], how: str) -> Outcome:
     before = data.get("next")
     data = {**data, "truncated": True, "next": before if isinstance(before, str) else how}
     return replace(outcome, text=tool.json(data), data=data)

@@ -298,7 +298,7 @@ class Tool:
             data = self.error_data(self, arguments, error)
             return Outcome(self.json(data), data, error=error)
         return Outcome(
-            told(self.on_error, error), None if self.collection else {"error": described(error)}, True, error
+            error_text(self.on_error, error), None if self.collection else {"error": described(error)}, True, error
         )
 
     def json(self, data: JSON) -> str:
@@ -433,7 +433,7 @@ def _schema_text(model: type[BaseModel], mode: JsonSchemaMode) -> bytes:
     return to_json(model.model_json_schema(mode=mode, schema_generator=_Plain))
 
 
-def told(template: str, error: PinakesError) -> str:
+def error_text(template: str, error: PinakesError) -> str:
     """Return ``template`` with what went wrong for ``{message}``; any other brace stands for itself."""
     return template.replace("{message}", str(error))
 

@@ -69,25 +69,25 @@ def metadata_report(
     if len(fields) > _MOST_FIELDS:
         raise InvalidInput(f"There are {len(fields)} fields, more than {_MOST_FIELDS}.", hint="Ask for fewer of them.")
     name = meant(library, collection)
-    told = [_told(one, fields) for one in library.completeness(name, fields=fields, missing=missing)]
+    reports = [_report(one, fields) for one in library.completeness(name, fields=fields, missing=missing)]
     notes = [note] if (note := library.naming.none_yet()) else None
-    left_out = max((_most_left_out(one) for one in told), default=0)
+    left_out = max((_most_left_out(one) for one in reports), default=0)
     if not left_out:
-        return MetadataReport(collections=told, notes=notes)
+        return MetadataReport(collections=reports, notes=notes)
     most = min(left_out, _MOST_MISSING)
     how = (
         f"metadata_report(missing={most})" if most > missing else "Ask for one collection, with the fields that matter."
     )
-    return MetadataReport(collections=told, truncated=True, next=how, notes=notes)
+    return MetadataReport(collections=reports, truncated=True, next=how, notes=notes)
 
 
-def _most_left_out(told: CollectionMetadata) -> int:
+def _most_left_out(report: CollectionMetadata) -> int:
     """Return how many documents would have to be named for all to be, 0 where all are."""
-    wanted = [one.lacking for one in told.fields if one.required and one.lacking > len(one.missing)]
-    return max(wanted + [told.problem_count] * (told.problem_count > len(told.problems)), default=0)
+    wanted = [one.lacking for one in report.fields if one.required and one.lacking > len(one.missing)]
+    return max(wanted + [report.problem_count] * (report.problem_count > len(report.problems)), default=0)
 
 
-def _told(report: Completeness, fields: list[str]) -> CollectionMetadata:
+def _report(report: Completeness, fields: list[str]) -> CollectionMetadata:
     return CollectionMetadata(
         collection=report.collection,
         documents=report.documents,

@@ -16,8 +16,8 @@ def as_word(_tool: Tool, _arguments: Mapping[str, JSON], error: PinakesError) ->
     """
     if type(error) is PinakesError and error.__cause__ is not None:
         return {"error": worded(error.__cause__)}
-    told: dict[str, JSON] = {"error": error.message, **({"hint": error.hint} if error.hint else {})}
-    return told | error.not_found
+    data: dict[str, JSON] = {"error": error.message, **({"hint": error.hint} if error.hint else {})}
+    return data | error.not_found
 
 
 def as_status(tool: Tool, arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:

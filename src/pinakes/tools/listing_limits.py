@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from typing import Any, Final
 
 from pinakes.core.records import JSON
@@ -40,10 +39,10 @@ def listing_for(tool: Tool, settings: Settings) -> dict[str, JSON]:
     return listed
 
 
-def limit_counts(properties: dict[str, JSON], settings: Settings, names: Collection[str] = _COUNTS) -> None:
+def limit_counts(properties: dict[str, JSON], settings: Settings) -> None:
     """Have the schemas of parameters say how many results may be asked for; a default is no more than that."""
     most = settings.search.max_top_k
-    for about in (properties[name] for name in names if name in properties):
+    for about in (properties[name] for name in _COUNTS if name in properties):
         about["maximum"] = most
         if isinstance(about.get("default"), int | float):
             about["default"] = min(about["default"], most)

@@ -57,10 +57,10 @@ def named_tool(named: NamedSearch) -> Tool:
                 raise PinakesError(results.degraded)
             return TextAnswer(named.empty)
         limits = [results.degraded, *results.notes] if results.degraded else results.notes
-        told = [f"Note: {limit}." for limit in limits]
-        told += [f"Note: {one_line(hit.path)} is suspicious: {WARNING}." for hit in results.hits if hit.suspicious]
+        notes = [f"Note: {limit}." for limit in limits]
+        notes += [f"Note: {one_line(hit.path)} is suspicious: {WARNING}." for hit in results.hits if hit.suspicious]
         documents = tuple(hit.document_id for hit in results.hits)
-        return TextAnswer("\n".join([*(rendered(named.hit, hit) for hit in results.hits), *told]), documents)
+        return TextAnswer("\n".join([*(rendered(named.hit, hit) for hit in results.hits), *notes]), documents)
 
     query = Annotated[str, Field(description=named.query_description)]
     top_k = Annotated[int, Field(description=named.top_k_description, ge=1, json_schema_extra={"type": "number"})]

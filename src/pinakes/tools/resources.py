@@ -145,10 +145,10 @@ def read_resource(library: Library, uri: str, most_tokens: int = 0) -> Content:
             raise NotFound(f"There is no resource {uri[:200]!r}.", hint=f"{INDEX} lists the collections.")
         name, doc_id = place["collection"], place["document"]
         if name is None:
-            every: list[JSON] = [_told(held) for held in library.collecting.list_all()]
-            told, left_out = _first(library, every, most_tokens)
+            every: list[JSON] = [_collection_data(held) for held in library.collecting.list_all()]
+            data, left_out = _first(library, every, most_tokens)
             cut = {"collections_left_out": left_out, "truncated": True, "next": _LISTED} if left_out else {}
-            return _json(INDEX, {"collections": told, **cut})
+            return _json(INDEX, {"collections": data, **cut})
         record = library.collection(unquote(name))
         if doc_id is None:
             return _collection(library, record, most_tokens)
@@ -193,8 +193,8 @@ def _collection(library: Library, record: CollectionRecord, most_tokens: int) ->
     documents, _ = _first(library, documents, most_tokens)
     left_out = held.documents - len(documents)
     cut: dict[str, JSON] = {"truncated": True, "next": _LISTED} if left_out else {}
-    told = {**_told(held), "documents": documents, "documents_left_out": left_out, **cut}
-    return _json(collection_uri(record.name), told)
+    data = {**_collection_data(held), "documents": documents, "documents_left_out": left_out, **cut}
+    return _json(collection_uri(record.name), data)
 
 
 def _entity(library: Library, collection: str, kind: str, name: str, most_tokens: int) -> Content:
@@ -205,7 +205,7 @@ def _entity(library: Library, collection: str, kind: str, name: str, most_tokens
     page = related_page(library, one, f"{one.type}:{one.name}", collection, limit=_MOST_RELATIONS)
     how = page.next(len(relations))
     cut: dict[str, JSON] = {"truncated": True, "next": how} if len(relations) < report.total else {}
-    told: dict[str, JSON] = {
+    data: dict[str, JSON] = {
         "entity": entity_data(report.entity),
         "relations": relations,
         "relations_total": report.total,
@@ -213,11 +213,11 @@ def _entity(library: Library, collection: str, kind: str, name: str, most_tokens
         **({"notes": list(report.notes)} if report.notes else {}),
         **cut,
     }
-    content = _json(entity_uri(collection, one.type, one.name), told)
+    content = _json(entity_uri(collection, one.type, one.name), data)
     return replace(content, meta={"untrusted": True, "collection": collection})
 
 
-def _told(held: CollectionTotals) -> dict[str, JSON]:
+def _collection_data(held: CollectionTotals) -> dict[str, JSON]:
     return {
         "uri": collection_uri(held.name),
         "name": held.name,

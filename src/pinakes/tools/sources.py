@@ -17,7 +17,7 @@ _MOST_FAILING = 20
 
 
 class Sources(Reply):
-    """The sources of one collection, or of all: see ``Standing``. ``failing_left_out`` counts files not listed."""
+    """The sources of one collection, or of all: see ``SourceStatus``. ``failing_left_out`` counts files not listed."""
 
     sources: list[dict[str, Any]]
     truncated: bool | SkipJsonSchema[None] = None
@@ -30,11 +30,11 @@ def list_sources(library: Library, collection: Collection = "") -> Sources:
     """List what the collections are filled from: last sync, commit, documents, skipped and failed files, next run."""
     every = library.syncing.list_all(meant(library, collection))
     notes = [note] if not every and (note := library.naming.none_yet()) else None
-    told = [as_data(one) for one in every]
-    if not any(one["failing_left_out"] for one in told):
-        return Sources(sources=told, notes=notes)
+    listed = [as_data(one) for one in every]
+    if not any(one["failing_left_out"] for one in listed):
+        return Sources(sources=listed, notes=notes)
     how = "The command `pinakes status --problems` names every file."
-    return Sources(sources=told, truncated=True, next=how, notes=notes)
+    return Sources(sources=listed, truncated=True, next=how, notes=notes)
 
 
 def as_data(one: SourceStatus) -> dict[str, JSON]:

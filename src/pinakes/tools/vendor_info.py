@@ -230,16 +230,16 @@ def _entity_data(library: Library, one: Entity) -> dict[str, Any]:
 
 def _relationship_data(one: Relation) -> dict[str, Any]:
     place = one.evidence[0] if one.evidence else None
-    told = {"relationship_id": _relation_id(one), "confidence": one.confidence, "statements": one.statements}
-    told |= {"source": one.source.name, "target": one.target.name}
-    told |= {"source_chunk_id": place.chunk_id if place else None, "source_file": place.path if place else ""}
-    told |= {"text": snippet(place.text) if place else ""}
-    told |= {"field": place.field} if place and place.field else {}
+    metadata = {"relationship_id": _relation_id(one), "confidence": one.confidence, "statements": one.statements}
+    metadata |= {"source": one.source.name, "target": one.target.name}
+    metadata |= {"source_chunk_id": place.chunk_id if place else None, "source_file": place.path if place else ""}
+    metadata |= {"text": snippet(place.text) if place else ""}
+    metadata |= {"field": place.field} if place and place.field else {}
     return {
         "source_id": one.source.id,
         "target_id": one.target.id,
         "relationship_type": one.type,
-        "metadata": told,
+        "metadata": metadata,
     }
 
 

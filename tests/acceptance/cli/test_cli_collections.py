@@ -64,7 +64,7 @@ def test_one_is_made_with_settings_of_its_own_which_can_be_changed(pinakes: Any)
     [
         (("--keep", "chunking.size=many"), "chunking.size"),
         (("--keep", "colour=red"), "'colour'"),
-        (("--keep", "retrieval"), "NAME=VALUE"),
+        (("--keep", "retrieval"), "name=value"),
         (("--keep", "boosts=[1"), "no JSON"),
         (("--keep", "boosts=5"), "boosts"),
     ],

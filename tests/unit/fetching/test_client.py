@@ -112,9 +112,7 @@ def test_a_secret_is_not_taken_along_to_another_host(host: WebHost) -> None:
 
 def test_sending_follows_no_redirect(host: WebHost, client: Client) -> None:
     host.put("/hook", "", status=307, headers={"Location": "/elsewhere"})
-    answer = client.send(
-        "POST", f"{host.address}/hook", content=b'{"a": 1}', headers={"content-type": "application/json"}
-    )
+    answer = client.post(f"{host.address}/hook", content=b'{"a": 1}', headers={"content-type": "application/json"})
     assert answer.status == 307
     assert [(one.method, one.path, one.body) for one in host.asked] == [("POST", "/hook", b'{"a": 1}')]
 

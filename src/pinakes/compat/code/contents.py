@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from pydantic.json_schema import SkipJsonSchema
 
@@ -24,30 +23,23 @@ from pinakes.services.documents.reading import DocumentRecord
 from pinakes.services.sync.placement import Placement
 from pinakes.tools.declare import Reply
 
-Standing: TypeAlias = Literal["completed", "pending", "failed", "stale"]
-"""Of a content: all of it is embedded; some of it waits for that; it was not indexed; its file is another now, is gone
-or could not be read again, and what is there is what it was before."""
+ContentState: TypeAlias = Literal["completed", "pending", "failed", "stale"]
+"""Status of a content: all of it is embedded; some of it waits for that; it was not indexed; its file is another now,
+is gone or could not be read again, and what is there is what it was before."""
 
 _STALE: Mapping[SourceState, str] = {
     "changed": "its file has changed since it was read: pinakes sync",
     "missing": "its file is gone: pinakes sync removes the document",
 }
 
-STANDINGS: tuple[Standing, ...] = ("completed", "pending", "failed", "stale")
 
-
-@dataclass(frozen=True, slots=True)
-class ContentStatus:
-    """How one content stands. ``indexed_at`` is UTC in ISO form, None while it is not completed.
-
-    ``notes`` say what is not known of the file that it was read from.
-    """
+class ContentStatus(Reply):
+    """How one content stands."""
 
     content_id: str
-    status: Standing
-    indexed_at: str | None = None
-    error: str | None = None
-    notes: tuple[str, ...] = ()
+    status: str
+    indexed_at: str | SkipJsonSchema[None] = None
+    error_message: str | SkipJsonSchema[None] = None
 
 
 class IndexingStats(Reply):
@@ -142,7 +134,7 @@ def index(
     [stored] = library.lookup.find(record.id, written.document.uid)
     if again:
         embed_s += library.lookup.embed(record, stored.id)
-    status = _standing(library, record, stored)
+    status = _embedding_status(library, record, stored)
     stats = IndexingStats(
         content_hash=given.digest,
         content_length=len(content),
@@ -159,8 +151,10 @@ def index(
     )
 
 
-def status_of(library: Library, reference: str, collection: str | None = None) -> ContentStatus:
+def status_of(library: Library, reference: str, collection: str | None = None) -> tuple[ContentStatus, Sequence[str]]:
     """Return how the content with this id, uri or path stands, also a file that was not indexed.
+
+    ``indexed_at`` is UTC in ISO form. The notes say what is not known of the file that it was read from.
 
     Raises:
         NotFound: there is no such content or collection.
@@ -173,23 +167,27 @@ def status_of(library: Library, reference: str, collection: str | None = None) -
         broken = [one for record in records for one in library.lookup.failed(record.id, reference)]
         if not broken:
             raise
-        return ContentStatus(reference, "failed", error=broken[0].reason)
+        return _status(reference, "failed", error=broken[0].reason), ()
     record = library.collection(library.collection_of(document))
     look = library.staleness.outdated(record, document)
     if state := look.states.get(document.id):
-        return ContentStatus(document.uid, "stale", document.updated_at, _STALE[state])
-    return replace(_standing(library, record, document), notes=look.notes)
+        return _status(document.uid, "stale", document.updated_at, _STALE[state]), ()
+    return _embedding_status(library, record, document), look.notes
 
 
-def _standing(library: Library, record: CollectionRecord, document: DocumentRecord) -> ContentStatus:
+def _embedding_status(library: Library, record: CollectionRecord, document: DocumentRecord) -> ContentStatus:
     """Return how a document of a collection stands, whatever became of its file."""
     waiting, broken = library.lookup.standing(record, document)
     if stale := next((one for one in broken if one.document_id == document.id), None):
-        return ContentStatus(document.uid, "stale", document.updated_at, stale.reason)
+        return _status(document.uid, "stale", document.updated_at, stale.reason)
     if waiting:
         words = f"{waiting} of {document.chunk_count} chunks wait to be embedded"
-        return ContentStatus(document.uid, "pending", error=words)
-    return ContentStatus(document.uid, "completed", document.updated_at)
+        return _status(document.uid, "pending", error=words)
+    return _status(document.uid, "completed", document.updated_at)
+
+
+def _status(uid: str, status: ContentState, indexed_at: str | None = None, error: str | None = None) -> ContentStatus:
+    return ContentStatus(content_id=uid, status=status, indexed_at=indexed_at, error_message=error)
 
 
 def overview(library: Library, collection: str | None = None) -> tuple[SystemStats, list[str]]:
@@ -219,7 +217,7 @@ def overview(library: Library, collection: str | None = None) -> tuple[SystemSta
         total_content=statuses.total(),
         total_embeddings=models.total(),
         content_by_type=ContentByType(**{name: by_type[name] for name in CONTENT_TYPES}),
-        status_breakdown=StatusBreakdown(**{name: statuses[name] for name in STANDINGS}),
+        status_breakdown=StatusBreakdown(**{name: statuses[name] for name in get_args(ContentState)}),
         embedding_models=[ModelCount(model=name, count=count) for name, count in models.items()],
     )
     return stats, notes

@@ -10,7 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.compat.code import contents
 from pinakes.compat.code.codes import as_code
-from pinakes.compat.code.contents import IndexReply, SystemStats
+from pinakes.compat.code.contents import ContentStatus, IndexReply, SystemStats
 from pinakes.core.content_types import FIELD, ContentType
 from pinakes.core.errors import InvalidInput, NotFound, QueryTooLong
 from pinakes.core.records import JSON, Hit, Results
@@ -83,15 +83,6 @@ class SearchReply(Reply):
     query_stats: QueryStats
     degraded: str | SkipJsonSchema[None] = None
     notes: list[str] | SkipJsonSchema[None] = None
-
-
-class ContentStatus(Reply):
-    """How one content stands."""
-
-    content_id: str
-    status: str
-    indexed_at: str | SkipJsonSchema[None] = None
-    error_message: str | SkipJsonSchema[None] = None
 
 
 class StatusReply(Reply):
@@ -183,19 +174,11 @@ def get_index_status(
     collection: Collection = "",
 ) -> StatusReply:
     """Tell how far contents are indexed: one of them, or all counted by type and status."""
-    one = contents.status_of(library, content_id, meant(library, collection)) if content_id else None
+    one, doubts = contents.status_of(library, content_id, meant(library, collection)) if content_id else (None, ())
     stats, unknown = contents.overview(library, meant(library, collection)) if include_stats else (None, [])
     none = library.naming.none_yet() if include_stats else ""
-    notes = dict.fromkeys([*(one.notes if one else ()), *unknown])
-    return StatusReply(
-        content_status=None
-        if one is None
-        else ContentStatus(
-            content_id=one.content_id, status=one.status, indexed_at=one.indexed_at, error_message=one.error
-        ),
-        system_stats=stats,
-        notes=[*notes, *([none] if none else [])] or None,
-    )
+    notes = dict.fromkeys([*doubts, *unknown, *filter(None, [none])])
+    return StatusReply(content_status=one, system_stats=stats, notes=[*notes] or None)
 
 
 _NOTHING_YET = SearchReply(

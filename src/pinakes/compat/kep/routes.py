@@ -17,7 +17,7 @@ from pinakes.library import Library
 from pinakes.models.embedders.presets import model_of
 from pinakes.schemas.envelope import Refusal
 from pinakes.schemas.hits import MODES, QUESTION, Chunk, Why, hit_data
-from pinakes.settings import EmbeddingSettings, Settings, shortened
+from pinakes.settings import Settings, shortened
 from pinakes.tools.exactness import counted, distinct, exact_share
 from pinakes.tools.listing_limits import TOP_K, usual_top_k
 
@@ -236,10 +236,10 @@ def _result(hit: Hit, settings: Settings, request: SearchRequest, *, several: bo
         "file_type": name.rpartition(".")[2].lower() if "." in name else "",
         "heading_path": list(hit.heading_path),
     }
-    told = {**hit_data(hit, Chunk, several=several), "kep_id": key, "metadata": {**hit.metadata, **place}}
+    result = {**hit_data(hit, Chunk, several=several), "kep_id": key, "metadata": {**hit.metadata, **place}}
     if request.neighbours:
-        told.setdefault("neighbours", [])
-    return told | ({"why": hit_data(hit, Why)} if request.explain else {})
+        result.setdefault("neighbours", [])
+    return result | ({"why": hit_data(hit, Why)} if request.explain else {})
 
 
 def _stats(server: Server) -> dict[str, JSON]:
@@ -271,11 +271,7 @@ def _stats(server: Server) -> dict[str, JSON]:
 def _model(library: Library, name: str = "") -> tuple[str, int]:
     """Return what a collection is embedded by, and how long its vectors are; of none yet what the settings say."""
     model, dimension = library.collecting.model(name)
-    return _model_name(model), dimension
-
-
-def _model_name(model: EmbeddingSettings) -> str:
-    return model_of(model) if model.provider != "deterministic" else "deterministic"
+    return "deterministic" if model.provider == "deterministic" else model_of(model), dimension
 
 
 def fusion_words(settings: Settings) -> str:

@@ -112,16 +112,16 @@ def failed(declared: Tool, arguments: Mapping[str, JSON], error: PinakesError) -
         known: dict[str, JSON] = {"supportedOperations": list(OPERATIONS)}
         hint = f"Use one of the supported operations: {', '.join(OPERATIONS)}"
         return {"success": False, "error": {"message": message, "operation": operation, **known, "hint": hint}}
-    told: dict[str, JSON] = {"message": _message(operation, error), "operation": operation}
+    data: dict[str, JSON] = {"message": _message(operation, error), "operation": operation}
     if error.hint:
-        told["hint"] = error.hint
+        data["hint"] = error.hint
     if isinstance(error, ModelUnavailable):
-        told["reason"] = error.message
-    elif told["message"] != error.message:
-        told["error"] = error.message
+        data["reason"] = error.message
+    elif data["message"] != error.message:
+        data["error"] = error.message
     if operation == "getChunk" and arguments.get("chunkId"):
-        told["chunkId"] = arguments["chunkId"]
-    return {"success": False, "error": told}
+        data["chunkId"] = arguments["chunkId"]
+    return {"success": False, "error": data}
 
 
 def _message(operation: str, error: PinakesError) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -51,9 +51,11 @@ def found(library: Library, query: str, limit: int, *, uri_filter: str = "", sou
 
     ask = partial(library.search, query, COLLECTION, top_k=min(limit, library.settings.search.max_top_k))
     results = ask(filters=where)
-    if not (all(map(is_meant, results.hits)) and all(map(is_meant, _copies(library, record, results)))):
-        uids = _uids(library, record, where, is_meant)
-        results = ask(filters=(Condition(BY_ID, any_of=uids),)) if uids else results
+    uids = [copy.document_id for hit in results.hits for copy in hit.duplicates]
+    copies = library.lookup.of_uids(record.id, uids).values() if uids else ()
+    if not (all(map(is_meant, results.hits)) and all(map(is_meant, copies))):
+        meant = tuple(one.uid for one in library.lookup.matching(record.id, where) if is_meant(one))
+        results = ask(filters=(Condition(BY_ID, any_of=meant),)) if meant else results
         results = replace(results, hits=tuple(filter(is_meant, results.hits)))
     if uri_filter and not only_at and not uri_filter.endswith("/"):
         note = f"no document has the URL {uri_filter!r}: all whose URL begins with it were searched"
@@ -68,19 +70,6 @@ def source_at(library: Library, uri: str) -> str:
         return ""
     at = [one for one in library.lookup.find(record.id, uri) if one.uri == uri]
     return str(at[0].metadata.get(SOURCE_FIELD) or "") if at else ""
-
-
-def _copies(library: Library, record: CollectionRecord, results: Results) -> Iterable[DocumentRecord]:
-    """Return the documents that are named as copies of what was found."""
-    uids = [copy.document_id for hit in results.hits for copy in hit.duplicates]
-    return library.lookup.of_uids(record.id, uids).values() if uids else ()
-
-
-def _uids(
-    library: Library, record: CollectionRecord, where: Filter, is_meant: Callable[[DocumentRecord], bool]
-) -> tuple[str, ...]:
-    """Return the ids of the documents that pass ``where`` and are meant."""
-    return tuple(one.uid for one in library.lookup.matching(record.id, where) if is_meant(one))
 
 
 def remove_at(library: Library, uri: str, *, files: bool = True) -> list[DocumentRecord]:

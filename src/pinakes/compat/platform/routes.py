@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
@@ -25,7 +25,7 @@ from pinakes.core.errors import (
     Refused,
 )
 from pinakes.core.records import JSON
-from pinakes.schemas.envelope import PREFIX, ErrorResponse, RestApiResponse, json_object, refused, wrapped
+from pinakes.schemas.envelope import PREFIX, RestApiResponse, json_object, refusals, refused, wrapped
 from pinakes.settings import Settings
 from pinakes.tools.listing_limits import limit_counts
 
@@ -88,14 +88,14 @@ class Question(BaseModel):
 
 def routes(server: Server) -> APIRouter:
     """Return the routes over ``server``."""
-    writer = server.library.asking.writer
+    writer = server.library.answer_writer
     router = APIRouter(prefix=f"{PREFIX}/knowledge", tags=["knowledge"])
 
     # An id has slashes, which clients encode; what the server hands on is decoded, so the rest of the path is the id.
     @router.delete(
         "/source/{source_id:path}",
         response_model=DeleteSourceResponse,
-        responses=_refusals({403: "Not allowed.", 500: "It could not be removed.", 503: "Storage is not available."}),
+        responses=refusals({403: "Not allowed.", 500: "It could not be removed.", 503: "Storage is not available."}),
         include_in_schema=not server.settings.server.read_only,
     )
     async def delete_source(source_id: Annotated[str, Path(examples=["example-source"])]) -> Response:
@@ -113,7 +113,7 @@ def routes(server: Server) -> APIRouter:
         openapi_extra={
             "requestBody": {"required": True, "content": {"application/json": {"schema": _asked(server.settings)}}}
         },
-        responses=_refusals({400: "It cannot be asked.", 500: "No answer could be made.", 503: "There is no model."}),
+        responses=refusals({400: "It cannot be asked.", 500: "No answer could be made.", 503: "There is no model."}),
     )
     async def ask(request: Request) -> Response:
         """Answer a question from the knowledge base, by the chat model of the settings."""
@@ -223,7 +223,3 @@ def _unanswered(error: PinakesError | None) -> Response:
         return refused(400, "BAD_REQUEST", error.message, {"hint": error.hint})
     reason = {"reason": error.message, "hint": error.hint} if error is not None else None
     return refused(500, "SYNTHESIS_ERROR", "The answer could not be made.", reason)
-
-
-def _refusals(words: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
-    return {status: {"model": ErrorResponse, "description": about} for status, about in words.items()}

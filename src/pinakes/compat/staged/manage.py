@@ -310,17 +310,17 @@ def collection_stats(
             raise
         return _NOTHING.model_copy(update={"collection": names[0], "notes": [library.naming.missing()]})
     notes = [others] if others else [asked_unnamed(names)] if not named and len(names) > 1 else None
-    told = Statistics.model_validate(stats, from_attributes=True)
-    every = told.tag_distribution, told.source_distribution
+    statistics = Statistics.model_validate(stats, from_attributes=True)
+    every = statistics.tag_distribution, statistics.source_distribution
     tags, sources = (_most_frequent(one, max_entries) for one in every)
     most = max(map(len, every))
     how = f"collection_stats(collection={as_json(','.join(names))},max_entries={most})"
-    return told.model_copy(
+    return statistics.model_copy(
         update={
             "tag_distribution": tags,
             "source_distribution": sources,
-            "tags_left_out": len(told.tag_distribution) - len(tags),
-            "sources_left_out": len(told.source_distribution) - len(sources),
+            "tags_left_out": len(statistics.tag_distribution) - len(tags),
+            "sources_left_out": len(statistics.source_distribution) - len(sources),
             "truncated": most > max_entries or None,
             "next": how if most > max_entries else None,
             "notes": notes,

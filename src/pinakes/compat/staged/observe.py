@@ -129,9 +129,9 @@ def explain_retrieval(
     """Show why documents rank where they do for a query, or are not found: scores, ranks, words they have or lack."""
     where, name = {"tags": tags_filter} if tags_filter else None, meant(library, collection)
     try:
-        told = whys(library.explain(query, doc_ids, name, filters=where))
-        hint = library.naming.elsewhere(told.not_found or (), library.named(name))
-        return told.model_copy(update={"hint": hint or None})
+        explained = whys(library.explain(query, doc_ids, name, filters=where))
+        hint = library.naming.elsewhere(explained.not_found or (), library.named(name))
+        return explained.model_copy(update={"hint": hint or None})
     except NotFound:
         if name:
             raise

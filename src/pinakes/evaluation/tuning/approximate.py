@@ -13,7 +13,7 @@ from pinakes.core.errors import InvalidInput
 from pinakes.core.ports import Index, VectorQuery
 from pinakes.core.records import JSON
 from pinakes.evaluation.resampling import Latency, latency, paired_p
-from pinakes.evaluation.tuning.ascent import Budget, Scores, Stopped
+from pinakes.evaluation.tuning.ascent import Budget, Scores, Stopped, Tries
 from pinakes.evaluation.tuning.findings import LEVEL, SLOWER, Try, tries
 from pinakes.evaluation.tuning.knobs import Point, Values, moved
 from pinakes.evaluation.tuning.trials import Trials
@@ -38,7 +38,9 @@ class SweepPoint:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """The ways that were tried, the current one first. ``best``: the fastest good one, as settings; none = no other.
+    """``ways``: the search efforts that were tried, the current one first.
+
+    ``best``: the settings of the fastest good one; none = no other.
 
     ``better``: it is faster than the current one, and that is not by chance; else ``why`` says why not.
     """
@@ -73,34 +75,28 @@ def sweep(trials: Trials, metric: str, budget: Budget, on_try: Callable[[int], o
     others = [moved((), {_MAX: limit, _SHARE: share}, current) for share in SHARES]
     built = _approximate(trials, others[0], count)
     scanned = _built(trials, exact)
-    ways: dict[Point, Trials] = {(): trials, exact: scanned}
-    ways |= {point: built for point in others if point not in ways}
+    efforts: dict[Point, Trials] = {(): trials, exact: scanned}
+    efforts |= {point: built for point in others if point not in efforts}
     asked = _asked(trials)
     truth = [set(one.ids.tolist()) for one in scanned.subject.parts.index.vector(*asked)]
-    scores: dict[Point, Scores] = {}
     found: dict[Point, tuple[float, list[float]]] = {}
-    stopped: Stopped = ""
-    until = time.monotonic() + budget.seconds
-    for point, by in ways.items():
-        if scores and (len(scores) > budget.tries or time.monotonic() >= until):
-            stopped = "tries" if len(scores) > budget.tries else "time"
-            break
-        try:
-            scores[point] = by.score(point)
-            found[point] = _looked(by.parts(point).index, asked, truth)
-        except KeyboardInterrupt:
-            stopped = "interrupted"
-            break
-        if on_try is not None:
-            on_try(len(scores) - 1)
-    if not found:
-        raise KeyboardInterrupt
-    done = {point: scores[point] for point in found}
+
+    def score(point: Point) -> Scores:
+        by = efforts[point]
+        scores = by.score(point)
+        found[point] = _looked(by.parts(point).index, asked, truth)
+        return scores
+
+    tried: dict[Point, Scores] = {(): score(())}
+    if on_try is not None:
+        on_try(0)
+    stopped = Tries(score, tried, budget, time.monotonic, on_try).make(efforts)
+    looked = [found[point] for point in tried]
     measured = [
-        SweepPoint(tried, recall, latency(times))
-        for tried, (recall, times) in zip(tries(done, built.milliseconds), found.values(), strict=True)
+        SweepPoint(one, recall, latency(times))
+        for one, (recall, times) in zip(tries(tried, built.milliseconds), looked, strict=True)
     ]
-    return _judged(metric, len(asked), count, measured, [times for _, times in found.values()], stopped)
+    return _judged(metric, len(asked), count, measured, [times for _, times in looked], stopped)
 
 
 def _built(trials: Trials, point: Point) -> Trials:

@@ -75,13 +75,13 @@ def climb(
     """Change one knob after another as long as that raises the mean score of the training questions.
 
     ``current`` are the values that the settings have now, where all climbs start. An interrupt from the keyboard ends
-    the climb as a used-up budget does, once the current settings were scored. ``on_try`` is told how many were tried.
+    the climb as a used-up budget does, once the current settings were scored. ``on_try`` gets how many were tried.
     """
     climbed = AscentResult([()] * (len(held_out) + 1))
     climbed.tried[()] = score(())
     everyone = np.arange(len(climbed.tried[()]))
     training = [*(np.setdiff1d(everyone, rows) for rows in held_out), everyone]
-    tries = _Tries(score, climbed.tried, budget, clock, on_try)
+    tries = Tries(score, climbed.tried, budget, clock, on_try)
     try:
         if on_try is not None:
             on_try(0)
@@ -96,7 +96,7 @@ def climb(
 
 
 def _round(
-    climbed: AscentResult, every: Sequence[Knob], current: Values, training: Sequence[Rows], tries: _Tries
+    climbed: AscentResult, every: Sequence[Knob], current: Values, training: Sequence[Rows], tries: Tries
 ) -> None:
     """Change each knob once, for all climbs."""
     for knob in every:
@@ -110,7 +110,7 @@ def _round(
             return
 
 
-class _Tries:
+class Tries:
     """Scores points, each once, within the budget."""
 
     def __init__(
@@ -150,7 +150,7 @@ def _best(now: Point, line: Sequence[Point], rows: Rows, tried: dict[Point, Scor
     """Return the point of ``line`` with the best mean over ``rows``, the first of equals; ``now`` if none is better.
 
     Better by a standard error of the difference, at least: the rule of Breiman, Friedman, Olshen and Stone
-    (Classification and Regression Trees, 1984), which keeps what is simpler where the figures do not tell.
+    (Classification and Regression Trees, 1984), which keeps what is simpler where the figures do not decide.
     """
     means = {point: float(tried[point][rows].mean()) for point in line if point in tried}
     best = max(means, key=lambda point: means[point], default=now)

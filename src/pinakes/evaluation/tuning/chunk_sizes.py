@@ -23,7 +23,7 @@ def knob(now: ChunkingSettings, most_tokens: int) -> Knob:
         for size in sizes
         for overlap in OVERLAPS
     ]
-    return Knob("chunking", tuple(one for place, one in enumerate([current, *others]) if not place or one != current))
+    return Knob("chunking", (current, *(one for one in others if one != current)))
 
 
 def seconds(choices: Sequence[Values], tokens: int, sample: Sequence[str], embedder: Embedder) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import numpy as np
 from pinakes.core.records import JSON
 from pinakes.evaluation.resampling import intervals, paired_p
 from pinakes.evaluation.tuning.ascent import AscentResult, Rows, Scores, Stopped
-from pinakes.evaluation.tuning.knobs import Point, setting_words, written
+from pinakes.evaluation.tuning.knobs import Point, setting_words
 
 LEVEL = 0.05
 """Significance level: an improvement is reported if the p value is below this."""
@@ -142,7 +143,7 @@ def fragment(best: Mapping[str, JSON], heading: Sequence[str]) -> str:
     sections: dict[str, list[str]] = {}
     for name, value in sorted(best.items()):
         section, _, field = name.rpartition(".")
-        sections.setdefault(section, []).append(f"{field} = {written(value)}")
+        sections.setdefault(section, []).append(f"{field} = {json.dumps(value)}")
     parts = [f"[{section}]\n" + "\n".join(lines) for section, lines in sections.items()]
     return "\n".join(f"# {line}" for line in heading) + "\n\n" + "\n\n".join(parts) + "\n"
 

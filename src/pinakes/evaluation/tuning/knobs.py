@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -128,11 +127,6 @@ def setting_words(point: Point) -> str:
     return " ".join(f"{name}={_plain(value)}" for name, value in point) if point else "as it is set now"
 
 
-def written(value: JSON) -> str:
-    """Return a number, a truth value or a text as TOML."""
-    return json.dumps(value)
-
-
 def _plain(value: JSON) -> str:
     return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
 
@@ -162,15 +156,15 @@ def _fusion(settings: Settings) -> list[Knob]:
     weights = [{"search.semantic_weight": one, "search.keyword_weight": round(1 - one, 1)} for one in _WEIGHTS]
     search = settings.search
     now = {"search.semantic_weight": search.semantic_weight, "search.keyword_weight": search.keyword_weight}
-    ways: list[Values] = [{"search.fusion": "weighted", "search.rrf_k": search.rrf_k}]
-    ways += [{"search.fusion": "rrf", "search.rrf_k": k} for k in dict.fromkeys([search.rrf_k, *_RRF_K])]
+    fusions: list[Values] = [{"search.fusion": "weighted", "search.rrf_k": search.rrf_k}]
+    fusions += [{"search.fusion": "rrf", "search.rrf_k": k} for k in dict.fromkeys([search.rrf_k, *_RRF_K])]
     return [
         Knob("weights", (now, *weights)),
         _each("search.document_cosine_share", (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), settings),
         _each("search.document_bm25_share", (0.0, 0.25, 0.5, 0.7, 0.85, 1.0), settings),
         _each("search.bm25_attained", (0.0, 0.2, 0.35, 0.5, 0.7), settings),
         _each("search.feedback_weight", (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0), settings),
-        Knob("fusion", tuple(ways)),
+        Knob("fusion", tuple(fusions)),
     ]
 
 

@@ -113,10 +113,10 @@ class Trials:
 
     def speed(self, point: Point) -> Speed:
         """Measure latencies with the current settings and with ``point``, alternating: the best times."""
-        ways = [self.parts(()), self.parts(point)]
+        contexts = [self.parts(()), self.parts(point)]
         times: list[list[float]] = [[], []]
         for question in self.questions[:_MOST_TIMED]:
-            each = [self._once(parts, question) for _ in range(_ASKED_AGAIN) for parts in ways]
+            each = [self._once(parts, question) for _ in range(_ASKED_AGAIN) for parts in contexts]
             for place, taken in enumerate(times):
                 taken.append(min(each[place::2]))
         differences = [other - one for one, other in zip(*times, strict=True)]

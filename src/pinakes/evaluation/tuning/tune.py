@@ -71,7 +71,7 @@ def tune(
     """Climb from the current settings, and judge the result on held-out questions.
 
     ``questions`` are those of ``judged``. An interrupt from the keyboard ends the climb; what was found until then is
-    returned. ``on_try`` is told how many were tried.
+    returned. ``on_try`` gets the number of those tried.
     """
     every_fold = ascent.folds([question.kind for question in questions], plan.folds, plan.seed)
     climbed = ascent.climb(scorer.score, plan.knobs, plan.current, every_fold, plan.budget, on_try)

@@ -93,11 +93,6 @@ class BertEmbedder:
         """The maximum tokens of one text, without special tokens. Raises the same errors as ``fingerprint``."""
         return self._known()[2] - _SPECIAL_TOKENS
 
-    @property
-    def loaded(self) -> bool:
-        """Whether the model is in memory."""
-        return self._model is not None
-
     def load(self) -> None:
         """Load the model if its files are installed. Raises the same errors as ``embed``."""
         if weights.present(self._settings, self._cache):

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Sequence
-from pathlib import Path
-from typing import Self
 
 from pinakes.core.errors import InvalidInput, ModelUnavailable
 from pinakes.core.records import Float32
 from pinakes.models.embedders.deterministic import DeterministicEmbedder
 from pinakes.models.embedders.endpoint import EndpointEmbedder
-from pinakes.settings import EmbeddingSettings
 
 _log = logging.getLogger(__name__)
 
@@ -23,14 +20,6 @@ class FallbackEmbedder(EndpointEmbedder):
 
     The fingerprint differs from the provider's, so that such vectors are never taken for real ones.
     """
-
-    def __init__(self, settings: EmbeddingSettings, cache: Path) -> None:
-        super().__init__(settings, cache)
-
-    @classmethod
-    def open(cls, settings: EmbeddingSettings, cache: Path) -> Self:
-        """Return an embedder without connecting. Raises the same errors as that of the provider."""
-        return cls(settings, cache)
 
     @property
     def fingerprint(self) -> str:

@@ -7,7 +7,7 @@ a million tokens; ``embedding.price_per_million`` replaces them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from pinakes.settings import DEFAULT_MODEL, EmbeddingSettings, ProviderName
@@ -21,9 +21,8 @@ class Model:
     """A known model.
 
     ``dimension``: of its vectors, 0: ask the provider. ``max_tokens``: of a text. ``price``: US dollars for a million
-    tokens,
-    None: that of the provider. ``shortens``: it can return shorter vectors. ``question`` and ``chunk``: prefixes of
-    queries and chunks, with which the model was trained.
+    tokens, None: that of the provider. ``shortens``: it can return shorter vectors. ``question`` and ``chunk``:
+    prefixes of queries and chunks, with which the model was trained.
     """
 
     dimension: int = 0
@@ -70,35 +69,26 @@ def model_of(settings: EmbeddingSettings) -> str:
 _NOMIC = Model(768, 2046, question="search_query: ", chunk="search_document: ")
 _MXBAI = Model(1024, question="Represent this sentence for searching relevant passages: ")
 _MINILM = Model(384, 254)
-_OPENAI = {
-    "text-embedding-3-small": Model(1536, 8191, 0.02, shortens=True),
-    "text-embedding-3-large": Model(3072, 8191, 0.13, shortens=True),
-    "text-embedding-ada-002": Model(1536, 8191, 0.10),
-}
 _HOSTED_PER_MINUTE = 80
+_OPENAI = Preset(
+    {
+        "text-embedding-3-small": Model(1536, 8191, 0.02, shortens=True),
+        "text-embedding-3-large": Model(3072, 8191, 0.13, shortens=True),
+        "text-embedding-ada-002": Model(1536, 8191, 0.10),
+    },
+    "text-embedding-3-small",
+    batch=128,
+    batch_tokens=100_000,
+    connections=4,
+    requests_per_minute=_HOSTED_PER_MINUTE,
+    unknown=Model(max_tokens=8191, shortens=True),
+)
 
 PRESETS: Mapping[ProviderName, Preset] = MappingProxyType(
     {
         "endpoint": Preset(),
-        "openai": Preset(
-            _OPENAI,
-            "text-embedding-3-small",
-            batch=128,
-            batch_tokens=100_000,
-            connections=4,
-            requests_per_minute=_HOSTED_PER_MINUTE,
-            unknown=Model(max_tokens=8191, shortens=True),
-        ),
-        "azure_openai": Preset(
-            _OPENAI,
-            "text-embedding-3-small",
-            batch=128,
-            batch_tokens=100_000,
-            connections=4,
-            requests_per_minute=_HOSTED_PER_MINUTE,
-            other_keys=("EMBEDDING_AZURE_OPENAI_API_KEY",),
-            unknown=Model(max_tokens=8191, shortens=True),
-        ),
+        "openai": _OPENAI,
+        "azure_openai": replace(_OPENAI, other_keys=("EMBEDDING_AZURE_OPENAI_API_KEY",)),
         "gemini": Preset(
             {"gemini-embedding-001": Model(3072, 2048, 0.15, shortens=True)},
             "gemini-embedding-001",

@@ -95,19 +95,32 @@ def rank(request: Request, found: Candidates, settings: SearchSettings) -> Ranke
     scores = scoring.total()
     order = np.lexsort((found.ids, -np.round(scores, _DECIMALS)))
     found = replace(found, scoring=scoring.plus("cut", np.minimum(scores, 1) - scores))
-    return phrases_first(Ranked(found, order, np.minimum.accumulate(np.minimum(scores[order], 1))))
+    return wanted_first(Ranked(found, order, np.minimum.accumulate(np.minimum(scores[order], 1))))
 
 
-def phrases_first(ranked: Ranked) -> Ranked:
-    """Return ``ranked`` sorted by number of preferred phrases, with scores raised to match that order."""
+def wanted_first(ranked: Ranked) -> Ranked:
+    """Return ``ranked`` sorted by number of preferred phrases, behind the best chunk of each document that is named.
+
+    The scores are raised to match that order.
+    """
     found = ranked.candidates
-    counts = None if found.phrases is None else found.phrases.counts()[ranked.rows]
-    if counts is None or not counts.any() or found.scoring is None:
+    if found.phrases is not None:
+        ranked = _raised(ranked, found.phrases.counts()[ranked.rows], "phrases")
+    owners, best = found.documents[ranked.rows], np.zeros(len(ranked.rows), np.int64)
+    for document in found.named:
+        best[np.flatnonzero(owners == document)[:1]] = 1
+    return _raised(ranked, best, "named")
+
+
+def _raised(ranked: Ranked, counts: Int64, part: str) -> Ranked:
+    """Return ``ranked`` sorted by ``counts`` (n,), highest first; ``part`` of the score is what that adds."""
+    found = ranked.candidates
+    if not counts.any() or found.scoring is None:
         return ranked
     order = np.lexsort((np.arange(len(counts)), -counts))
     scores = np.minimum.accumulate(raised(ranked.scores, counts)[order])
     first, before = Ranked(found, ranked.rows[order], scores), ranked.in_rows(ranked.scores)
-    scoring = found.scoring.plus("phrases", first.in_rows(scores) - before)
+    scoring = found.scoring.plus(part, first.in_rows(scores) - before)
     fused = before if found.fused is None else found.fused
     return replace(first, candidates=replace(found, scoring=scoring, fused=fused))
 

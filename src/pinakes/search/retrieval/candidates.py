@@ -69,7 +69,8 @@ class Candidates:
     ``adjustments``: score adjustments. ``phrases``: which candidates have which quoted phrases. ``scoring``: the parts
     of the scores; None before ranking. ``fused``: the scores before reranking and preferred phrases, None if neither
     changed them. ``limited``: a retriever returned as many as requested, so there may be more.
-    ``graph``: how strongly entities tie each to the question, times the weight of that; None without.
+    ``graph``: how strongly entities tie each to the question, times the weight of that; None without. ``named``: ids
+    of documents that the query names.
     """
 
     ids: Int64
@@ -88,6 +89,7 @@ class Candidates:
     scoring: Scoring | None = None
     vectors: Float32 | None = None
     graph: Float32 | None = None
+    named: tuple[int, ...] = ()
 
     def vectors_of(self, rows: Int64, index: Index) -> Float32:
         """Return float32 (n, dim): the vectors of the chunks in these rows, NaN where there is none."""

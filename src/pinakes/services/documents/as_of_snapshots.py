@@ -23,9 +23,10 @@ from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.history import Retention, State
 from pinakes.catalog.selection import UPDATED_AT
 from pinakes.core.errors import ModelUnavailable
+from pinakes.core.generators import result_of
 from pinakes.core.late import changed
 from pinakes.core.records import Condition, Float32, Results
-from pinakes.ingestion import embed, result_of
+from pinakes.ingestion import embed
 from pinakes.search import Request, federated
 from pinakes.search.as_of import held_at, moment
 from pinakes.search.retrieval.term_statistics import TermStatistics

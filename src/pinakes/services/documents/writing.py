@@ -28,9 +28,10 @@ from pinakes.catalog.documents import OWN_SUMMARIES, NewDocument, embedding_key,
 from pinakes.catalog.full_documents import StoredDocument
 from pinakes.chunking import chunker_of
 from pinakes.core.errors import Busy, InvalidInput, ModelUnavailable, PinakesError
+from pinakes.core.generators import result_of
 from pinakes.core.ports import Embedder
 from pinakes.core.records import Chunk, Float32, ReadingNote
-from pinakes.ingestion import Tools, embed, keep, keeping_of, readable, result_of
+from pinakes.ingestion import Tools, embed, keep, keeping_of, readable
 from pinakes.metadata import ERRORS, retyped
 from pinakes.models.summarizers import writer_of
 from pinakes.models.token_counts import token_counter

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -24,13 +24,14 @@ from pinakes.catalog.documents import embedding_key
 from pinakes.catalog.shared_files import HELD
 from pinakes.catalog.sources import FileRecord
 from pinakes.core.errors import InvalidInput, ModelUnavailable, PinakesError
+from pinakes.core.generators import result_of
 from pinakes.core.ports import Embedder, Lookable, Remote, Source
 from pinakes.core.records import JSON, Chunk, Item, Scan, Skipped
 from pinakes.ingestion import Event, Tools, held_by_others
 from pinakes.ingestion.cutter import Cutter
 from pinakes.ingestion.file_changes import vanished_files
 from pinakes.ingestion.rereading import Rereading
-from pinakes.ingestion.scan import check_place, looked_through
+from pinakes.ingestion.scan import check_place, scanned
 from pinakes.parsing.pool import WORTH_BYTES
 from pinakes.services import filling
 from pinakes.services.sync import adding
@@ -141,7 +142,7 @@ class Forecasts:
             closing(self._opened(source, paths)) as opened,
         ):
             on_event(Event("scan", 0, 0, source.location))
-            scan = self._apart(record, source, _with_events(looked_through(opened, state), on_event))
+            scan = self._apart(record, source, result_of(scanned(opened, state), on_event))
             check_place(scan, known, source.location, name)
             keeps = source_settings.keeps_gone(app.settings, name, source)
             files = _Files.sorted_out(scan, known, opened, source_settings.remedied_now(app.settings), keeps_gone=keeps)
@@ -405,16 +406,6 @@ class _Sample:
             kind.tokens += sum(chunk.token_count for chunk in cut.chunks)
             kind.seconds += cut.read_s + cut.chunk_s
             self.chunks += cut.chunks
-
-
-def _with_events(steps: Generator[Event, None, Scan], on_event: Callable[[Event], object]) -> Scan:
-    """Look through a source to the end, telling how far it is."""
-    while True:
-        try:
-            on_event(next(steps))
-        except StopIteration as end:
-            scan: Scan = end.value
-            return scan
 
 
 def _unread(file: FileRecord) -> FileRecord:

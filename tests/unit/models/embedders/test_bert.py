@@ -162,12 +162,12 @@ def test_opening_loads_no_model_and_no_heavy_module(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from pinakes.models.embedders import open_embedder\n"
         "from pinakes.settings import EmbeddingSettings\n"
         f"e = open_embedder(EmbeddingSettings(), Path({str(tmp_path)!r}))\n"
-        "print(e.dimension, e.max_tokens, e.loaded, e.fingerprint)\n"
+        "print(e.dimension, e.max_tokens, e.fingerprint)\n"
         "print([m for m in ('onnx', 'onnxruntime', 'tokenizers', 'safetensors', 'httpx') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
-        "384 254 False onnx/sentence-transformers/all-MiniLM-L6-v2@53aa51172d14/int8/384",
+        "384 254 onnx/sentence-transformers/all-MiniLM-L6-v2@53aa51172d14/int8/384",
         "[]",
     ]
     assert not list(tmp_path.iterdir())

@@ -1,0 +1,57 @@
+"""Documents by what identifies them: the beginning of their title or file name, or a value of their metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from sqlalchemy import Connection, select, union_all
+
+from pinakes.catalog.schema import chunks, fields
+from pinakes.core.filters import normal_text
+from pinakes.core.records import Int64, Ranking
+
+_BEGINNING: Final = ("file_name", "title")
+_LAST: Final = "\U0010ffff"
+_ROWS_PER_DOCUMENT: Final = 20
+"""Rows of which a longer word is the beginning (RFC-1 of RFC-12) are among those that are read."""
+
+
+def identified(
+    connection: Connection,
+    collection_id: int,
+    spellings: Sequence[str],
+    names: Sequence[str],
+    values: Sequence[str],
+    most: int,
+) -> list[int]:
+    """Return the ids of documents whose title or file name begins with one of ``spellings``, as whole words.
+
+    Also those that have one of ``values`` in one of the metadata fields ``names``; none if more than ``most`` fit.
+    """
+    beginnings = [normal_text(one) for one in spellings]
+    tests = [(fields.c.name.in_(names), fields.c.value.in_([normal_text(one) for one in values]))]
+    tests += [(fields.c.name.in_(_BEGINNING), fields.c.value.between(one, one + _LAST)) for one in beginnings]
+    of_collection = select(fields.c.document_id, fields.c.name, fields.c.value)
+    of_collection = of_collection.where(fields.c.collection_id == collection_id)
+    # One test with OR would read all fields of the collection.
+    query = union_all(*(of_collection.where(*each) for each in tests)).order_by("document_id", "name", "value")
+    found = {
+        row.document_id
+        for row in connection.execute(query.limit(_ROWS_PER_DOCUMENT * (most + 1)))
+        if row.name not in _BEGINNING or any(_begins_with(row.value, one) for one in beginnings)
+    }
+    return sorted(found) if len(found) <= most else []
+
+
+def chunks_of(connection: Connection, document_ids: Sequence[int], most: int) -> Ranking:
+    """Return the first ``most`` chunks of each document, by id; scores are 0."""
+    query = select(chunks.c.id, chunks.c.document_id).where(chunks.c.document_id.in_(document_ids))
+    rows = connection.execute(query.where(chunks.c.ordinal < most).order_by(chunks.c.id)).all()
+    ids: Int64 = np.array([row.id for row in rows], np.int64)
+    return Ranking(ids, np.array([row.document_id for row in rows], np.int64), np.zeros(len(ids), np.float32))
+
+
+def _begins_with(value: str, word: str) -> bool:
+    return value.startswith(word) and not value[len(word) : len(word) + 1].isalnum()

@@ -1,0 +1,120 @@
+"""Documents that a query names: by path or address, or by an identifier such as ``RFC-0011`` or ``KEP 753``.
+
+Most texts with an identifier only refer to the document that has it. Whoever searches for the identifier wants that
+document as well, so its best chunk comes first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pinakes.catalog import Connection, references
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.document_identifiers import identified
+from pinakes.core.filters import normal_name
+from pinakes.core.records import Int64
+from pinakes.text import identifiers
+
+_MOST_NAMES = 5
+_MOST_DOCUMENTS = 20
+"""What fits more documents names none of them."""
+
+_MOST_CHARS, _SHOWN = 500, 60
+_AROUND = ".,;:!?()[]{}<>\"'`“”„«»‘’|*"
+_ENDS_AS_FILE = re.compile(r"[^\s/\\][^/\\]*\.[^\W_]\w{0,7}")
+_NUMBERED = re.compile(r"([^\W\d_]{2,16})[-_ ]?(\d{1,8})")
+_PAIR = re.compile(r"\b([^\W\d_]{2,16}) (\d{1,8})\b(?![.\w-])")
+_OF_NUMBER = ("number", "id", "no")
+_IDENTIFYING = ("id", "identifier", "key", "number")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDocuments:
+    """``documents``: ids of those that ``name``, a part of the query, stands for."""
+
+    name: str
+    documents: tuple[int, ...]
+
+    def longest(self, owners: Int64) -> NamedDocuments | None:
+        """Return this with the document that has the most chunks, given the documents of all chunks; None without."""
+        counts = [int(np.count_nonzero(owners == one)) for one in self.documents]
+        return replace(self, documents=(self.documents[counts.index(max(counts))],)) if any(counts) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Identifier:
+    """An identifier ``name``; the document that has it has one of ``values`` in one of the metadata ``fields``."""
+
+    name: str
+    spellings: Sequence[str]
+    fields: Sequence[str]
+    values: Sequence[str]
+
+
+def named_documents(connection: Connection, collection: CollectionRecord, text: str) -> list[NamedDocuments]:
+    """Return what a query names, at most five names; ambiguous ones are left out."""
+    found: dict[tuple[int, ...], str] = {}
+    for name in _places(text):
+        documents = references.find(connection, collection.id, name)
+        if len(documents) == 1:
+            found.setdefault((documents[0].id,), name)
+    for one in _identifiers(text):
+        ids = identified(connection, collection.id, one.spellings, one.fields, one.values, _MOST_DOCUMENTS)
+        if ids:
+            found.setdefault(tuple(ids), one.name)
+    return [NamedDocuments(name, ids) for ids, name in found.items()][:_MOST_NAMES]
+
+
+def may_name(text: str) -> bool:
+    """Return whether any word of ``text`` looks like the name of a document."""
+    return any(True for _ in _places(text)) or any(True for _ in _identifiers(text))
+
+
+def _places(text: str) -> Iterator[str]:
+    """Yield paths and addresses: the whole text, or words with folders."""
+    whole = text.strip().strip("\"'`")
+    words = list(dict.fromkeys(word.strip(_AROUND) for word in text.split()))
+    names = [whole] if "\n" not in whole and _is_place(whole) else []
+    names += [word for word in words if word != whole and re.search(r"[/\\]", word) and _is_place(word)]
+    yield from names[:_MOST_NAMES]
+
+
+def _is_place(word: str) -> bool:
+    if len(word) > _MOST_CHARS:
+        return False
+    parts = re.split(r"[/\\]", word)
+    return "://" in word or bool(_ENDS_AS_FILE.fullmatch(parts[-1])) or len([part for part in parts if part]) > 2
+
+
+def _identifiers(text: str) -> Iterator[_Identifier]:
+    """Yield the identifiers with numbers in ``text``: ``RFC-0011``, ``INV-2024-0113``, ``KEP 753``."""
+    wholes = [one for one in dict.fromkeys(identifiers.numbered(text)) if one[0].isalpha()]
+    for whole in wholes[:_MOST_NAMES]:
+        numbered = _NUMBERED.fullmatch(whole)
+        if numbered is None:
+            yield _Identifier(whole, [whole], _IDENTIFYING, [whole])
+        else:
+            kind, number = numbered.groups()
+            spellings = [f"{kind}{sign}{number}" for sign in ("-", "_", " ", "")]
+            yield _Identifier(whole, spellings, [*_IDENTIFYING, *_fields_of(kind)], [whole, *_written(number)])
+    for match in list(_PAIR.finditer(text))[:_MOST_NAMES]:
+        kind, number = match.groups()
+        yield _Identifier(match[0], [f"{kind}-{number}"], _fields_of(kind), _written(number))
+
+
+def _fields_of(kind: str) -> list[str]:
+    return [f"{normal_name(kind)}_{end}" for end in _OF_NUMBER]
+
+
+def _written(number: str) -> list[str]:
+    return list(dict.fromkeys((number, number.lstrip("0") or "0")))
+
+
+def names_note(named: Sequence[NamedDocuments]) -> str:
+    """Return the note for the reader of an answer."""
+    quoted = ", ".join(repr(one.name[:_SHOWN]) for one in named)
+    return f"{quoted}: the best chunk of the document of that name comes first"

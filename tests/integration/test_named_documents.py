@@ -1,0 +1,113 @@
+"""A document that a query names by identifier or path comes first, before texts that only refer to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pinakes import Library
+from pinakes.core.records import SearchMode
+
+RFC = "# RFC-0011: Colour of the shed\n\nThe shed is painted green.\n\n## Risks\n\nPaint peels in the sun.\n"
+DECISION = "# Backups\n\nBackups are kept for thirty days.\n\n## Risks\n\nDisks fill up.\n"
+ABOUT = """# Meeting of {day}
+
+RFC-0011 and DEC-0054 and INV-2024-0113: RFC-0011 was read, RFC 11 was read again, RFC-0011 risks, DEC-0054 risks.
+
+See guides/keys/rotate.md, guides/keys/rotate.md, INV-2024-0113 and TASK 42, TASK 42 again.
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    folder = tmp_path_factory.mktemp("documents")
+    files = {
+        "proposals/shed.md": RFC,
+        "proposals/RFC-00110-bridge.md": "# The bridge\n\nA bridge over the river, RFC-00110 in full.\n",
+        "decisions/0054.md": f"---\nid: DEC-0054\n---\n\n{DECISION}",
+        "tasks/oil.md": "---\ntask-number: 42\n---\n\n# Oil the hinges\n\nThe hinges of the gate need oil.\n",
+        "bills/INV-2024-0113.txt": "Bill for two buckets of paint.\n",
+        "guides/keys/rotate.md": "# Rotation\n\nKeys are rotated in spring.\n",
+        "a/README.md": "# One\n\nAbout the mill, README of it.\n",
+        "b/README.md": "# Two\n\nAbout the barn, README of it.\n",
+        **{f"meetings/{day}.md": ABOUT.format(day=f"{day:02} May") for day in range(1, 9)},
+    }
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    with Library.open(folder / "home", embedding__provider="deterministic", embedding__mode="full") as library:
+        library.add(str(folder / "proposals"), "other")
+        for part in ("proposals", "decisions", "tasks", "bills", "guides", "a", "b", "meetings"):
+            library.add(str(folder / part), "main", as_source=True)
+        yield library
+
+
+NAMES = {
+    "RFC-0011": "shed.md",
+    "what are the risks of RFC-0011?": "shed.md",
+    "(rfc-0011)": "shed.md",
+    "RFC 0011 colour": "shed.md",
+    "DEC-0054": "0054.md",
+    "why DEC-0054, and for how long": "0054.md",
+    "TASK 42": "oil.md",
+    "TASK-42 hinges": "oil.md",
+    "INV-2024-0113": "INV-2024-0113.txt",
+    "keys/rotate.md": "keys/rotate.md",
+    "./keys/rotate.md": "keys/rotate.md",
+    "what does keys/rotate.md say of spring?": "keys/rotate.md",
+    "rotate.md": "keys/rotate.md",
+}
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+@pytest.mark.parametrize("query", NAMES)
+def test_the_document_of_that_name_comes_first(library: Library, query: str, mode: SearchMode) -> None:
+    found = library.search(query, "main", mode=mode, top_k=5)
+    assert found.hits[0].path == NAMES[query]
+    assert any("the document of that name" in note for note in found.notes)
+    assert [hit.score for hit in found.hits] == sorted((hit.score for hit in found.hits), reverse=True)
+    for hit in found.hits:
+        assert sum(hit.score_parts.values()) == pytest.approx(hit.score, abs=1e-5)
+
+
+def test_only_its_best_chunk_comes_first(library: Library) -> None:
+    found = library.search("which meetings were about RFC-0011", "main", top_k=5)
+    assert [hit.path for hit in found.hits].count("shed.md") <= 2
+    assert "May" in found.hits[1].text
+
+
+def test_two_names_have_both_their_documents_first(library: Library) -> None:
+    found = library.search("RFC-0011 or DEC-0054", "main", top_k=5)
+    assert {hit.path for hit in found.hits[:2]} == {"shed.md", "0054.md"}
+
+
+@pytest.mark.parametrize(
+    "query", ["README.md", "and/or", "RFC-9999", "phase 2 of it", "x/y/z/nowhere.md", "https://nowhere.example/rfc", "0054"]
+)
+def test_what_names_no_document_or_several_changes_nothing(library: Library, query: str) -> None:
+    found = library.search(query, "main", top_k=5)
+    assert not any("the document of that name" in note for note in found.notes)
+
+
+def test_filters_and_exclusions_hold_for_named_documents(library: Library) -> None:
+    found = library.search("RFC-0011", "main", filters={"path": {"glob": "*May*"}}, top_k=5)
+    assert not any(hit.path == "shed.md" for hit in found.hits)
+    found = library.search("RFC-0011 -shed", "main", top_k=5)
+    assert not any(hit.path == "shed.md" for hit in found.hits)
+
+
+def test_the_document_comes_first_over_several_collections(library: Library) -> None:
+    found = library.search("RFC-0011", "*", top_k=5)
+    assert found.hits[0].path == "shed.md"
+
+
+def test_an_address_names_its_document(library: Library) -> None:
+    [hit] = library.search("hinges", "main", top_k=1).hits
+    assert library.search(hit.uri, "main", top_k=3).hits[0].path == "oil.md"
+
+
+def test_explanations_agree_with_the_search(library: Library, tmp_path: Path) -> None:
+    [one] = library.explain("RFC-0011", ["shed.md"], "main").documents
+    assert one.rank == 1
