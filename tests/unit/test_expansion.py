@@ -28,14 +28,14 @@ def test_the_first_example_of_s2_11(kernel: ExpansionSettings) -> None:
     expansion = expand("memory allocation ERROR in CONFIG_NUMA", kernel)
     assert expansion.abbreviations == "memory allocation allocation allocate ERROR bug fault in CONFIG_NUMA"
     assert expansion.text == "memory heap stack allocation allocation allocate error bug fault in CONFIG_NUMA"
-    assert expansion.code_detected
+    assert expansion.preserved
     assert expansion.preserved == ("CONFIG_NUMA",)
 
 
 def test_the_second_example_of_s2_11(kernel: ExpansionSettings) -> None:
     expansion = expand("buffer overflow security issue", kernel)
     assert expansion.text == "buffer overflow security vulnerability exploit cve issue"
-    assert not expansion.code_detected
+    assert not expansion.preserved
     assert expansion.preserved == ()
 
 
@@ -65,7 +65,7 @@ def test_blanks_and_repeated_punctuation(text: str, tidy: str, enabled: bool) ->
 def test_identifiers_are_kept_as_written_and_nothing_is_added_for_their_parts(name: str) -> None:
     expansion = expand(f"Fix {name} Now", TABLES)
     assert expansion.text == f"fix {name} now"
-    assert (expansion.preserved, expansion.code_detected, expansion.added) == ((name,), True, ())
+    assert (expansion.preserved, expansion.added) == ((name,), ())
 
 
 def test_the_original_stays_and_what_was_added_says_because_of_what() -> None:
@@ -108,7 +108,7 @@ def test_expansion_is_off_unless_it_is_switched_on(tmp_path: Path) -> None:
     expansion = expand("Where is the LOCK of CONFIG_NUMA", settings)
     assert expansion.text == expansion.abbreviations == expansion.original == "Where is the LOCK of CONFIG_NUMA"
     assert (expansion.added, expansion.terms, expansion.notes) == ((), (), ())
-    assert expansion.code_detected
+    assert expansion.preserved
 
 
 def test_rows_of_a_home_come_to_those_of_its_profile(tmp_path: Path) -> None:

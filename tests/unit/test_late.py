@@ -9,11 +9,11 @@ import pytest
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from pinakes.core.late import Late, changed, leave_open
+from pinakes.core.late import LazyRecord, changed, with_lazy_fields
 
 
 @dataclass(frozen=True, slots=True)
-class Fruit(Late):
+class Fruit(LazyRecord):
     name: str
     colour: str = ""
     taste: str = ""
@@ -28,10 +28,10 @@ def finding(asked: list[str]) -> Callable[[], Mapping[str, object]]:
 
 
 def apple(asked: list[str]) -> Fruit:
-    return leave_open(Fruit("apple"), ("colour", "taste"), finding(asked))
+    return with_lazy_fields(Fruit("apple"), ("colour", "taste"), finding(asked))
 
 
-def test_what_is_left_open_is_found_once_when_it_is_asked_for() -> None:
+def test_what_is_lazy_fields_is_found_once_when_it_is_asked_for() -> None:
     asked: list[str] = []
     found = apple(asked)
     assert found.name == "apple"

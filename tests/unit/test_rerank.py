@@ -16,7 +16,7 @@ from pinakes.models.rerankers import open_reranker
 from pinakes.search.ranking.rerank import (
     Candidate,
     Complexity,
-    Memory,
+    ScoreCache,
     choose_pool,
     complexity_of,
     diversity_of,
@@ -169,7 +169,7 @@ class Undecided(Numbers):
 def test_whatever_a_reranker_does_wrong_the_fused_order_is_the_answer(
     kind: type[Numbers], said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clock, memory = Clock(), Memory(8)
+    clock, memory = Clock(), ScoreCache(8)
     for _ in range(2):
         done = rerank(QUERY, candidates(20), kind(clock), FIXED, clock=clock, memory=memory)
         assert done.order.tolist() == list(range(20))
@@ -257,7 +257,7 @@ def test_what_a_question_is_like_is_told_from_its_form(query: str, expected: Com
 @pytest.mark.parametrize("adaptive", [True, False])
 @pytest.mark.parametrize("call_s", [0.01, 0.06])
 def test_every_page_is_cut_from_the_same_order(adaptive: bool, call_s: float) -> None:
-    clock, memory, given = Clock(), Memory(8), RerankSettings(adaptive=adaptive)
+    clock, memory, given = Clock(), ScoreCache(8), RerankSettings(adaptive=adaptive)
     reranker = Numbers(clock, call_s=call_s)
     first = rerank(QUERY, candidates(40), reranker, given, clock=clock, memory=memory)
     calls, reranker.call_s = len(reranker.calls), 0.001
@@ -275,7 +275,7 @@ def test_without_a_memory_pages_agree_as_well_while_there_is_time() -> None:
 
 
 def test_the_memory_tells_questions_and_chunks_apart_and_forgets_the_oldest() -> None:
-    clock, memory = Clock(), Memory(2)
+    clock, memory = Clock(), ScoreCache(2)
     reranker = Numbers(clock, at_once=0)
     for query, count in [("a", 20), ("b", 20), ("a", 20), ("a", 19), ("b", 20)]:
         rerank(query, candidates(count), reranker, FIXED, clock=clock, memory=memory)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -52,14 +52,9 @@ class GraphFeeds:
         from pinakes.extraction import extraction_of
         from pinakes.graph.feeding import GraphFeed
 
-        known = self._known.get(record.id)
-        if known is None or known.name != record.name or known.kept != record.kept:
-            # Outside of the lock: reading lists and compiling patterns takes long, and harms nobody if done twice.
-            rules = self._settings.of_collection(record.name, record.kept or {}).graph
-            feed = GraphFeed(extraction_of(self._settings, record.name, rules))
-            known = _Known(record.name, record.kept, feed)
-            known = self._remember(self._known, record.id, known)
-        return known.made
+        return self._made(
+            self._known, record, lambda rules: GraphFeed(extraction_of(self._settings, record.name, rules))
+        )
 
     def portable(self, record: CollectionRecord) -> dict[str, JSON] | None:
         """Return the rules of a graph for another home: with the names of its lists, without files and plug-ins.
@@ -82,12 +77,20 @@ class GraphFeeds:
 
     def retriever_of(self, catalog: Catalog, record: CollectionRecord) -> EntityRetriever | None:
         """Return what searches ask of the entities of a collection; None where its settings name no types."""
-        known = self._retrievers.get(record.id)
-        if known is None or known.name != record.name or known.kept != record.kept:
-            rules = self._settings.of_collection(record.name, record.kept or {}).graph
-            made = _retriever(catalog, record, rules) if rules.types else None
-            known = self._remember(self._retrievers, record.id, _Known(record.name, record.kept, made))
-        return known.made
+        return self._made(
+            self._retrievers, record, lambda rules: _retriever(catalog, record, rules) if rules.types else None
+        )
+
+    def _made(
+        self, known: dict[int, _Known[Made]], record: CollectionRecord, make: Callable[[GraphRules], Made]
+    ) -> Made:
+        """Return what ``known`` has for a collection and its settings, made from these if it has nothing."""
+        there = known.get(record.id)
+        if there is None or (there.name, there.kept) != (record.name, record.kept):
+            # Outside of the lock: reading lists and compiling patterns takes long, and harms nobody if done twice.
+            made = make(self._settings.of_collection(record.name, record.kept or {}).graph)
+            there = self._remember(known, record.id, _Known(record.name, record.kept, made))
+        return there.made
 
     def _remember(self, known: dict[int, _Known[Made]], key: int, made: _Known[Made]) -> _Known[Made]:
         """Keep what was made, and return it; what another thread made for the same settings meanwhile stays."""

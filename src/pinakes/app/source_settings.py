@@ -146,8 +146,7 @@ def with_source(
     """
     source = recognise(location, ref, kind)
     with catalog.read() as connection:
-        record = collections.find(connection, name)
-        kept = sources.list_all(connection, record.id) if record else []
+        kept = sources.of_name(connection, name)
     configured = settings.of_collection(name).sources
     copied = [one for one in configured if not _always(settings, name, one)]
     before = _one_of([*configured, *map(settings_of, kept)], source)

@@ -25,6 +25,7 @@ from sqlalchemy import (
 from pinakes.catalog.dialects.expressions import among, json_ids
 from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import beside, changes, chunks, collections, documents, embeddings
+from pinakes.core.batching import batches
 from pinakes.core.filters import flatten
 from pinakes.core.records import JSON, Float32, IndexEntry, VectorEntry
 
@@ -85,14 +86,13 @@ def record_embedded(connection: Connection, model_id: int, keys: Iterable[bytes]
 
     A generation beside counts once its index is being built; that begins when its vectors are there.
     """
-    wanted = list(keys)
     following = select(beside.c.collection_id).where(beside.c.model_id == model_id, beside.c.state != "embedding")
     of_model = or_(collections.c.model_id == model_id, collections.c.id.in_(following))
-    for i in range(0, len(wanted), _BATCH):
+    for part in batches(keys, _BATCH):
         found = connection.execute(
             select(documents.c.collection_id, documents.c.id.label("document_id"))
             .select_from(chunks.join(documents).join(collections))
-            .where(chunks.c.embedding_key.in_(wanted[i : i + _BATCH]), of_model)
+            .where(chunks.c.embedding_key.in_(part), of_model)
             .distinct()
         ).mappings()
         if rows := [{**row, "op": "embed"} for row in found]:

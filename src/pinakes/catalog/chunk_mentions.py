@@ -8,7 +8,9 @@ from typing import Final
 
 from sqlalchemy import Connection, and_, bindparam, func, select
 
+from pinakes.catalog.relation_ends import is_held
 from pinakes.catalog.schema import chunks, documents, entities, entity_mentions
+from pinakes.core.batching import batches
 from pinakes.core.graph_records import STRUCTURE
 
 _BATCH: Final = 10_000
@@ -40,11 +42,8 @@ class PlacedMention:
 
 def of_chunks(connection: Connection, chunk_ids: Collection[int]) -> list[ChunkMention]:
     """Return the canonical entities that these chunks name, the surest mention of each."""
-    wanted, found = sorted(set(chunk_ids)), list[ChunkMention]()
-    for start in range(0, len(wanted), _BATCH):
-        rows = connection.execute(_OF_CHUNKS, {"ids": wanted[start : start + _BATCH]})
-        found += [ChunkMention(*row) for row in rows]
-    return found
+    parts = batches(sorted(set(chunk_ids)), _BATCH)
+    return [ChunkMention(*row) for part in parts for row in connection.execute(_OF_CHUNKS, {"ids": part})]
 
 
 def of_documents(
@@ -64,14 +63,10 @@ _MAIN = entities.alias("main")
 _ENTITY = and_(
     _MAIN.c.id == func.coalesce(entities.c.canonical_id, entities.c.id), _MAIN.c.type != "", _MAIN.c.documents > 0
 )
-_HELD = and_(
-    entity_mentions.c.document_id == chunks.c.document_id,
-    entity_mentions.c.start >= chunks.c.start,
-    entity_mentions.c.start < chunks.c.end,
-    entity_mentions.c.end > entity_mentions.c.start,
-)
 _OF = (chunks.c.id, chunks.c.document_id, _MAIN.c.id, _MAIN.c.type, _MAIN.c.documents)
-_JOINED = chunks.join(entity_mentions, _HELD).join(entities, entities.c.id == entity_mentions.c.entity_id)
+_JOINED = chunks.join(entity_mentions, is_held(entity_mentions)).join(
+    entities, entities.c.id == entity_mentions.c.entity_id
+)
 _OF_CHUNKS = (
     select(*_OF, func.max(entity_mentions.c.confidence))
     .select_from(_JOINED.join(_MAIN, _ENTITY))

@@ -22,8 +22,9 @@ from sqlalchemy import (
     update,
 )
 
+from pinakes.catalog.batched_rows import rows_among
 from pinakes.catalog.dialects.expressions import id_list, text_list
-from pinakes.catalog.entities import with_other_names
+from pinakes.catalog.entities import with_other_names, write_counts
 from pinakes.catalog.relation_ends import AS_WRITTEN, TARGET_ID, WRITTEN_SOURCE
 from pinakes.catalog.schema import entities, entity_mentions, entity_relations
 from pinakes.core.graph_records import CODE_TYPES, FILE, FUNCTION
@@ -104,13 +105,9 @@ def inherited_names(connection: Connection, collection_id: int) -> list[int]:
 def defined(connection: Connection, collection_id: int, names: Collection[str]) -> dict[str, list[Symbol]]:
     """Return name → the definitions that all files see by that name."""
     found: dict[str, list[Symbol]] = {}
-    wanted = sorted(names)
-    for start in range(0, len(wanted), _BATCH):
-        query = _DEFINED.where(
-            entities.c.collection_id == collection_id, entities.c.folded.in_(wanted[start : start + _BATCH])
-        )
-        for row in connection.execute(query.order_by(entities.c.id)):
-            found.setdefault(row.name, []).append(Symbol(*row))
+    query = _DEFINED.where(entities.c.collection_id == collection_id).order_by(entities.c.id)
+    for row in rows_among(connection, query, entities.c.folded, sorted(names)):
+        found.setdefault(row.name, []).append(Symbol(*row))
     return found
 
 
@@ -156,11 +153,8 @@ def bases(connection: Connection, collection_id: int) -> list[tuple[int, int, in
 
 def names(connection: Connection, ids: Collection[int]) -> dict[int, str]:
     """Return id → name."""
-    found, wanted = dict[int, str](), sorted(ids)
-    for start in range(0, len(wanted), _BATCH):
-        query = select(entities.c.id, entities.c.name).where(entities.c.id.in_(wanted[start : start + _BATCH]))
-        found |= {row.id: row.name for row in connection.execute(query.order_by(entities.c.id))}
-    return found
+    query = select(entities.c.id, entities.c.name).order_by(entities.c.id)
+    return {row.id: row.name for row in rows_among(connection, query, entities.c.id, sorted(ids))}
 
 
 def write(
@@ -209,15 +203,8 @@ def _count(connection: Connection, own: ColumnElement[bool], some: Collection[in
         .group_by(main)
         .order_by(main)
     )
-    found = {row[0]: (row[1], row[2]) for row in connection.execute(counted)}
     rows = select(entities.c.id, entities.c.documents, entities.c.mentions).where(own, *_among(some))
-    changed = [
-        {"entity": row.id, "in_documents": counts[0], "in_places": counts[1]}
-        for row in connection.execute(rows.order_by(entities.c.id)).all()
-        if (counts := found.get(row.id, (0, 0))) != (row.documents, row.mentions)
-    ]
-    if changed:
-        connection.execute(_COUNT, changed)
+    write_counts(connection, counted, rows.order_by(entities.c.id))
 
 
 def figures(connection: Connection, collection_id: int) -> tuple[int, int, int]:
@@ -248,9 +235,4 @@ _RESOLVE: Final = (
     update(entities)
     .where(entities.c.id == bindparam("entity"))
     .values(canonical_id=bindparam("canonical"), why=bindparam("because"))
-)
-_COUNT: Final = (
-    update(entities)
-    .where(entities.c.id == bindparam("entity"))
-    .values(documents=bindparam("in_documents"), mentions=bindparam("in_places"))
 )

@@ -261,13 +261,18 @@ def bind_model(connection: Connection, collection_id: int, fingerprint: str, dim
 
     Every document the collection has counts as changed: its chunks have other vectors now.
     """
-    connection.execute(insert(models).values(fingerprint=fingerprint, dimension=dimension).on_conflict_do_nothing())
-    model_id = connection.execute(select(models.c.id).where(models.c.fingerprint == fingerprint)).scalar_one()
+    model_id = put_model(connection, fingerprint, dimension)
     other = collections.c.model_id.is_distinct_from(model_id)
     bound = update(collections).where(collections.c.id == collection_id, other).values(model_id=model_id)
     if connection.execute(bound).rowcount:
         changes.record_everything(connection, collection_id)
-    return int(model_id)
+    return model_id
+
+
+def put_model(connection: Connection, fingerprint: str, dimension: int) -> int:
+    """Return the id of the model with ``fingerprint``, which is written if it is new."""
+    connection.execute(insert(models).values(fingerprint=fingerprint, dimension=dimension).on_conflict_do_nothing())
+    return int(connection.scalars(select(models.c.id).where(models.c.fingerprint == fingerprint)).one())
 
 
 def bind_first_model(connection: Connection, collection_id: int, fingerprint: str, dimension: int) -> None:

@@ -93,12 +93,6 @@ def waiting(connection: Connection, document_id: int, model_id: int | None) -> i
     return int(connection.execute(of_document).scalar_one())
 
 
-def chunk_ids(connection: Connection, document_id: int) -> list[int]:
-    """Return the ids of the chunks of a document, in its order."""
-    query = select(chunks.c.id).where(chunks.c.document_id == document_id)
-    return list(connection.scalars(query.order_by(chunks.c.ordinal)))
-
-
 def failed(connection: Connection, collection_id: int, path: str = "") -> list[FailedFile]:
     """Return the files of a collection that were not indexed the last time, or the one at ``path``.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Integer, Table, Text, and_, cast, insert, literal, select
@@ -15,6 +15,7 @@ from pinakes.catalog.engine import now
 from pinakes.catalog.history import Retention
 from pinakes.catalog.schema import chunks, collections, documents, fields, files, sources
 from pinakes.core import caller
+from pinakes.core.batching import batches
 
 _BATCH = 500
 
@@ -32,18 +33,12 @@ def copy(connection: Connection, record: CollectionRecord, name: str, keeping: R
     model = {"model_id": record.model_id, "embedding": own}
     connection.execute(collections.update().where(collections.c.id == made.id).values(**model))
     source_ids = _copy_sources(connection, record.id, made.id)
-    for ids in _batches(connection, record.id):
+    every = select(documents.c.id).where(documents.c.collection_id == record.id).order_by(documents.c.id)
+    for ids in batches(connection.scalars(every).all(), _BATCH):
         _copy_documents(connection, ids, made.id)
     _copy_parts(connection, record.id, made.id, source_ids, keeping)
     changes.record_everything(connection, made.id)
     return get(connection, name)
-
-
-def _batches(connection: Connection, collection_id: int) -> Iterator[Sequence[int]]:
-    query = select(documents.c.id).where(documents.c.collection_id == collection_id).order_by(documents.c.id)
-    ids = connection.scalars(query).all()
-    for start in range(0, len(ids), _BATCH):
-        yield ids[start : start + _BATCH]
 
 
 def _copy_sources(connection: Connection, old: int, new: int) -> dict[int, int]:

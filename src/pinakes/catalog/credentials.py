@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import Connection, Table, and_, delete, exists, func, or_, select, update
 
 from pinakes.catalog import changes, document_fields, entity_changes
+from pinakes.catalog.batched_rows import rows_among
 from pinakes.catalog.documents import KEY_BYTES, OWN_SUMMARIES, summary_key
 from pinakes.catalog.graph_statistics import OWN
 from pinakes.catalog.schema import (
@@ -34,6 +35,7 @@ from pinakes.catalog.schema import (
     undelivered,
     versions,
 )
+from pinakes.core.batching import batches
 from pinakes.core.records import JSON
 
 Row: TypeAlias = dict[str, Any]
@@ -138,11 +140,10 @@ def _forget_graph(connection: Connection, document_id: int, kept: str) -> None:
     for table in (entity_mentions, entity_relations, extractions):
         connection.execute(delete(table).where(table.c.document_id == document_id))
     plain = " ".join(kept.split()).casefold()
-    for start in range(0, len(ids := sorted(named)), 500):
-        some = entities.c.id.in_(ids[start : start + 500])
-        unused = [~exists().where(column == entities.c.id) for column in columns]
-        rows = connection.execute(select(entities.c.id, entities.c.name).where(some, *unused)).all()
-        _forget_names(connection, [row.id for row in rows if row.name.casefold() not in plain])
+    unused = select(entities.c.id, entities.c.name)
+    unused = unused.where(*(~exists().where(column == entities.c.id) for column in columns))
+    rows = rows_among(connection, unused, entities.c.id, sorted(named))
+    _forget_names(connection, [row.id for row in rows if row.name.casefold() not in plain])
 
 
 def _forget_names(connection: Connection, entity_ids: list[int]) -> None:
@@ -163,9 +164,9 @@ def _forget_names(connection: Connection, entity_ids: list[int]) -> None:
 def drop_vectors(connection: Connection, keys: list[bytes]) -> None:
     """Drop the vectors of these keys that no chunk or summary has."""
     assert all(len(key) == KEY_BYTES for key in keys)
-    for start in range(0, len(keys), 500):
+    for part in batches(keys, 500):
         of_nothing = and_(
-            embeddings.c.key.in_(keys[start : start + 500]),
+            embeddings.c.key.in_(part),
             ~exists().where(chunks.c.embedding_key == embeddings.c.key),
             ~exists().where(documents.c.summary_key == embeddings.c.key),
         )

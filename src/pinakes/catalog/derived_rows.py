@@ -15,10 +15,12 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import from_json
 from sqlalchemy import Connection, cast, delete, select
 
+from pinakes.catalog.batched_rows import rows_among
 from pinakes.catalog.dialects.expressions import id_list
 from pinakes.catalog.dialects.many_rows import insert_values
 from pinakes.catalog.schema import chunks, documents, entity_mentions, entity_relations
 from pinakes.catalog.schema.types import TEXT
+from pinakes.core.batching import batches
 from pinakes.core.records import Span
 
 _BATCH: Final = 500
@@ -154,16 +156,11 @@ def _put(
         else:
             gone.append(row.id)
             removed.append(one)
-    for start in range(0, len(gone), _BATCH):
-        connection.execute(delete(table).where(table.c.id.in_(gone[start : start + _BATCH])))
+    for part in batches(gone, _BATCH):
+        connection.execute(delete(table).where(table.c.id.in_(part)))
     added = sorted(set(wanted) - present)
-    held = set[int]()
-    needed = sorted({one.document_id for one in added})
-    for start in range(0, len(needed), _BATCH):
-        there = (
-            select(documents.c.id).where(documents.c.id.in_(needed[start : start + _BATCH])).order_by(documents.c.id)
-        )
-        held.update(connection.scalars(there))
+    needed, there = sorted({one.document_id for one in added}), select(documents.c.id).order_by(documents.c.id)
+    held = {row.id for row in rows_among(connection, there, documents.c.id, needed)}
     rows = [(*one, *same.values()) for one in added if one.document_id in held]
     insert_values(connection, table, (*form._fields, *same), rows)
     ends = [at for at, name in enumerate(form._fields) if name in _ENDS]

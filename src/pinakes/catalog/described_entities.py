@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from sqlalchemy import Connection, select
 
+from pinakes.catalog.batched_rows import rows_among
 from pinakes.catalog.graph_statistics import OWN
 from pinakes.catalog.schema import documents, entity_mentions
 from pinakes.core.records import Metadata
@@ -28,8 +29,5 @@ def each(connection: Connection, collection_id: int) -> Iterator[tuple[int, str,
 
 def metadata_of(connection: Connection, document_ids: Collection[int]) -> Mapping[int, Metadata]:
     """Return id → metadata of these documents, without that of their groups."""
-    wanted, found = sorted(set(document_ids)), dict[int, Metadata]()
-    for start in range(0, len(wanted), _BATCH):
-        query = select(documents.c.id, documents.c.metadata).where(documents.c.id.in_(wanted[start : start + _BATCH]))
-        found |= {row[0]: row[1] for row in connection.execute(query.order_by(documents.c.id))}
-    return found
+    query = select(documents.c.id, documents.c.metadata).order_by(documents.c.id)
+    return {row[0]: row[1] for row in rows_among(connection, query, documents.c.id, sorted(set(document_ids)))}

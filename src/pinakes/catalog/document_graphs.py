@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, or_, select
 
 from pinakes.catalog.paths import ends_with
+from pinakes.catalog.relation_ends import is_alias_of
 from pinakes.catalog.schema import documents, entities, entity_aliases, entity_mentions, entity_relations
 from pinakes.core.graph_records import STRUCTURE, WEAK, folded
 
@@ -88,10 +89,9 @@ def _with_names(connection: Connection, canonical_ids: Collection[int]) -> dict[
         names[row.canonical_id or row.id].add(row.folded)
         if row.canonical_id is None and row.type not in ("", *STRUCTURE):
             main[row.id] = (row.type, row.name, row.folded)
-    same = (entity_aliases.c.type == entities.c.type) & (entity_aliases.c.name == entities.c.folded)
     of_lists = (
         select(entities.c.id, entity_aliases.c.alias)
-        .join_from(entities, entity_aliases, same & (entity_aliases.c.collection_id == entities.c.collection_id))
+        .join_from(entities, entity_aliases, is_alias_of(entities))
         .where(entities.c.id.in_(wanted))
         .order_by(entity_aliases.c.id)
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import BindParameter, Connection, bindparam, select
 
+from pinakes.catalog.batched_rows import rows_among, rows_for
 from pinakes.catalog.schema import chunks, documents, fields
-
-_BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +47,7 @@ def chunk_counts(connection: Connection, collection_id: int, uris: Sequence[str]
     query = select(documents.c.uri, documents.c.chunk_count).where(documents.c.collection_id == collection_id)
     if uris is None:
         return {row.uri: row.chunk_count for row in connection.execute(query)}
-    among = query.where(documents.c.uri.in_(_URIS))
-    parts = (list(uris[start : start + _BATCH]) for start in range(0, len(uris), _BATCH))
-    return {row.uri: row.chunk_count for part in parts for row in connection.execute(among, {"uris": part})}
+    return {row.uri: row.chunk_count for row in rows_among(connection, query, documents.c.uri, uris)}
 
 
 def values(connection: Connection, collection_id: int, field: str) -> dict[int, list[str]]:
@@ -66,17 +63,13 @@ def values(connection: Connection, collection_id: int, field: str) -> dict[int, 
 
 def places(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, ChunkLocation]:
     """Return chunk id → where it stands, less those that are not there."""
-    found: dict[int, ChunkLocation] = {}
-    for start in range(0, len(chunk_ids), _BATCH):
-        rows = connection.execute(_PLACES, {"ids": list(chunk_ids[start : start + _BATCH])})
-        found |= {row[0]: ChunkLocation(*row[1:]) for row in rows}
-    return found
+    return {row[0]: ChunkLocation(*row[1:]) for row in rows_for(connection, _PLACES, "ids", chunk_ids)}
 
 
 def paths_and_kinds(connection: Connection, document_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Return document id → path and kind ("markdown", "code", "text"), less those that are not there."""
     query = select(documents.c.id, documents.c.path, documents.c.kind).where(documents.c.id.in_(_IDS))
-    return {row[0]: (row[1], row[2]) for part in _parts(document_ids) for row in connection.execute(query, part)}
+    return {row[0]: (row[1], row[2]) for row in rows_for(connection, query, "ids", document_ids)}
 
 
 def values_of(
@@ -87,19 +80,12 @@ def values_of(
         fields.c.document_id.in_(_IDS), fields.c.name.in_(names)
     )
     found: dict[int, dict[str, list[str]]] = {}
-    for part in _parts(document_ids):
-        for document_id, name, value in connection.execute(query.order_by(fields.c.id), part):
-            found.setdefault(document_id, {}).setdefault(name, []).append(value)
+    for document_id, name, value in rows_for(connection, query.order_by(fields.c.id), "ids", document_ids):
+        found.setdefault(document_id, {}).setdefault(name, []).append(value)
     return found
 
 
-def _parts(ids: Sequence[int]) -> Iterator[dict[str, list[int]]]:
-    for start in range(0, len(ids), _BATCH):
-        yield {"ids": list(ids[start : start + _BATCH])}
-
-
 _IDS: BindParameter[int] = bindparam("ids", expanding=True)
-_URIS: BindParameter[str] = bindparam("uris", expanding=True)
 _LISTED = select(
     documents.c.id,
     documents.c.uid,

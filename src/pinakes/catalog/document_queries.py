@@ -9,10 +9,10 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select
 
+from pinakes.catalog.batched_rows import rows_for
 from pinakes.catalog.document_records import RECORD, DocumentRecord, of_row
 from pinakes.catalog.schema import chunks, documents
 
-_BATCH = 1000
 _SYMBOL_CHUNKS = 50
 """Names that code defines further behind are not among those that say what it is."""
 
@@ -34,28 +34,18 @@ class ChunkSpan:
 
 def of_ids(connection: Connection, ids: Sequence[int]) -> dict[int, DocumentRecord]:
     """Return document id → record, of those that are there."""
-    found: dict[int, DocumentRecord] = {}
-    for start in range(0, len(ids), _BATCH):
-        rows = connection.execute(_BY_ID, {"ids": list(ids[start : start + _BATCH])})
-        found |= {row.id: of_row(row) for row in rows}
-    return found
+    return {row.id: of_row(row) for row in rows_for(connection, _BY_ID, "ids", ids)}
 
 
 def names(connection: Connection, ids: Sequence[int]) -> dict[int, Any]:
     """Return document id → row with its ``id``, ``uid``, ``path`` and ``title``, which take less time than the rest."""
-    found: dict[int, Any] = {}
-    for start in range(0, len(ids), _BATCH):
-        found |= {row.id: row for row in connection.execute(_NAMES, {"ids": list(ids[start : start + _BATCH])})}
-    return found
+    return {row.id: row for row in rows_for(connection, _NAMES, "ids", ids)}
 
 
 def of_uids(connection: Connection, collection_ids: Sequence[int], uids: Sequence[str]) -> dict[str, DocumentRecord]:
     """Return document uid → record, of those that are in one of these collections."""
-    found: dict[str, DocumentRecord] = {}
-    for start in range(0, len(uids), _BATCH):
-        wanted = {"uids": list(uids[start : start + _BATCH]), "collections": list(collection_ids)}
-        found |= {row.uid: of_row(row) for row in connection.execute(_BY_UID, wanted)}
-    return found
+    rows = rows_for(connection, _BY_UID, "uids", uids, collections=list(collection_ids))
+    return {row.uid: of_row(row) for row in rows}
 
 
 def following(connection: Connection, collection_id: int, after: int, limit: int) -> list[DocumentRecord]:

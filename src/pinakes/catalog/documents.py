@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, or_, select, union_all, update
 
 from pinakes.catalog import changes, document_fields, entities, entity_changes, events, history
+from pinakes.catalog.batched_rows import rows_among
 from pinakes.catalog.dialects.expressions import among, inserted_id, json_texts
 from pinakes.catalog.dialects.many_rows import insert_rows
 from pinakes.catalog.document_fields import DocumentFields, place_of
@@ -29,7 +30,6 @@ OWN_SUMMARIES = ("given", "chat")
 """Who writes summaries that say what the text does not: their words are searched, and they have vectors."""
 
 _USUAL = Retention()
-_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,12 +325,9 @@ def where(connection: Connection, collection_id: int, test: ColumnElement[bool])
 
 
 def of_ids(connection: Connection, document_ids: Sequence[int]) -> list[DocumentRecord]:
-    """Return these documents by path, less those that are not there."""
-    found: list[DocumentRecord] = []
-    for start in range(0, len(document_ids), _BATCH):
-        some = _SELECT.where(documents.c.id.in_(list(document_ids[start : start + _BATCH])))
-        found += [of_row(row) for row in connection.execute(some)]
-    return found
+    """Return these documents, those with the shortest paths first, less those that are not there."""
+    found = (of_row(row) for row in rows_among(connection, RECORD, documents.c.id, document_ids))
+    return sorted(found, key=lambda one: (len(one.path), one.path))
 
 
 def text(connection: Connection, document_id: int) -> str:

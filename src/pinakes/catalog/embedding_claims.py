@@ -16,6 +16,7 @@ from pinakes.catalog.dialects.expressions import clock, is_shared
 from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import chunks, documents, embedding_claims
 from pinakes.catalog.schema import embeddings as stored
+from pinakes.core.batching import batches
 
 _BATCH: Final = 500
 _REFUSED_S: Final = 24 * 3600.0
@@ -134,9 +135,8 @@ def release(connection: Connection, owner: str, model_id: int | None = None, key
 
 def done(connection: Connection, model_id: int, keys: Collection[bytes]) -> None:
     """Remove the claims of texts that have their vectors."""
-    wanted = sorted(keys) if is_shared(connection) else []
-    for i in range(0, len(wanted), _BATCH):
-        mine = embedding_claims.c.model_id == model_id, embedding_claims.c.key.in_(wanted[i : i + _BATCH])
+    for part in batches(sorted(keys), _BATCH) if is_shared(connection) else ():
+        mine = embedding_claims.c.model_id == model_id, embedding_claims.c.key.in_(part)
         connection.execute(delete(embedding_claims).where(*mine))
 
 

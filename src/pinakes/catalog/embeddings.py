@@ -10,10 +10,12 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, select
 
 from pinakes.catalog import changes
+from pinakes.catalog.batched_rows import rows_among
 from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import changes as noted
 from pinakes.catalog.schema import chunks, documents, embeddings
-from pinakes.core.records import Float32, Int64
+from pinakes.core.batching import batches
+from pinakes.core.records import Float32, Int64, with_header
 
 _BATCH = 500
 _CHARS_PER_TOKEN = 3.5
@@ -22,14 +24,8 @@ _CHARS_PER_TOKEN = 3.5
 
 def known_keys(connection: Connection, model_id: int | None, keys: Iterable[bytes]) -> set[bytes]:
     """Return those of ``keys`` that have an embedding by the model."""
-    wanted = list(dict.fromkeys(keys))
-    found: set[bytes] = set()
-    for i in range(0, len(wanted), _BATCH):
-        query = select(embeddings.c.key).where(
-            embeddings.c.key.in_(wanted[i : i + _BATCH]), embeddings.c.model_id == model_id
-        )
-        found.update(connection.scalars(query))
-    return found
+    query = select(embeddings.c.key).where(embeddings.c.model_id == model_id)
+    return {row.key for row in rows_among(connection, query, embeddings.c.key, dict.fromkeys(keys))}
 
 
 def store(connection: Connection, model_id: int, vectors: Mapping[bytes, Float32]) -> None:
@@ -106,7 +102,7 @@ def pending(
     waiting = waiting if where is None else waiting.where(where)
     if locked:
         waiting = waiting.with_for_update(skip_locked=True, of=chunks)
-    return _with_texts(connection, connection.execute(waiting).all())
+    return with_texts(connection, connection.execute(waiting).all())
 
 
 def waiting(connection: Connection, collection_id: int, model_id: int | None) -> tuple[int, int]:
@@ -128,32 +124,29 @@ def pending_among(
 ) -> list[tuple[int, bytes, str]]:
     """Return (chunk id, key, embedded text) of those of up to 500 ``chunk_ids`` that have no vector yet."""
     waiting = _waiting(collection_id, model_id).where(chunks.c.id.in_(chunk_ids))
-    return _with_texts(connection, connection.execute(waiting).all())
+    return with_texts(connection, connection.execute(waiting).all())
 
 
 def embedded(connection: Connection, chunk_ids: Sequence[int]) -> list[tuple[int, bytes, str]]:
     """Return (chunk id, key, embedded text) of these chunks, in the order of their ids."""
     found: list[tuple[int, bytes, str]] = []
-    for i in range(0, len(chunk_ids), _BATCH):
-        rows = connection.execute(
-            _COLUMNS.where(chunks.c.id.in_(chunk_ids[i : i + _BATCH])).order_by(chunks.c.id)
-        ).all()
-        found += _with_texts(connection, rows)
+    for part in batches(chunk_ids, _BATCH):
+        rows = connection.execute(_COLUMNS.where(chunks.c.id.in_(part)).order_by(chunks.c.id)).all()
+        found += with_texts(connection, rows)
     return found
 
 
 def places(connection: Connection, collection_id: int, keys: Iterable[bytes]) -> dict[bytes, str]:
     """Return key → where that text stands in a collection: ``guide.md:3-7``, or of which document it is the summary."""
-    wanted, found = list(keys), dict[bytes, str]()
-    for i in range(0, len(wanted), _BATCH):
-        part = wanted[i : i + _BATCH]
-        standing = (
+    found = dict[bytes, str]()
+    for part in batches(keys, _BATCH):
+        written = (
             select(chunks.c.embedding_key, documents.c.path, chunks.c.start_line, chunks.c.end_line)
             .select_from(chunks.join(documents))
             .where(documents.c.collection_id == collection_id, chunks.c.embedding_key.in_(part))
             .order_by(chunks.c.id.desc())  # the first one stays
         )
-        found |= {key: f"{path}:{start}-{end}" for key, path, start, end in connection.execute(standing)}
+        found |= {key: f"{path}:{start}-{end}" for key, path, start, end in connection.execute(written)}
         summaries = select(documents.c.summary_key, documents.c.path).where(
             documents.c.collection_id == collection_id, documents.c.summary_key.in_(part)
         )
@@ -163,30 +156,20 @@ def places(connection: Connection, collection_id: int, keys: Iterable[bytes]) ->
 
 def of_keys(connection: Connection, model_id: int | None, keys: Sequence[bytes]) -> dict[bytes, Float32]:
     """Return key → float32 (dim,) for those of ``keys`` that have a vector by the model, in the order of ``keys``."""
-    found: dict[bytes, Float32] = {}
-    for i in range(0, len(keys), _BATCH):
-        part = keys[i : i + _BATCH]
-        rows = connection.execute(
-            select(embeddings.c.key, embeddings.c.vector).where(
-                embeddings.c.key.in_(part), embeddings.c.model_id == model_id
-            )
-        )
-        vectors = {row.key: changes.vector_of(row.vector) for row in rows}
-        found |= {key: vectors[key] for key in part if key in vectors}
-    return found
+    query = select(embeddings.c.key, embeddings.c.vector).where(embeddings.c.model_id == model_id)
+    rows = rows_among(connection, query, embeddings.c.key, keys)
+    vectors = {row.key: changes.vector_of(row.vector) for row in rows}
+    return {key: vectors[key] for key in keys if key in vectors}
 
 
 def of_chunks(connection: Connection, model_id: int | None, chunk_ids: Sequence[int]) -> dict[int, Float32]:
     """Return chunk id → float32 (dim,) for those of ``chunk_ids`` that have a vector by the model."""
-    found: dict[int, Float32] = {}
-    for i in range(0, len(chunk_ids), _BATCH):
-        rows = connection.execute(
-            select(chunks.c.id, embeddings.c.vector)
-            .select_from(chunks.join(embeddings, embeddings.c.key == chunks.c.embedding_key))
-            .where(chunks.c.id.in_(chunk_ids[i : i + _BATCH]), embeddings.c.model_id == model_id)
-        )
-        found |= {row.id: changes.vector_of(row.vector) for row in rows}
-    return found
+    of_model = (
+        select(chunks.c.id, embeddings.c.vector)
+        .select_from(chunks.join(embeddings, embeddings.c.key == chunks.c.embedding_key))
+        .where(embeddings.c.model_id == model_id)
+    )
+    return {row.id: changes.vector_of(row.vector) for row in rows_among(connection, of_model, chunks.c.id, chunk_ids)}
 
 
 def chunk_ids(connection: Connection, collection_id: int, model_id: int | None) -> tuple[Int64, Int64]:
@@ -216,16 +199,14 @@ def _waiting(collection_id: int, model_id: int | None) -> Select[Any]:
     return _COLUMNS.select_from(joined).where(documents.c.collection_id + 0 == collection_id, embeddings.c.id.is_(None))
 
 
-def _with_texts(connection: Connection, rows: Sequence[Any]) -> list[tuple[int, bytes, str]]:
+def with_texts(connection: Connection, rows: Sequence[Any]) -> list[tuple[int, bytes, str]]:
+    """Return (chunk id, key, embedded text) of rows of chunks, in their order."""
     wanted = {row.document_id for row in rows}
     texts = dict(connection.execute(select(documents.c.id, documents.c.text).where(documents.c.id.in_(wanted))).all())
     return [
-        (row.id, row.embedding_key, _embedded(row.header, texts[row.document_id][row.start : row.end])) for row in rows
+        (row.id, row.embedding_key, with_header(row.header, texts[row.document_id][row.start : row.end]))
+        for row in rows
     ]
-
-
-def _embedded(header: str, text: str) -> str:
-    return f"{header}\n{text}" if header else text
 
 
 _COLUMNS = select(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import (
     CompoundSelect,
     Connection,
+    Executable,
     Select,
     and_,
     bindparam,
@@ -24,10 +25,12 @@ from sqlalchemy import (
 )
 
 from pinakes.catalog import entity_changes
+from pinakes.catalog.batched_rows import rows_among, rows_for
 from pinakes.catalog.dialects.expressions import id_list
 from pinakes.catalog.dialects.many_rows import insert_values
 from pinakes.catalog.engine import now
 from pinakes.catalog.graph_statistics import OWN
+from pinakes.catalog.relation_ends import is_alias_of
 from pinakes.catalog.schema import (
     documents,
     entities,
@@ -41,7 +44,6 @@ from pinakes.catalog.schema import (
 from pinakes.core.graph_records import CODE_TYPES, STRUCTURE, EntityName, Findings
 from pinakes.core.records import DocumentKind, Metadata
 
-_BATCH = 500
 _PLACE = ("start", "end", "confidence", "extractor")
 
 
@@ -106,11 +108,8 @@ def ensure(connection: Connection, collection_id: int, names: Iterable[EntityNam
 
 def ids(connection: Connection, collection_id: int, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """Return key → id of the entities that have a row."""
-    wanted, found = sorted({name for _, name in keys}), dict[tuple[str, str], int]()
-    for start in range(0, len(wanted), _BATCH):
-        rows = connection.execute(_KEYS, {"collection": collection_id, "names": wanted[start : start + _BATCH]})
-        found |= {(kind, folded): entity_id for kind, folded, entity_id in rows}
-    return found
+    rows = rows_for(connection, _KEYS, "names", sorted({name for _, name in keys}), collection=collection_id)
+    return {(kind, folded): entity_id for kind, folded, entity_id in rows}
 
 
 def put(
@@ -289,6 +288,14 @@ def count(connection: Connection, collection_id: int, some: Collection[int] | No
     if some is not None:
         counted = counted.where(entities.c.id.in_(with_other_names(some)))
         rows = rows.where(entities.c.id.in_(id_list(some)))
+    write_counts(connection, counted, rows)
+
+
+def write_counts(connection: Connection, counted: Executable, rows: Executable) -> None:
+    """Write how many documents and places mention entities, where that is not what ``rows`` have.
+
+    ``counted`` gives (entity, documents, places), none where there are none; ``rows`` (id, documents, mentions).
+    """
     found = {row[0]: (row[1], row[2]) for row in connection.execute(counted)}
     changed = [
         {"entity": row.id, "in_documents": counts[0], "in_places": counts[1]}
@@ -330,13 +337,7 @@ def named(
     by_name = [main.where(test) for test in tests]  # each by an index, which OR would not be
     by_alias = (
         select(func.coalesce(same.c.canonical_id, same.c.id))
-        .join_from(
-            entity_aliases,
-            same,
-            (same.c.collection_id == entity_aliases.c.collection_id)
-            & (same.c.type == entity_aliases.c.type)
-            & (same.c.folded == entity_aliases.c.name),
-        )
+        .join_from(entity_aliases, same, is_alias_of(same))
         .where(entity_aliases.c.collection_id.in_(collection_ids), entity_aliases.c.folded == folded)
     )
     query = _RECORD.where(entities.c.id.in_(union(*by_name, by_alias)))
@@ -365,11 +366,8 @@ def counts(connection: Connection, collection_id: int) -> dict[str, int]:
 
 def of_ids(connection: Connection, entity_ids: Collection[int]) -> dict[int, EntityRecord]:
     """Return id → entity."""
-    wanted, found = sorted(set(entity_ids)), dict[int, EntityRecord]()
-    for start in range(0, len(wanted), _BATCH):
-        some = _RECORD.where(entities.c.id.in_(wanted[start : start + _BATCH])).order_by(entities.c.id)
-        found |= {row.id: EntityRecord(*row) for row in connection.execute(some)}
-    return found
+    rows = rows_among(connection, _RECORD.order_by(entities.c.id), entities.c.id, sorted(set(entity_ids)))
+    return {row.id: EntityRecord(*row) for row in rows}
 
 
 def canonical_of(
@@ -398,11 +396,8 @@ def other_names(connection: Connection, one: EntityRecord) -> list[str]:
 def members(connection: Connection, entity_ids: Sequence[int]) -> dict[int, list[EntityRecord]]:
     """Return canonical id → the entities that are other names of it."""
     found: dict[int, list[EntityRecord]] = {one: [] for one in entity_ids}
-    wanted = list(found)
-    for start in range(0, len(wanted), _BATCH):
-        query = _RECORD.where(entities.c.canonical_id.in_(wanted[start : start + _BATCH])).order_by(entities.c.id)
-        for row in connection.execute(query):
-            found[row.canonical_id].append(EntityRecord(*row))
+    for row in rows_among(connection, _RECORD.order_by(entities.c.id), entities.c.canonical_id, list(found)):
+        found[row.canonical_id].append(EntityRecord(*row))
     return found
 
 

@@ -31,6 +31,7 @@ from pinakes.catalog.dialects import numbers
 from pinakes.catalog.dialects.expressions import among, json_ids
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import collections, documents, events, files, leaps, sources, versions
+from pinakes.core.batching import batches
 from pinakes.core.errors import InvalidInput
 from pinakes.core.records import JSON
 from pinakes.settings import EventKind
@@ -114,9 +115,7 @@ def dropped(connection: Connection, collection_id: int, by: str = "") -> None:
 
 def failed(connection: Connection, source_id: int, reasons: Mapping[str, str | None]) -> None:
     """Note files of a source that could not be read: path → why. Those that failed so before are not told again."""
-    paths = list(reasons)
-    for start in range(0, len(paths), _BATCH):
-        some = paths[start : start + _BATCH]
+    for some in batches(reasons, _BATCH):
         before = select(files.c.path, files.c.reason).where(
             files.c.source_id == source_id, files.c.status == "error", files.c.path.in_(some)
         )
@@ -213,11 +212,10 @@ def latest(
     most: int,
     kinds: Collection[EventKind] = (),
     within: Collection[str] | None = None,
-    visible: Collection[str] | None = None,
 ) -> list[Event]:
     """Return the latest events, in the order in which they happened; see ``after``."""
     query = _SINCE.order_by(events.c.id.desc()).limit(most)
-    rows = connection.execute(_wanted(query, kinds, within, visible)).all()
+    rows = connection.execute(_wanted(query, kinds, within, None)).all()
     return [_event(row) for row in reversed(rows)]
 
 

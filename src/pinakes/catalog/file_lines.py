@@ -7,9 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select
 
+from pinakes.catalog.batched_rows import rows_for
 from pinakes.catalog.schema import chunks, documents
-
-_BATCH = 500
 
 
 def of_document(connection: Connection, document_id: int) -> list[int]:
@@ -22,13 +21,11 @@ def of_chunks(connection: Connection, rows: Collection[Any]) -> dict[int, tuple[
 
     Those whose lines count up from the first one are left out.
     """
-    found: dict[int, tuple[int, ...]] = {}
     texts = {row.id: row.text for row in rows}
-    ids = list(texts)
-    for start in range(0, len(ids), _BATCH):
-        for one, numbers, before in connection.execute(_OF_CHUNKS, {"ids": ids[start : start + _BATCH]}):
-            found[one] = tuple(numbers[before : before + texts[one].count("\n") + 1])
-    return found
+    return {
+        one: tuple(numbers[before : before + texts[one].count("\n") + 1])
+        for one, numbers, before in rows_for(connection, _OF_CHUNKS, "ids", texts)
+    }
 
 
 _BEFORE = func.substr(documents.c.text, 1, chunks.c.start)

@@ -9,11 +9,10 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select
 
 from pinakes.catalog import document_queries
+from pinakes.catalog.batched_rows import rows_for
 from pinakes.catalog.document_records import RECORD, DocumentRecord
 from pinakes.catalog.schema import documents
 from pinakes.core.records import JSON, ReadingNote
-
-_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +45,8 @@ class ChunkText:
 
 def of_uids(connection: Connection, collection_id: int, uids: Sequence[str]) -> dict[str, StoredDocument]:
     """Return id → document, in the order of ``uids``, less those that the collection does not have."""
-    found: dict[str, StoredDocument] = {}
-    for start in range(0, len(uids), _BATCH):
-        rows = connection.execute(_OF_UIDS, {"collection": collection_id, "uids": list(uids[start : start + _BATCH])})
-        found |= {row.uid: _content(row) for row in rows}
+    rows = rows_for(connection, _OF_UIDS, "uids", uids, collection=collection_id)
+    found = {row.uid: _content(row) for row in rows}
     return {uid: found[uid] for uid in uids if uid in found}
 
 

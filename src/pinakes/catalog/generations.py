@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, delete, exists, or_, select, update
 
 from pinakes.catalog import index_numbers
-from pinakes.catalog.collections import CollectionRecord, State, beside, get
-from pinakes.catalog.dialects.upsert import insert
+from pinakes.catalog.collections import CollectionRecord, State, beside, get, put_model
 from pinakes.catalog.schema import beside as besides
-from pinakes.catalog.schema import collections, embeddings, models
+from pinakes.catalog.schema import collections, embeddings
 from pinakes.core.errors import NotFound
 from pinakes.core.records import JSON
 
@@ -30,8 +29,7 @@ def begin(
     ``embedding`` are the settings by which its model is opened, whatever those of the home say; ``answering`` those of
     the model that answers, if they are known: from now on it has to be told from the other.
     """
-    connection.execute(insert(models).values(fingerprint=fingerprint, dimension=dimension).on_conflict_do_nothing())
-    model_id = connection.execute(select(models.c.id).where(models.c.fingerprint == fingerprint)).scalar_one()
+    model_id = put_model(connection, fingerprint, dimension)
     record = get(connection, name)
     collection_id = record.id
     number = index_numbers.newer(connection, collection_id)

@@ -7,13 +7,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, and_, case, func, or_, select, union
+from sqlalchemy import Connection, Select, case, func, or_, select, union
 
 from pinakes.catalog.dialects.expressions import id_list
 from pinakes.catalog.graph_statistics import FIELD, OWN
-from pinakes.catalog.relation_ends import CANONICAL, IS_EDGE, SOURCE, TARGET, by_sureness
-from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
+from pinakes.catalog.relation_ends import CANONICAL, IS_EDGE, SOURCE, TARGET, by_sureness, chunk_of, is_alias_of
+from pinakes.catalog.relation_ends import words_of as place_words
+from pinakes.catalog.schema import documents, entities, entity_aliases, entity_mentions, entity_relations
 from pinakes.catalog.stated_edges import name_ids
+from pinakes.core.batching import batches
 from pinakes.core.graph_records import WEAK
 from pinakes.core.records import Metadata
 
@@ -137,13 +139,7 @@ def _aliases(connection: Connection, entity_ids: Collection[int]) -> Mapping[int
     merged = select(entities.c.canonical_id, entities.c.name).where(entities.c.canonical_id.in_(entity_ids))
     listed = (
         select(entities.c.id, entity_aliases.c.alias)
-        .join_from(
-            entities,
-            entity_aliases,
-            (entity_aliases.c.collection_id == entities.c.collection_id)
-            & (entity_aliases.c.type == entities.c.type)
-            & (entity_aliases.c.name == entities.c.folded),
-        )
+        .join_from(entities, entity_aliases, is_alias_of(entities))
         .where(entities.c.id.in_(entity_ids))
     )
     for query in (merged.order_by(entities.c.id), listed.order_by(entity_aliases.c.id)):
@@ -178,7 +174,7 @@ def each_relation(connection: Connection, collection_id: int) -> Iterator[Listed
         select(
             *(one.source_id, one.source_type, one.source, table.c.type, one.target_id, one.target_type, one.target),
             *(table.c.confidence, one.statements, documents.c.uid, documents.c.path, documents.c.title),
-            *(_chunk(table), _words(table), table.c.extractor, _metadata(table)),
+            *(chunk_of(table), place_words(table, _MOST_CHARS), table.c.extractor, _metadata(table)),
         )
         .select_from(ranked.join(table, table.c.id == one.id).join(documents, documents.c.id == table.c.document_id))
         .where(one.place == 1)
@@ -250,7 +246,7 @@ def words_of(connection: Connection, statement_ids: Collection[int]) -> dict[int
     table = entity_relations
     query: Select[Any] = (
         select(
-            *(table.c.id, documents.c.path, SOURCE.c.name, TARGET.c.name, _words(table)),
+            *(table.c.id, documents.c.path, SOURCE.c.name, TARGET.c.name, place_words(table, _MOST_CHARS)),
             *(table.c.extractor, _metadata(table)),
         )
         .select_from(CANONICAL.join(documents, documents.c.id == table.c.document_id))
@@ -290,33 +286,12 @@ def main_names(connection: Connection, collection_id: int, names: Collection[str
         .where(entity_aliases.c.collection_id == collection_id)
         .order_by(entity_aliases.c.id)
     )
-    for start in range(0, len(wanted), _BATCH):
-        some = wanted[start : start + _BATCH]
+    for some in batches(wanted, _BATCH):
         for query in (merged.where(entities.c.folded.in_(some)), listed.where(entity_aliases.c.folded.in_(some))):
             found |= {row[0]: row[1] for row in connection.execute(query)}
     return found
 
 
-def _chunk(table: Any) -> Any:
-    return (
-        select(func.min(chunks.c.id))
-        .where(
-            and_(
-                chunks.c.document_id == table.c.document_id,
-                chunks.c.start <= table.c.start,
-                chunks.c.end > table.c.start,
-                table.c.end > table.c.start,
-            )
-        )
-        .scalar_subquery()
-    )
-
-
 def _metadata(table: Any) -> Any:
     """Return the metadata of the document where that states a relation, else nothing."""
     return case((table.c.extractor.startswith(FIELD, autoescape=True), documents.c.metadata), else_=None)
-
-
-def _words(table: Any) -> Any:
-    length = case((table.c.end - table.c.start > _MOST_CHARS, _MOST_CHARS), else_=table.c.end - table.c.start)
-    return func.substr(documents.c.text, table.c.start + 1, length)

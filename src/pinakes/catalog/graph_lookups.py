@@ -17,14 +17,13 @@ from sqlalchemy import (
     Subquery,
     and_,
     bindparam,
-    case,
     func,
     or_,
     select,
     union_all,
 )
 
-from pinakes.catalog.relation_ends import by_sureness
+from pinakes.catalog.relation_ends import by_sureness, is_alias_of, is_held, words_of
 from pinakes.catalog.schema import chunks, documents, entities, entity_aliases, entity_mentions, entity_relations
 from pinakes.core.graph_records import DOCUMENT, WEAK
 
@@ -196,12 +195,11 @@ def statements(connection: Connection, ids: Sequence[int]) -> dict[int, Statemen
 @cache
 def _statements_query() -> Select[Any]:
     table = entity_relations
-    length = case((table.c.end - table.c.start > _MOST_CHARS, _MOST_CHARS), else_=table.c.end - table.c.start)
-    words = func.substr(documents.c.text, table.c.start + 1, length)
+    words = words_of(table, _MOST_CHARS)
     of_document = (documents.c.id, documents.c.uid, documents.c.group_key, documents.c.path)
     return (
         select(table.c.id, func.min(chunks.c.id), func.min(chunks.c.ordinal), *of_document, words, table.c.extractor)
-        .select_from(table.join(documents, documents.c.id == table.c.document_id).outerjoin(chunks, _holds(table)))
+        .select_from(table.join(documents, documents.c.id == table.c.document_id).outerjoin(chunks, is_held(table)))
         .where(table.c.id.in_(bindparam("ids", expanding=True)))
         .group_by(table.c.id, *of_document, words, table.c.extractor)
         .order_by(table.c.id)
@@ -244,7 +242,7 @@ def _mentioning_query(*, past: bool) -> Select[Any]:
     ranked = places.subquery()
     return (
         select(ranked.c.entity_id, chunks.c.id, ranked.c.document_id, func.max(ranked.c.confidence))
-        .join_from(ranked, chunks, _holds(ranked))
+        .join_from(ranked, chunks, is_held(ranked))
         .where(ranked.c.place <= bindparam("most"))
         .group_by(ranked.c.entity_id, chunks.c.id, ranked.c.document_id)
         .order_by(ranked.c.entity_id, chunks.c.id)
@@ -259,15 +257,6 @@ def names_of(connection: Connection, entity_ids: Collection[int]) -> Mapping[int
     return {row[0]: (row[1], row[2]) for row in connection.execute(query.order_by(entities.c.id))}
 
 
-def _holds(table: Any) -> Any:
-    return and_(
-        chunks.c.document_id == table.c.document_id,
-        chunks.c.start <= table.c.start,
-        chunks.c.end > table.c.start,
-        table.c.end > table.c.start,
-    )
-
-
 _MOST_CHARS = 200
 _UNCHANGED = select(documents.c.id).where(documents.c.updated_at <= bindparam("until"))
 _OF, _MAIN = entities.alias("of"), entities.alias("main")
@@ -275,14 +264,7 @@ _CANONICAL = and_(_MAIN.c.id == func.coalesce(_OF.c.canonical_id, _OF.c.id), _MA
 _COLUMNS = (_MAIN.c.id, _MAIN.c.type, _MAIN.c.name, _MAIN.c.documents)
 _NAMES = select(_OF.c.folded, *_COLUMNS).join_from(_OF, _MAIN, _CANONICAL)
 _ALIASES = select(entity_aliases.c.folded, *_COLUMNS).select_from(
-    entity_aliases.join(
-        _OF,
-        and_(
-            _OF.c.collection_id == entity_aliases.c.collection_id,
-            _OF.c.type == entity_aliases.c.type,
-            _OF.c.folded == entity_aliases.c.name,
-        ),
-    ).join(_MAIN, _CANONICAL)
+    entity_aliases.join(_OF, is_alias_of(_OF)).join(_MAIN, _CANONICAL)
 )
 
 

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, func
 
 from pinakes.catalog.paths import ends_with
 from pinakes.catalog.schema import documents, versions
+from pinakes.core.batching import batches
 from pinakes.core.records import JSON, Metadata
 
 Op: TypeAlias = Literal["created", "updated", "moved", "deleted", "restored"]
@@ -205,8 +206,8 @@ def sweep(connection: Connection, collection_id: int, keeping: Retention) -> int
     horizon = keeping.horizon
     old = {"collection": collection_id, "horizon": horizon}
     uids = list(connection.scalars(_OUTLIVED, old))
-    for start in range(0, len(uids), _BATCH):
-        some = {**old, "uids": uids[start : start + _BATCH]}
+    for part in batches(uids, _BATCH):
+        some = {**old, "uids": part}
         connection.execute(_DROP_GONE, some)
         connection.execute(_DROP_OUTLIVED, some | _NOTHING)
     return len(uids)

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Select, func, or_, select
 from pinakes.catalog import changes
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.dialects.translation import translated
+from pinakes.catalog.embeddings import with_texts
 from pinakes.catalog.schema import chunks, documents, embeddings, entities, entity_mentions, entity_relations
 from pinakes.core.errors import CatalogueCorrupt
 
@@ -51,15 +52,8 @@ def chunks_after(connection: Connection, collection: CollectionRecord, after: in
         .order_by(chunks.c.id)
         .limit(limit)
     ).all()
-    wanted = {row.document_id for row in rows}
-    texts = dict(connection.execute(select(documents.c.id, documents.c.text).where(documents.c.id.in_(wanted))).all())
-    found = []
-    for row in rows:
-        text = texts[row.document_id][row.start : row.end]
-        found.append(
-            StoredChunk(row.id, f"{row.header}\n{text}" if row.header else text, row.embedding_key, row.vector)
-        )
-    return found
+    texts = with_texts(connection, rows)
+    return [StoredChunk(one, text, key, row.vector) for (one, key, text), row in zip(texts, rows, strict=True)]
 
 
 def graph_faults(connection: Connection, collection_id: int) -> dict[str, list[int]]:

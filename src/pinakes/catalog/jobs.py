@@ -89,9 +89,9 @@ def renew(connection: Connection, progress: Mapping[str, Mapping[str, JSON]], ex
     """Prolong leases (owner → how far it is) until ``expires_at``; return those that are still held."""
     return {
         owner
-        for owner, told in progress.items()
+        for owner, reported in progress.items()
         if connection.execute(
-            update(jobs).where(jobs.c.owner == owner).values(expires_at=expires_at, progress=told)
+            update(jobs).where(jobs.c.owner == owner).values(expires_at=expires_at, progress=reported)
         ).rowcount
     }
 

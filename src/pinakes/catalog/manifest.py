@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, case, delete, func, select, update
+from sqlalchemy import BindParameter, Connection, and_, bindparam, case, delete, func, select, update
 
+from pinakes.catalog.batched_rows import rows_for
 from pinakes.catalog.schema import documents, files, sources
-from pinakes.catalog.sources import FileStatus
-
-_BATCH = 500
+from pinakes.catalog.sources import FileStatus, status_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +54,7 @@ class SourceFile:
 
 def stamps(connection: Connection, uids: Iterable[str]) -> dict[str, Stamp | None]:
     """Return document uid → what it was read from, None for those that were put by themselves; those that are there."""
-    wanted = list(uids)
-    parts = (wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH))
-    rows = (row for part in parts for row in connection.execute(_STAMPS, {"uids": part}))
+    rows = rows_for(connection, _STAMPS, "uids", uids)
     return {row.uid: None if row.kind is None else Stamp(*row[1:]) for row in rows}
 
 
@@ -84,25 +81,12 @@ def lines(
     A file that was left out for an error whose code is one of ``failing`` counts as failed. ``offset``: so many are
     skipped; ``only`` those of this status, "" = of any.
     """
-    status = _status(failing)
+    status = status_of(failing)
     rows = _LINES.where(status == only) if only else _LINES
     rows = rows.with_only_columns(files.c.path, status, *_OTHERS)
     urgency = case({"error": 0, "skipped": 1}, value=status, else_=2)
     ordered = rows.order_by(urgency, files.c.path).limit(most).offset(offset)
     return [SourceFile(*row) for row in connection.execute(ordered, {"source": source_id})]
-
-
-def counts(connection: Connection, source_id: int, failing: Collection[str] = ()) -> dict[str, int]:
-    """Return how many files of a source have each status, as ``lines`` tells it."""
-    status = _status(failing)
-    of_source = select(status, func.count()).where(files.c.source_id == source_id).group_by(status).order_by(status)
-    return {row[0]: row[1] for row in connection.execute(of_source)}
-
-
-def _status(failing: Collection[str]) -> ColumnElement[str]:
-    if not failing:
-        return files.c.status
-    return case((files.c.code.in_(failing), "error"), else_=files.c.status)
 
 
 def source_id(connection: Connection, collection: int, kind: str, location: str) -> int | None:

@@ -11,11 +11,11 @@ from filelock import FileLock
 
 from pinakes.catalog.dialects import row_copies
 from pinakes.catalog.dialects.database import HEAD, MOVING, Database, mark
-from pinakes.catalog.dialects.row_copies import OnStep
 from pinakes.catalog.dialects.sqlite import FILE, SqliteDatabase, create_sqlite, make_home
 from pinakes.catalog.dialects.translation import translated
 from pinakes.catalog.engine import Catalog, postgres_database
 from pinakes.core.errors import Conflict
+from pinakes.core.step_reports import OnStep
 from pinakes.platform.locks import held
 from pinakes.settings import Settings
 

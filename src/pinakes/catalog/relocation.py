@@ -1,4 +1,4 @@
-"""A home that lies elsewhere now: what was read inside of it is told to have been read where it lies."""
+"""A home that lies elsewhere now: what was read inside of it is of_uris to have been read where it lies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pinakes.catalog.schema import documents, fields, sources, versions
 from pinakes.core.filters import normal_text
 
 
-def resettle(connection: Connection, old: Path, new: Path, kept: Collection[str] = ()) -> None:
+def relocate_sources(connection: Connection, old: Path, new: Path, kept: Collection[str] = ()) -> None:
     """Have sources that lie in the home ``old`` lie in ``new``, with their documents; not those at places ``kept``.
 
     They stay the same sources and documents, so that the next sync finds them as they are.
@@ -32,8 +32,8 @@ def resettle(connection: Connection, old: Path, new: Path, kept: Collection[str]
 
 def _move_uris(connection: Connection, source_id: int, old: str, new: str) -> None:
     of_source = select(documents.c.id).where(documents.c.source_id == source_id)
-    told = fields.c.name == "uri", fields.c.document_id.in_(of_source)
-    _replace(connection, fields, fields.c.value, normal_text(old), normal_text(new), *told)
+    of_uris = fields.c.name == "uri", fields.c.document_id.in_(of_source)
+    _replace(connection, fields, fields.c.value, normal_text(old), normal_text(new), *of_uris)
     for table in (documents, versions):
         _replace(connection, table, table.c.uri, old, new, table.c.source_id == source_id)
 

@@ -23,6 +23,7 @@ from sqlalchemy import (
     tuple_,
 )
 
+from pinakes.catalog.batched_rows import rows_for
 from pinakes.catalog.dialects.expressions import among, json_ids, json_texts, text_list
 from pinakes.catalog.paths import is_below
 from pinakes.catalog.schema import chunks, documents, fields
@@ -119,11 +120,7 @@ def hit_rows(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Any]
 
 def hit_rows_at(connection: Connection, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Any]:
     """Return (document id, ordinal) → row as of ``chunks``, of those of ``places`` that there are."""
-    found: dict[tuple[int, int], Any] = {}
-    for i in range(0, len(places), _BATCH):
-        rows = connection.execute(_CHUNKS_AT, {"places": list(places[i : i + _BATCH])})
-        found |= {(row.document_id, row.ordinal): row for row in rows}
-    return found
+    return {(row.document_id, row.ordinal): row for row in rows_for(connection, _CHUNKS_AT, "places", places)}
 
 
 def _documents_with(connection: Connection, collection_id: int, condition: Condition) -> Select[Any]:

@@ -10,14 +10,13 @@ from urllib.parse import unquote
 from sqlalchemy import Connection, and_, func, or_, select, update
 
 from pinakes.catalog import changes, document_fields
+from pinakes.catalog.batched_rows import rows_among
 from pinakes.catalog.paths import is_below
 from pinakes.catalog.schema import documents, files, sources
 from pinakes.catalog.sources import SourceRecord
 
 HELD: Final = "HELD"
 """The ``code`` of a file that is skipped since another source of the collection holds its document."""
-
-_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +31,15 @@ def holders(
     connection: Connection, collection_id: int, among: Collection[int], uris: Sequence[str]
 ) -> dict[str, Holder]:
     """Return uri → holder, for documents that files of one of the sources ``among`` give."""
-    found: dict[str, Holder] = {}
     if not among:
-        return found
+        return {}
     of_file = and_(files.c.document_id == documents.c.id, files.c.source_id == documents.c.source_id)
     query = (
         select(documents.c.uri, documents.c.source_id, documents.c.id)
         .join(files, of_file)
         .where(documents.c.collection_id == collection_id, documents.c.source_id.in_(among))
     )
-    for start in range(0, len(uris), _BATCH):
-        rows = connection.execute(query.where(documents.c.uri.in_(uris[start : start + _BATCH])))
-        found |= {row[0]: Holder(row[1], row[2]) for row in rows}
-    return found
+    return {row[0]: Holder(row[1], row[2]) for row in rows_among(connection, query, documents.c.uri, uris)}
 
 
 def held_below(connection: Connection, source_id: int, path: str) -> int:
@@ -56,12 +51,8 @@ def held_below(connection: Connection, source_id: int, path: str) -> int:
 
 def held_by(connection: Connection, source_id: int, document_ids: Collection[int]) -> set[int]:
     """Return those of these documents that a source holds."""
-    found: set[int] = set()
-    wanted = list(document_ids)
-    for start in range(0, len(wanted), _BATCH):
-        some = documents.c.id.in_(wanted[start : start + _BATCH])
-        found |= set(connection.scalars(select(documents.c.id).where(documents.c.source_id == source_id, some)))
-    return found
+    held = select(documents.c.id).where(documents.c.source_id == source_id)
+    return {row.id for row in rows_among(connection, held, documents.c.id, document_ids)}
 
 
 def heirs(connection: Connection, source: SourceRecord, document_ids: Collection[int]) -> dict[int, tuple[int, str]]:
@@ -80,13 +71,11 @@ def heirs(connection: Connection, source: SourceRecord, document_ids: Collection
         .order_by(files.c.source_id.desc())
     )
     found: dict[int, tuple[int, str]] = {}
-    wanted = list(document_ids)
-    for start in range(0, len(wanted), _BATCH):
-        for row in connection.execute(query.where(files.c.document_id.in_(wanted[start : start + _BATCH]))):
-            beside = (row.kind, row.location, row.path) == (source.kind, source.location, row.held_at)
-            there = unquote(row.uri).endswith(f"{row.location.rstrip('/')}/{row.path}")
-            if beside or row.code == HELD or (row.kind == "folder" and there):
-                found[row.document_id] = (row.source_id, row.path)
+    for row in rows_among(connection, query, files.c.document_id, document_ids):
+        beside = (row.kind, row.location, row.path) == (source.kind, source.location, row.held_at)
+        there = unquote(row.uri).endswith(f"{row.location.rstrip('/')}/{row.path}")
+        if beside or row.code == HELD or (row.kind == "folder" and there):
+            found[row.document_id] = (row.source_id, row.path)
     return found
 
 

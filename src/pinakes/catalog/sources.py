@@ -7,12 +7,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, case, delete, func, or_, select, update
 
 from pinakes.catalog import events
+from pinakes.catalog.collections import find
 from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import documents, files, sources
+from pinakes.core.batching import batches
 from pinakes.core.records import JSON
 from pinakes.core.wording import counted
 
@@ -103,6 +105,12 @@ def list_all(connection: Connection, collection_id: int | None = None) -> list[S
     if collection_id is not None:
         query = query.where(sources.c.collection_id == collection_id)
     return [_record(row) for row in connection.execute(query)]
+
+
+def of_name(connection: Connection, collection: str) -> list[SourceRecord]:
+    """Return the sources of a collection by its name, none where there is no such collection."""
+    record = find(connection, collection)
+    return list_all(connection, record.id) if record else []
 
 
 def documents_of(connection: Connection, source_id: int, limit: int) -> dict[int, int]:
@@ -249,11 +257,8 @@ def note(connection: Connection, source_id: int, records: Sequence[FileRecord]) 
 
 def forget(connection: Connection, source_id: int, paths: Iterable[str]) -> None:
     """Drop what is known of these files."""
-    wanted = list(paths)
-    for i in range(0, len(wanted), _BATCH):
-        connection.execute(
-            delete(files).where(files.c.source_id == source_id, files.c.path.in_(wanted[i : i + _BATCH]))
-        )
+    for part in batches(paths, _BATCH):
+        connection.execute(delete(files).where(files.c.source_id == source_id, files.c.path.in_(part)))
 
 
 def problems(
@@ -268,15 +273,16 @@ def problems(
     return [FileRecord(**row._asdict()) for row in connection.execute(query)]
 
 
-def counts(connection: Connection, source_id: int) -> dict[str, int]:
-    """Return how many files of a source have each status."""
-    rows = connection.execute(
-        select(files.c.status, func.count())
-        .where(files.c.source_id == source_id)
-        .group_by(files.c.status)
-        .order_by(files.c.status)
-    )
-    return {row[0]: row[1] for row in rows}
+def counts(connection: Connection, source_id: int, failing: Collection[str] = ()) -> dict[str, int]:
+    """Return how many files of a source have each status; see ``status_of``."""
+    status = status_of(failing)
+    of_source = select(status, func.count()).where(files.c.source_id == source_id).group_by(status).order_by(status)
+    return {row[0]: row[1] for row in connection.execute(of_source)}
+
+
+def status_of(failing: Collection[str]) -> ColumnElement[str]:
+    """Return the status of a file; one that was left out for an error with one of the codes ``failing`` failed."""
+    return case((files.c.code.in_(failing), "error"), else_=files.c.status) if failing else files.c.status
 
 
 _OF_FILE = (

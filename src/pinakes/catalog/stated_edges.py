@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, case, func, or_, select, update
 
+from pinakes.catalog.batched_rows import rows_among
 from pinakes.catalog.dialects.expressions import id_list
 from pinakes.catalog.relation_ends import (
     AS_WRITTEN,
@@ -19,8 +20,10 @@ from pinakes.catalog.relation_ends import (
     TARGET,
     TARGET_ID,
     by_sureness,
+    chunk_of,
 )
-from pinakes.catalog.schema import chunks, documents, entities, entity_mentions, entity_relations
+from pinakes.catalog.schema import documents, entities, entity_mentions, entity_relations
+from pinakes.core.batching import batches
 from pinakes.core.graph_records import WEAK
 
 _BATCH = 400
@@ -79,9 +82,8 @@ def edges(
     Weak ones are among them only where ``types`` names these.
     """
     of_types = entity_relations.c.type.in_(sorted(types)) if types else entity_relations.c.type.not_in(sorted(WEAK))
-    wanted, found = sorted(set(entity_ids)), dict[tuple[int, str, int], Edge]()
-    for start in range(0, len(wanted), _BATCH):
-        some = wanted[start : start + _BATCH]
+    found = dict[tuple[int, str, int], Edge]()
+    for some in batches(sorted(set(entity_ids)), _BATCH):
         members = name_ids(some)
         for column in _ENDS[direction]:
             for row in connection.execute(_EDGES.where(column.in_(members), of_types)):
@@ -110,8 +112,8 @@ def statements(
     wanted = {one.key for one in found}
     ids: dict[int, tuple[int, str, int]] = {}
     hubs = _hubs(found)
-    for start in range(0, len(hubs), _BATCH):
-        members = name_ids(hubs[start : start + _BATCH])
+    for some in batches(hubs, _BATCH):
+        members = name_ids(some)
         near = or_(entity_relations.c.source_id.in_(members), entity_relations.c.target_id.in_(members))
         ranked = _RANKED.where(near, entity_relations.c.type.in_(sorted({one.type for one in found}))).subquery()
         query = select(ranked).where(ranked.c.place <= limit).order_by(ranked.c.id)
@@ -119,12 +121,10 @@ def statements(
             row.id: key for row in connection.execute(query) if (key := (row.source, row.type, row.target)) in wanted
         }
     places: dict[tuple[int, str, int], list[Evidence]] = {one.key: [] for one in found}
-    numbers = sorted(ids)
-    for start in range(0, len(numbers), _BATCH):
-        table = entity_relations
-        query = _places(table).add_columns(table.c.id).where(table.c.id.in_(numbers[start : start + _BATCH]))
-        for row in connection.execute(query.order_by(*by_sureness(table))):
-            places[ids[row[-1]]].append(Evidence(*row[:-1]))
+    table = entity_relations
+    query = _places(table).add_columns(table.c.id).order_by(*by_sureness(table))
+    for row in rows_among(connection, query, table.c.id, sorted(ids)):
+        places[ids[row[-1]]].append(Evidence(*row[:-1]))
     return places
 
 
@@ -234,16 +234,6 @@ def _places(table: Any) -> Select[Any]:
 
 def _evidence(table: Any) -> Sequence[ColumnElement[Any]]:
     """Return the columns of ``Evidence``."""
-    chunk = (
-        select(func.min(chunks.c.id))
-        .where(
-            chunks.c.document_id == table.c.document_id,
-            chunks.c.start <= table.c.start,
-            chunks.c.end > table.c.start,
-            table.c.end > table.c.start,
-        )
-        .scalar_subquery()
-    )
     before = case((table.c.start > CONTEXT_BEFORE, table.c.start - CONTEXT_BEFORE), else_=0)
     return (
         documents.c.id,
@@ -252,7 +242,7 @@ def _evidence(table: Any) -> Sequence[ColumnElement[Any]]:
         documents.c.title,
         table.c.start,
         table.c.end,
-        chunk,
+        chunk_of(table),
         func.substr(documents.c.text, table.c.start + 1, table.c.end - table.c.start),
         func.substr(documents.c.text, before + 1, CONTEXT_CHARS),
         table.c.confidence,

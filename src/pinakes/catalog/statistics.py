@@ -53,11 +53,11 @@ def held(connection: Connection, collection_id: int | None = None) -> list[Colle
 def values(connection: Connection, collection_id: int, field: str) -> dict[str, int]:
     """Return value → number of documents with it, of a metadata field that may be a list; the commonest first."""
     each = values_of(_metadata(field), field)
-    told = case({"true": "true", "false": "false"}, value=each.c.type, else_=cast(each.c.value, TEXT)).label("told")
+    shown = case({"true": "true", "false": "false"}, value=each.c.type, else_=cast(each.c.value, TEXT)).label("shown")
     number = func.count(documents.c.id.distinct())
-    query = select(told, number).select_from(documents.join(each, true()))
+    query = select(shown, number).select_from(documents.join(each, true()))
     query = query.where(documents.c.collection_id == collection_id, each.c.type != "null")
-    return {row[0]: row[1] for row in connection.execute(query.group_by("told").order_by(number.desc(), told))}
+    return {row[0]: row[1] for row in connection.execute(query.group_by("shown").order_by(number.desc(), shown))}
 
 
 def metadata_of_documents(connection: Connection, collection_id: int) -> Iterator[tuple[str, str, str, Metadata]]:

@@ -11,8 +11,10 @@ import numpy as np
 from sqlalchemy import Connection, Select, bindparam, func, select
 
 from pinakes.catalog import documents as writing
+from pinakes.catalog.batched_rows import rows_among
 from pinakes.catalog.documents import NewDocument
 from pinakes.catalog.schema import chunks, collections, documents, embeddings, files, models, sources, versions
+from pinakes.core.batching import batches
 from pinakes.core.records import JSON, Metadata
 
 _BATCH = 500
@@ -111,8 +113,7 @@ def free_uids(connection: Connection, uids: Sequence[str]) -> dict[str, str]:
     """Return uid → the one to be used in this home: itself, or a new one where a document here has, or had, it."""
     taken: set[str] = set()
     every = select(collections.c.id)
-    for start in range(0, len(uids), _BATCH):
-        some = uids[start : start + _BATCH]
+    for some in batches(uids, _BATCH):
         taken.update(connection.scalars(select(documents.c.uid).where(documents.c.uid.in_(some))))
         before = versions.c.collection_id.in_(every), versions.c.uid.in_(some)
         taken.update(connection.scalars(select(versions.c.uid).where(*before)))
@@ -163,7 +164,7 @@ def begin_versions(connection: Connection, collection_id: int, by: str) -> None:
     """Let each document begin with the version it has, as put by whoever does this: nothing is known of before."""
     query = select(documents.c.uid, documents.c.version, documents.c.updated_at, documents.c.content_hash)
     rows = connection.execute(query.where(documents.c.collection_id == collection_id)).all()
-    for start in range(0, len(rows), _BATCH):
+    for part in batches(rows, _BATCH):
         begun = [
             {
                 "collection_id": collection_id,
@@ -175,19 +176,15 @@ def begin_versions(connection: Connection, collection_id: int, by: str) -> None:
                 "changed": [],
                 "content_hash": row.content_hash,
             }
-            for row in rows[start : start + _BATCH]
+            for row in part
         ]
         connection.execute(versions.insert(), begun)
 
 
 def document_ids(connection: Connection, collection_id: int, uids: Sequence[str]) -> dict[str, int]:
     """Return uid → id of those documents that a collection has."""
-    found: dict[str, int] = {}
-    for start in range(0, len(uids), _BATCH):
-        query = select(documents.c.uid, documents.c.id).where(documents.c.collection_id == collection_id)
-        rows = connection.execute(query.where(documents.c.uid.in_(uids[start : start + _BATCH])))
-        found |= {row.uid: row.id for row in rows}
-    return found
+    query = select(documents.c.uid, documents.c.id).where(documents.c.collection_id == collection_id)
+    return {row.uid: row.id for row in rows_among(connection, query, documents.c.uid, uids)}
 
 
 def wanted_keys(connection: Connection, collection_id: int, keys: Sequence[bytes]) -> set[bytes]:

@@ -87,10 +87,10 @@ def failed(connection: Connection, name: str, error: str, tries: int, retry_at: 
 
 
 def lay_aside(
-    connection: Connection, name: str, position: int, told: Sequence[dict[str, JSON]], tries: int, error: str
+    connection: Connection, name: str, position: int, sent: Sequence[dict[str, JSON]], tries: int, error: str
 ) -> None:
     """Keep a post that failed too often, and go on behind it: behind the event ``position``."""
-    values = {"webhook": name, "at": now(), "events": list(told), "tries": tries, "error": error[:_MOST_ERROR_CHARS]}
+    values = {"webhook": name, "at": now(), "events": list(sent), "tries": tries, "error": error[:_MOST_ERROR_CHARS]}
     connection.execute(insert(undelivered).values(**values))
     passed(connection, name, position)
 

@@ -62,7 +62,7 @@ _MOST_CHARS, _MOST_ID_CHARS = 2000, 500
 """Maximum characters of messages, hints and ids; longer ones are cut, because they quote input."""
 
 
-def _told(text: str, most: int = _MOST_CHARS) -> str:
+def _shortened(text: str, most: int = _MOST_CHARS) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
 
 
@@ -73,8 +73,8 @@ class PinakesError(Exception):
     retryable: ClassVar[bool] = False
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        self.message = _told(message)
-        self.hint = _told(hint)
+        self.message = _shortened(message)
+        self.hint = _shortened(hint)
         super().__init__(self.message)
 
     def __str__(self) -> str:
@@ -134,7 +134,7 @@ class NotFound(PinakesError):
 
     def __init__(self, message: str, *, hint: str = "", ids: Sequence[str] = ()) -> None:
         super().__init__(message, hint=hint)
-        self.ids = tuple(_told(one, _MOST_ID_CHARS) for one in ids)
+        self.ids = tuple(_shortened(one, _MOST_ID_CHARS) for one in ids)
 
     @property
     def not_found(self) -> dict[str, Any]:

@@ -47,18 +47,18 @@ class Interrupt:
 
     def error(self) -> Busy:
         """Return the error for the caller: the reason, and whether something was written."""
-        return self._told(_IN_PART if self.wrote else _NOT_WRITTEN)
+        return self._with_outcome(_IN_PART if self.wrote else _NOT_WRITTEN)
 
     def unknown(self) -> Busy:
         """Return the error for the caller if the work does not end, so that it may still write."""
-        return self._told(_UNKNOWN)
+        return self._with_outcome(_UNKNOWN)
 
-    def _told(self, became: str) -> Busy:
+    def _with_outcome(self, outcome: str) -> Busy:
         assert self._reason is not None
         if not self._writes:
             return self._reason
-        hint = self._reason.hint if became == _NOT_WRITTEN else f"{LOOK} {self._reason.hint}"
-        return Busy(f"{self._reason.message} {became}", hint=hint)
+        hint = self._reason.hint if outcome == _NOT_WRITTEN else f"{LOOK} {self._reason.hint}"
+        return Busy(f"{self._reason.message} {outcome}", hint=hint)
 
     @contextmanager
     def stopping(self, stop: Callable[[], object]) -> Iterator[None]:

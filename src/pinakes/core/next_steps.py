@@ -26,5 +26,5 @@ _STEPS: Final[dict[Step, dict[str, str]]] = {
 
 def step(name: Step) -> str:
     """Return how the caller of this moment does that: over MCP by a tool, over HTTP by a route."""
-    ways = _STEPS[name]
-    return ways.get(caller.current().interface, ways["python"])
+    words = _STEPS[name]
+    return words.get(caller.current().interface, words["python"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pinakes.core.graph_paths import PathStep
-from pinakes.core.late import Late
+from pinakes.core.late import LazyRecord
 
 if TYPE_CHECKING:
     import numpy as np
@@ -146,7 +146,12 @@ class Chunk:
     @property
     def embedded_text(self) -> str:
         """The text for the embedder: the header line, then the text."""
-        return f"{self.header}\n{self.text}" if self.header else self.text
+        return with_header(self.header, self.text)
+
+
+def with_header(header: str, text: str) -> str:
+    """Return the text for the embedder of a chunk: the header line, if it has one, then the text."""
+    return f"{header}\n{text}" if header else text
 
 
 SummaryWriter = Literal["given", "extractive", "chat", "none"]
@@ -247,7 +252,7 @@ class IndexEntry:
     @property
     def embedded_text(self) -> str:
         """The text for the embedder: the header line, then the text."""
-        return f"{self.header}\n{self.text}" if self.header else self.text
+        return with_header(self.header, self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +350,7 @@ class Blame:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit(Late):
+class Hit(LazyRecord):
     """A chunk that matches a query, with its place and the reasons for its rank.
 
     ``approximate``: the cosine is that of an approximate vector, since the chunk is not yet embedded. ``context``: the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 MEGABYTE = 1_000_000
 _DECIMALS = 4
@@ -23,6 +23,12 @@ def megabytes(size: float) -> str:
     return f"{size / MEGABYTE:,.1f} MB"
 
 
+def first_of(texts: Sequence[str], most: int) -> str:
+    """Return the first ``most`` texts, comma-separated, and how many more there are: "a, b and 3 more"."""
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
+
+
 def cut(text: str, most: int) -> str:
     """Return ``text``, cut to ``most`` characters with "…" at its end if it is longer."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
@@ -35,5 +41,5 @@ def rounded_score(score: float | None) -> float | None:
 
 def rounded(parts: Mapping[str, float]) -> dict[str, float]:
     """Return the parts of a score as they are in answers, rounded to four decimals, without zeros."""
-    told = {name: round(part, _DECIMALS) for name, part in parts.items()}
-    return {name: part for name, part in told.items() if part}
+    rounded_parts = {name: round(part, _DECIMALS) for name, part in parts.items()}
+    return {name: part for name, part in rounded_parts.items() if part}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +17,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import InvalidSetting, PinakesError, storing
 from pinakes.core.ports import Index
 from pinakes.indexes.combined import CombinedIndex
-from pinakes.indexes.opening import ELSEWHERE, Opening, Select, Selections
+from pinakes.indexes.opening import Opening, Select, Selections, kept_elsewhere
 from pinakes.platform import plugins
 from pinakes.platform.permissions import make_private
 from pinakes.settings import Settings
@@ -93,10 +92,7 @@ def index_key(catalog: Catalog, record: CollectionRecord) -> str:
 
 def drop_elsewhere(settings: Settings, folder: Path, catalog: Catalog | None = None) -> None:
     """Delete what an index keeps elsewhere, as its ``folder`` is about to be removed; what cannot be is told of."""
-    try:
-        kept = json.loads((folder / ELSEWHERE).read_text("utf-8"))
-    except (OSError, ValueError):
-        return
+    kept = kept_elsewhere(folder)
     if name := kept.get("qdrant"):
         try:
             import_module("pinakes.indexes.qdrant.qdrant_engine").drop(settings.qdrant, name)

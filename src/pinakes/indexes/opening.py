@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self, TypeAlias, runtime_checkable
 
 from pinakes.catalog import Catalog
+from pinakes.core.errors import storing
+from pinakes.core.latest_values import LatestValues
 from pinakes.core.records import Filter, Int64
+from pinakes.platform.permissions import make_private
 from pinakes.settings import IndexSettings, SearchSettings, Settings
 
 _REMEMBERED_FILTERS = 32
@@ -45,24 +49,42 @@ class Opening:
         return self.select(where) if where else None
 
 
+def kept_elsewhere(folder: Path) -> dict[str, str]:
+    """Return what engines keep elsewhere for the index in ``folder``: engine → its name there."""
+    try:
+        kept: dict[str, str] = json.loads((folder / ELSEWHERE).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return kept
+
+
+def note_elsewhere(folder: Path, engine: str, name: str) -> None:
+    """Note that an engine keeps the index in ``folder`` elsewhere, so that it is dropped with the folder.
+
+    Raises:
+        StorageFull: the note cannot be written.
+    """
+    with storing("The search index"):
+        make_private(folder)
+        (folder / ELSEWHERE).write_text(json.dumps({**kept_elsewhere(folder), engine: name}), "utf-8")
+
+
+def is_empty(ids: Int64 | None) -> bool:
+    """Return whether a restriction to these ids lets nothing pass; None restricts nothing."""
+    return ids is not None and not len(ids)
+
+
 class Selections:
     """Caches the documents that pass each filter until documents change. Thread-safe."""
 
     def __init__(self, select: Select) -> None:
         self._select = select
         self._changes = 0
-        self._selected: dict[tuple[Filter, int], Int64] = {}
+        self._selected = LatestValues[tuple[Filter, int], Int64](_REMEMBERED_FILTERS)
 
     def __call__(self, where: Filter) -> Int64:
         """Return the sorted ids of the documents that pass ``where``."""
-        key = (where, self._changes)
-        found = self._selected.get(key)
-        if found is None:
-            found = self._select(where)
-            if len(self._selected) >= _REMEMBERED_FILTERS:
-                self._selected.clear()
-            self._selected[key] = found
-        return found
+        return self._selected.get_or_make((where, self._changes), lambda: self._select(where))
 
     def forget(self) -> None:
         """Clear the cache, after documents changed."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from pinakes.catalog import Catalog, changes, embeddings, integrity
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.core.batching import batches
 from pinakes.core.errors import Busy, IndexCorrupt
 from pinakes.core.ports import Checkable, Embedder, Index
 from pinakes.core.records import Float32, Int64
@@ -151,9 +152,9 @@ def _unfindable(catalog: Catalog, collection: CollectionRecord, index: Index) ->
     with catalog.read() as connection:
         owners = embeddings.document_ids(connection, collection.id).tolist()
     lacking: list[int] = []
-    for start in range(0, len(owners), _DOCUMENTS_PER_STEP):
+    for part in batches(owners, _DOCUMENTS_PER_STEP):
         with catalog.read() as connection:
-            entries = changes.entries(connection, owners[start : start + _DOCUMENTS_PER_STEP], None)
+            entries = changes.entries(connection, part, None)
         lacking += index.lacking(entries)
     return _differences("keyword", "not found by their own words", lacking)
 

@@ -95,7 +95,7 @@ class Worker:
         self._looks: dict[str, float] = {}
         self._running: dict[str, Running] = {}
         self._renewed: tuple[float, dict[str, Mapping[str, JSON]]] = (0.0, {})
-        self._told: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
         self._stop, self._wake = threading.Event(), threading.Event()
         self._threads = [threading.Thread(target=self._run, name="pinakes-jobs", daemon=True)]
 
@@ -161,9 +161,9 @@ class Worker:
 
     def _renew(self) -> None:
         """Renew the leases regularly and after progress; stop a job whose lease is lost."""
-        clock, (at, told) = time.monotonic(), self._renewed
+        clock, (at, renewed) = time.monotonic(), self._renewed
         progress = {one.lease: one.progress for one in list(self._running.values())}
-        news = any(one != told.get(lease, {}) for lease, one in progress.items())
+        news = any(one != renewed.get(lease, {}) for lease, one in progress.items())
         if progress and clock >= at + (_TELL_S if news else self._queue.lease_s / _RENEWALS):
             held = self._queue.renew(progress)
             self._renewed = clock, progress
@@ -209,11 +209,11 @@ class Worker:
             work()
         except Exception as error:  # noqa: BLE001 - the other jobs must still run
             known = isinstance(error, PinakesError)
-            if self._told.get(what) != str(error):
-                self._told[what] = str(error)
+            if self._logged.get(what) != str(error):
+                self._logged[what] = str(error)
                 _log.warning("%s wait: %s", what, error, exc_info=None if known else error)
             return False
-        self._told.pop(what, None)
+        self._logged.pop(what, None)
         return True
 
 

@@ -86,7 +86,7 @@ class Retrieved:
     found: Candidates
 
 
-def retrieve(request: Request, context: SearchContext, also: Ranking | None = None) -> Retrieved:
+def retrieve(request: Request, context: SearchContext, also: Sequence[Ranking] = ()) -> Retrieved:
     """Parse ``request`` and retrieve its candidates, so that ``rank`` can rank them under several weightings.
 
     The chunks of ``also`` are always among the candidates.
@@ -113,8 +113,8 @@ def retrieve(request: Request, context: SearchContext, also: Ranking | None = No
 
 
 def _with_named(
-    asked: ParsedRequest, context: SearchContext, also: Ranking | None
-) -> tuple[ParsedRequest, Ranking | None]:
+    asked: ParsedRequest, context: SearchContext, also: Sequence[Ranking]
+) -> tuple[ParsedRequest, Sequence[Ranking]]:
     """Return ``asked`` with the documents that its query names, and ``also`` with their chunks."""
     if not (asked.text and may_name(asked.text)):
         return asked, also
@@ -126,12 +126,9 @@ def _with_named(
     named = [longest for one in named if (longest := one.longest(owners))]
     if not named:
         return asked, also
-    if also is not None:
-        ids, first = np.unique(np.concatenate([ids, also.ids]), return_index=True)
-        owners = np.concatenate([owners, also.documents])[first]
     documents = tuple(dict.fromkeys(each for one in named for each in one.documents))
     asked = replace(asked, named=documents, notes=(*asked.notes, names_note(named)))
-    return asked, Ranking(ids, owners, np.zeros(len(ids), np.float32))
+    return asked, [*also, Ranking(ids, owners, np.zeros(len(ids), np.float32))]
 
 
 def scored(request: Request, context: SearchContext, ids: Int64, documents: Int64, *, boosts: bool = True) -> Ranked:
@@ -167,8 +164,8 @@ def _passing(
     asked, only = constrained(asked, context.index)
     if only.required is not None:
         ids, documents = _rows(ids, documents, np.isin(ids, only.required))
-    if only.barred is not None:
-        ids, documents = _rows(ids, documents, ~np.isin(ids, only.barred))
+    if only.excluded is not None:
+        ids, documents = _rows(ids, documents, ~np.isin(ids, only.excluded))
     return asked, ids, documents
 
 
@@ -177,7 +174,7 @@ def _rows(ids: Int64, documents: Int64, kept: Bool) -> tuple[Int64, Int64]:
 
 
 def _gathered(
-    asked: ParsedRequest, vector: Float32 | None, context: SearchContext, also: Ranking | None
+    asked: ParsedRequest, vector: Float32 | None, context: SearchContext, also: Sequence[Ranking]
 ) -> tuple[ParsedRequest, Candidates]:
     asked, only = constrained(asked, context.index)
     return asked, gather(asked, only, vector, context.index, context.settings, context.tracer, also)
@@ -187,7 +184,7 @@ def _gathered_by_one(
     asked: ParsedRequest,
     vector: Float32 | None,
     context: SearchContext,
-    also: Ranking | None,
+    also: Sequence[Ranking],
     error: IndexUnavailable,
 ) -> tuple[ParsedRequest, Float32 | None, Candidates, str]:
     """Gather by the retriever whose engine answers, after that of one did not; return also what is lacking.
@@ -272,7 +269,7 @@ def _with_graph(request: Request, known: Retrieved, ranked: Ranked, context: Sea
         owners = np.array([related[one][0] for one in ids.tolist()], np.int64)
         _, ids, owners = _passing(known.asked, context, ids, owners)
         also = Ranking(ids, owners, np.zeros(len(ids), np.float32))
-        known = retrieve(request, replace(context, tracer=Tracer()), also)
+        known = retrieve(request, replace(context, tracer=Tracer()), [also])
         strengths = [related[one][1] if one in related else 0.0 for one in known.found.ids.tolist()]
         share = np.array(strengths, np.float32) * np.float32(graph.rules.weight)
         known = replace(known, found=replace(known.found, graph=share))

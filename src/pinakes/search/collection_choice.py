@@ -10,7 +10,7 @@ from pinakes.catalog import Catalog, collections, document_queries
 from pinakes.catalog import references as documents_by
 from pinakes.core import caller
 from pinakes.core.records import Results
-from pinakes.core.wording import counted
+from pinakes.core.wording import counted, first_of
 from pinakes.search import federated
 from pinakes.search.as_of import holding
 from pinakes.settings import Settings
@@ -178,16 +178,12 @@ class CollectionChoice:
 
 def asked_unnamed(names: Sequence[str]) -> str:
     """Return the note that lists the collections asked because none was named."""
-    return f"no collection was named, so {counted(len(names), 'collection')} were asked: {listed(names)}"
+    return f"no collection was named, so {counted(len(names), 'collection')} were asked: {first_of(names, _MOST_NAMED)}"
 
 
 def not_asked(names: Sequence[str]) -> str:
     """Return the note that says which collections were not asked."""
     were = "was" if len(names) == 1 else "were"
-    return f"{counted(len(names), 'other collection')} {were} not asked: {listed(names)}; name them, or *"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the first names, comma-separated, and how many more there are."""
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
+    return (
+        f"{counted(len(names), 'other collection')} {were} not asked: {first_of(names, _MOST_NAMED)}; name them, or *"
+    )

@@ -10,6 +10,7 @@ from typing import Any
 
 from pinakes.catalog import Connection, document_queries, documents
 from pinakes.catalog.document_records import DocumentRecord
+from pinakes.core.batching import batches
 from pinakes.search.documents import FoundDocument
 from pinakes.search.ranking.duplicates import comparable, signature
 from pinakes.text.version_numbers import versions_in, without_versions
@@ -29,8 +30,7 @@ def without_copies(
     kept: list[FoundDocument] = []
     by_title = defaultdict[str, list[_Text]](list)
     copies: dict[int, list[int]] = {}
-    for start in range(0, len(found), 2 * limit):
-        batch = found[start : start + 2 * limit]
+    for batch in batches(found, 2 * limit):
         names = document_queries.names(connection, [one.document_id for one in batch])
         for one in batch:
             texts = [_Text(connection, names[one.document_id], named)] if one.document_id in names else []

@@ -308,10 +308,7 @@ class _Explaining:
 
     def _widened(self) -> Ranked:
         """Rank the candidates again, with the best chunks of the documents that have none among them."""
-        each = [self._best_candidates_of(record.id) for record in self._wanted]
-        ids, first = np.unique(np.concatenate([one.ids for one in each]), return_index=True)
-        owners = np.concatenate([one.documents for one in each])[first]
-        also = Ranking(ids, owners, np.zeros(len(ids), np.float32))
+        also = [self._best_candidates_of(record.id) for record in self._wanted]
         known = retrieve(self._given, replace(self._parts, tracer=Tracer()), also)
         return rank(known.asked.request, known.found, self._parts.settings.search)
 

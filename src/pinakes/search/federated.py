@@ -22,6 +22,7 @@ from pinakes.catalog.selection import DOUBT
 from pinakes.core.errors import InvalidInput, PinakesError
 from pinakes.core.late import changed
 from pinakes.core.records import JSON, Duplicate, Filter, Hit, Results, SearchMode, Stage, Trace
+from pinakes.core.wording import first_of
 from pinakes.search.defaults import allowed, versions_named
 from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, CollectionAnswer, fit_penalties
 from pinakes.search.query.request import check_least
@@ -451,8 +452,7 @@ def _grouped_by_text(words: Sequence[tuple[str, str]], of: int) -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:_MOST_NAMED])
-    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
+    return first_of([repr(name) for name in names], _MOST_NAMED)
 
 
 def _answerable(answers: Sequence[Results]) -> float | None:

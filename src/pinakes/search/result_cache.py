@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from pinakes.core.latest_values import LatestValues
 from pinakes.core.records import Results
 from pinakes.search.query.request import Request
 from pinakes.search.ranking.context import SearchContext, graph_state
@@ -23,8 +22,7 @@ class ResultCache:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, Results] = OrderedDict()
+        self._kept = LatestValues[Hashable, Results](most)
 
     def get(
         self, request: Request, context: SearchContext, ask: Callable[[Request, SearchContext], Results]
@@ -37,20 +35,14 @@ class ResultCache:
         position = (record.head, context.index.position())
         identity = (record.id, record.name, record.line, record.generation, record.model_id, repr(record.kept))
         key = (request, identity, position, today, graph_state(context))
-        with self._lock:
-            known = self._kept.get(key)
-            if known is not None:
-                self._kept.move_to_end(key)
+        known = self._kept.get(key)
         if known is not None:
             with context.tracer.stage("remembered"):
                 pass  # there is nothing to do
             return replace(known, trace=context.tracer.trace())
         answer = ask(request, context)
         if _is_final(answer) and not context.tracer.overtaken:
-            with self._lock:
-                self._kept[key] = answer
-                while len(self._kept) > self._most:
-                    self._kept.popitem(last=False)
+            self._kept.put(key, answer)
         return answer
 
 

@@ -140,7 +140,7 @@ class Audit:
         self._ready: list[AuditEntry] = []
         self._thread: threading.Thread | None = None
         self._lost = 0
-        self._lost_and_told = 0
+        self._lost_and_noted = 0
         self._problem = ""
 
     @contextmanager
@@ -264,13 +264,13 @@ class Audit:
     def _write(self) -> None:
         """Write all that waits in one transaction; what cannot be written goes on waiting."""
         self._make_ready()
-        lost = self._lost - self._lost_and_told
+        lost = self._lost - self._lost_and_noted
         if not self._ready:
             return
-        told = [self._about_lost(lost)] if lost else []
+        about_lost = [self._about_lost(lost)] if lost else []
         try:
             with self._catalog.write() as connection:
-                kept.add(connection, told + self._ready)
+                kept.add(connection, about_lost + self._ready)
                 kept.trim(connection, self._settings.max_entries, self._oldest())
         except Exception as error:  # noqa: BLE001 - no call may fail by this, and nobody waits for it
             if not self._problem:
@@ -278,7 +278,7 @@ class Audit:
             self._problem = str(error)
             return
         self._problem = ""
-        self._lost_and_told += lost
+        self._lost_and_noted += lost
         self._ready = []
 
     def _make_ready(self) -> None:

@@ -81,13 +81,13 @@ class Membership:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        told = ""
+        logged = ""
         while not self._ended.is_set():
             try:
                 self.beat()
-                told = ""
+                logged = ""
             except PinakesError as error:
-                if told != (told := str(error)):
+                if logged != (logged := str(error)):
                     _log.warning("the other servers are not told that this one runs: %s", error)
             self._ended.wait(EVERY_S)
         try:

@@ -13,7 +13,6 @@ from pinakes.core.errors import IndexCorrupt
 from pinakes.core.records import Results
 from pinakes.indexes.updater import Superseded
 from pinakes.search import SearchContext
-from pinakes.search.ranking.context import ranks_by_graph
 from pinakes.services.audit import query_id
 
 Result = TypeVar("Result")
@@ -73,8 +72,7 @@ def _ask(app: App, request: search.Request, context: SearchContext) -> Results:
     record = context.collection
     if request.mode != "keyword":
         app.check_model(record)
-    graph = ranks_by_graph(context)
-    if graph is not None and not graph.is_computed():
+    if context.graph is not None and not context.graph.is_computed():
         from pinakes.services.graph_updates import follow_graph  # with all that reads texts for a graph
 
         follow_graph(app, record)

@@ -8,7 +8,6 @@ stored, so that no version of them is. What a model wrote is kept in the catalog
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,6 +16,7 @@ from pinakes.catalog import Connection, document_queries, documents, embeddings,
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.document_records import DocumentRecord
 from pinakes.core.errors import InvalidInput, ModelUnavailable
+from pinakes.core.latest_values import LatestValues
 from pinakes.core.ports import Summarizer
 from pinakes.core.records import Document, DocumentKind, Float32, Metadata, Summary, SummaryWriter
 from pinakes.ingestion import Event
@@ -57,7 +57,7 @@ class Summaries:
         self._app = app
         self._writer: Summarizer | None = None
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[int, int, str], Summary] = OrderedDict()
+        self._known = LatestValues[tuple[int, int, str], Summary](_REMEMBERED)
 
     @property
     def writer(self) -> Summarizer:
@@ -79,7 +79,7 @@ class Summaries:
 
     def summaries_of(self, connection: Connection, wanted: Sequence[DocumentRecord]) -> dict[int, Summary]:
         """Return document id → summary; nobody is asked for one that is not there yet."""
-        found = {one.id: summary for one in wanted if (summary := _kept(one) or self._remembered(one))}
+        found = {one.id: summary for one in wanted if (summary := _kept(one) or self._known.get(_key(one)))}
         missing = [one for one in wanted if one.id not in found]
         if not missing:
             return found
@@ -157,14 +157,6 @@ class Summaries:
         except (InvalidInput, ModelUnavailable):
             return {}
 
-    def _remembered(self, brief: DocumentRecord) -> Summary | None:
-        key = _key(brief)
-        with self._lock:
-            known = self._known.get(key)
-            if known is not None:
-                self._known.move_to_end(key)
-            return known
-
     def _made(self, connection: Connection, brief: DocumentRecord, text: str) -> Summary:
         settings = self._app.settings.summary
         if settings.writer == "none":
@@ -179,10 +171,7 @@ class Summaries:
                 brief, document_queries.beginnings(connection, [brief.id], MAX_LOOKED_AT_CHARS)[brief.id]
             )
         made = extractive.summarize(document, symbols)
-        with self._lock:
-            self._known[_key(brief)] = made
-            while len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
+        self._known.put(_key(brief), made)
         return made
 
 

@@ -58,22 +58,22 @@ class Webhooks(Task):
         self.at_once = len(hooks)
         self._catalog, self._hooks, self._fetch = catalog, hooks, settings.fetch
         self.retry = within(catalog.write, webhooks.retry)
-        self._tellers = {f"webhook:{hook.name}": Teller(catalog, hook) for hook in hooks}
+        self._senders = {f"webhook:{hook.name}": WebhookSender(catalog, hook) for hook in hooks}
 
     def wanted(self) -> Iterable[Job]:
         """Return a job for each address that is to be told of something now."""
         return [
-            Job(key, self.kind, {"webhook": teller.name}) for key, teller in self._tellers.items() if teller.is_due()
+            Job(key, self.kind, {"webhook": sender.name}) for key, sender in self._senders.items() if sender.is_due()
         ]
 
     def accepts(self, job: Job) -> bool:
         """Say whether an address is one of the settings."""
-        return job.key in self._tellers
+        return job.key in self._senders
 
     def run(self, running: Running) -> None:
         """Tell an address of all there is to tell now."""
         with closing(open_client(self._fetch)) as client:
-            while self._tellers[running.job.key].step(client):
+            while self._senders[running.job.key].step(client):
                 running.check()
 
     def status(self) -> list[dict[str, JSON]]:
@@ -102,7 +102,7 @@ class Webhooks(Task):
         return row | {"laid_aside": [asdict(one) for one in aside]}
 
 
-class Teller:
+class WebhookSender:
     """Tells one address of events, in order, one post at a time."""
 
     def __init__(self, catalog: Catalog, hook: WebhookSettings) -> None:
@@ -149,8 +149,8 @@ class Teller:
             tries = progress.tries + outcome.counts
             _log.warning("the webhook %s failed: %s", self.name, outcome.error)
             if tries >= self._hook.tries:
-                told = [one.as_data() for one in found]
-                webhooks.lay_aside(connection, self.name, found[-1].id, told, tries, outcome.error)
+                data = [one.as_data() for one in found]
+                webhooks.lay_aside(connection, self.name, found[-1].id, data, tries, outcome.error)
                 return True
             wait_s = pause_s(tries, _FIRST_WAIT_S, _MOST_WAIT_S, self.name) if outcome.counts else _WRONG_HERE_S
             retry_at = datetime.now(UTC) + timedelta(seconds=wait_s)
@@ -172,8 +172,8 @@ class Teller:
         found = [one for one in found if one.id <= self._failing] or found  # what failed is sent as it was
         return found, found[0].id - 1 if found else max(upto, position), lost
 
-    def _post(self, client: Client, told: Sequence[dict[str, JSON]]) -> Outcome:
-        return post(client, self._hook, told, f"{self.name}-{told[0]['id']}-{told[-1]['id']}")
+    def _post(self, client: Client, data: Sequence[dict[str, JSON]]) -> Outcome:
+        return post(client, self._hook, data, f"{self.name}-{data[0]['id']}-{data[-1]['id']}")
 
     def _send_again(self, client: Client) -> bool:
         """Send a post that was laid aside, if somebody wants that; say whether there was one."""
@@ -205,9 +205,9 @@ def named(hooks: Sequence[WebhookSettings], name: str) -> WebhookSettings:
 
 def post_test(hook: WebhookSettings, fetch: FetchSettings) -> Outcome:
     """Post an event of the kind "test" now; return how that went."""
-    told: dict[str, JSON] = {"id": 0, "at": now(), "kind": "test", "operation": "test", "collection": ""}
+    event: dict[str, JSON] = {"id": 0, "at": now(), "kind": "test", "operation": "test", "collection": ""}
     with open_client(fetch) as client:
-        return post(client, hook, [told], f"{hook.name}-test-{int(time.time() * 1000)}")
+        return post(client, hook, [event], f"{hook.name}-test-{int(time.time() * 1000)}")
 
 
 def _must_note(progress: Progress, seen: int, lost: int) -> bool:

@@ -348,3 +348,11 @@ def test_what_one_part_of_a_site_leaves_out_is_still_the_file_of_another(
         assert documents.stands_at(connection, page, two, "guide/a.md")
         assert not documents.stands_at(connection, page, one, "guide/a.md")
         assert not documents.stands_at(connection, page, two, "a.md")
+
+
+def test_documents_of_a_long_list_of_ids_come_in_one_order(catalog: Catalog, collection: CollectionRecord) -> None:
+    paths = [f"{number:05}.md" for number in reversed(range(1100))]
+    ids = put(catalog, collection, *(new(path, "text") for path in [*paths, "a.md"]))
+    with catalog.read() as connection:
+        found = [one.path for one in documents.of_ids(connection, ids)]
+    assert found == ["a.md", *reversed(paths)]

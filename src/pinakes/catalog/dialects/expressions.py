@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from sqlalchemy import (
     Boolean,
@@ -32,118 +32,77 @@ HOME: Final = "pinakes.home"
 """The setting of a transaction in PostgreSQL that names the home which asks."""
 
 
-class _Each(FunctionElement[str]):
+class _PerDatabase(FunctionElement[Any]):
+    """What each database writes in a way of its own: templates, with the arguments as ``{0}`` and ``{1}``."""
+
+    sqlite: ClassVar[str]
+    postgresql: ClassVar[str]
+
+
+@compiles(_PerDatabase)
+def _written(element: _PerDatabase, compiler: SQLCompiler, **options: Any) -> str:
+    template = element.postgresql if compiler.dialect.name == "postgresql" else element.sqlite
+    return template.format(*(compiler.process(part, **options) for part in element.clauses))
+
+
+class _Each(_PerDatabase):
     """The members of a list in JSON, as a table."""
 
     inherit_cache = True
+    sqlite = "json_each({0})"
+    postgresql = "json_array_elements_text(CAST({0} AS JSON))"
 
 
-class _EachNamed(FunctionElement[str]):
+class _EachNamed(_PerDatabase):
     """The fields of an object in JSON, as a table."""
 
     inherit_cache = True
+    sqlite = "json_each({0})"
+    postgresql = "json_each_text(CAST({0} AS JSON))"
 
 
-class _EachOf(FunctionElement[str]):
+class _EachOf(_PerDatabase):
     """What a field of an object holds: the members of a list, else the value itself, with its type, as a table."""
 
     inherit_cache = True
+    sqlite = "json_each({0}, '$.' || json_quote({1}))"
+    postgresql = (
+        "LATERAL (SELECT one #>> '{{}}' AS value, json_typeof(one) AS type FROM json_array_elements("
+        "CASE WHEN (({0}) -> {1}) IS NOT NULL THEN CASE json_typeof((({0}) -> {1})) WHEN 'array' "
+        "THEN (({0}) -> {1}) ELSE json_build_array((({0}) -> {1})) END END) AS one)"
+    )
 
 
-class _HasKey(FunctionElement[bool]):
+class _HasKey(_PerDatabase):
     type = Boolean()
     inherit_cache = True
+    sqlite = "json_type({0}, '$.' || json_quote({1})) IS NOT NULL"
+    postgresql = "(({0}) -> {1}) IS NOT NULL"
 
 
-@compiles(_Each)
-@compiles(_EachNamed)
-def _each(element: FunctionElement[Any], compiler: SQLCompiler, **options: Any) -> str:
-    return f"json_each({compiler.process(element.clauses, **options)})"
+class _Among(_PerDatabase):
+    """No ``Boolean``, which SQLite would compare with 1, and then use no index.
 
-
-@compiles(_Each, "postgresql")
-def _each_in_postgresql(element: _Each, compiler: SQLCompiler, **options: Any) -> str:
-    return f"json_array_elements_text(CAST({compiler.process(element.clauses, **options)} AS JSON))"
-
-
-@compiles(_EachNamed, "postgresql")
-def _named_in_postgresql(element: _EachNamed, compiler: SQLCompiler, **options: Any) -> str:
-    return f"json_each_text(CAST({compiler.process(element.clauses, **options)} AS JSON))"
-
-
-@compiles(_EachOf)
-def _each_of(element: _EachOf, compiler: SQLCompiler, **options: Any) -> str:
-    document, key = (compiler.process(part, **options) for part in element.clauses)
-    return f"json_each({document}, '$.' || json_quote({key}))"
-
-
-@compiles(_EachOf, "postgresql")
-def _each_of_in_postgresql(element: _EachOf, compiler: SQLCompiler, **options: Any) -> str:
-    document, key = (compiler.process(part, **options) for part in element.clauses)
-    value = f"(({document}) -> {key})"
-    members = f"CASE json_typeof({value}) WHEN 'array' THEN {value} ELSE json_build_array({value}) END"
-    of = f"json_array_elements(CASE WHEN {value} IS NOT NULL THEN {members} END)"
-    return f"LATERAL (SELECT one #>> '{{}}' AS value, json_typeof(one) AS type FROM {of} AS one)"  # noqa: S608
-
-
-@compiles(_HasKey)
-def _has_key(element: _HasKey, compiler: SQLCompiler, **options: Any) -> str:
-    document, key = (compiler.process(part, **options) for part in element.clauses)
-    return f"json_type({document}, '$.' || json_quote({key})) IS NOT NULL"
-
-
-@compiles(_HasKey, "postgresql")
-def _has_key_in_postgresql(element: _HasKey, compiler: SQLCompiler, **options: Any) -> str:
-    document, key = (compiler.process(part, **options) for part in element.clauses)
-    return f"(({document}) -> {key}) IS NOT NULL"
-
-
-class _Among(FunctionElement[Any]):
-    """No ``Boolean``, which SQLite would compare with 1, and then use no index."""
+    PostgreSQL looks an index up by an array, not by a table of unknown size.
+    """
 
     inherit_cache = True
+    sqlite = "{0} IN {1}"
+    postgresql = "{0} = ANY (ARRAY{1})"
 
 
-@compiles(_Among)
-def _among(element: _Among, compiler: SQLCompiler, **options: Any) -> str:
-    value, listed = (compiler.process(part, **options) for part in element.clauses)
-    return f"{value} IN {listed}"
-
-
-@compiles(_Among, "postgresql")
-def _among_in_postgresql(element: _Among, compiler: SQLCompiler, **options: Any) -> str:
-    value, listed = (compiler.process(part, **options) for part in element.clauses)
-    return f"{value} = ANY (ARRAY{listed})"  # an index is looked up by an array, not by a table of unknown size
-
-
-class _ThisHome(FunctionElement[str]):
+class _ThisHome(_PerDatabase):
     type = Text()
     inherit_cache = True
+    sqlite = "''"
+    postgresql = f"current_setting('{HOME}')"
 
 
-@compiles(_ThisHome)
-def _only_home(*_: Any, **__: Any) -> str:
-    return "''"
-
-
-@compiles(_ThisHome, "postgresql")
-def _home_of_transaction(*_: Any, **__: Any) -> str:
-    return f"current_setting('{HOME}')"
-
-
-class _Clock(FunctionElement[float]):
+class _Clock(_PerDatabase):
     type = Float()
     inherit_cache = True
-
-
-@compiles(_Clock)
-def _clock(*_: Any, **__: Any) -> str:
-    return "((julianday('now') - 2440587.5) * 86400.0)"
-
-
-@compiles(_Clock, "postgresql")
-def _clock_in_postgresql(*_: Any, **__: Any) -> str:
-    return "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
+    sqlite = "((julianday('now') - 2440587.5) * 86400.0)"
+    postgresql = "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
 
 
 def clock() -> ColumnElement[float]:

@@ -120,18 +120,18 @@ class News:
             self._thread.join(timeout=_AGAIN_S)
 
     def _listen(self) -> None:
-        told = ""
+        logged = ""
         while not self._closed.is_set():
             try:
                 with connected(self._url) as connection:
                     self._look(connection)
                     connection.execute(f"LISTEN {numbers.CHANNEL}")
                     self._hear(_SILENT_S)
-                    told = ""
+                    logged = ""
                     self._follow(connection)
             except psycopg.Error as error:
-                if told != (told := str(error)):
-                    _log.warning("PostgreSQL tells no news of other servers and is asked every second: %s", told)
+                if logged != (logged := str(error)):
+                    _log.warning("PostgreSQL tells no news of other servers and is asked every second: %s", logged)
             self._hear(0)
             self._closed.wait(_AGAIN_S)
 

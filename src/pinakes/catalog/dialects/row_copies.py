@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, tuple_
 
 from pinakes.catalog.dialects import numbers
 from pinakes.catalog.dialects.database import Database
 from pinakes.catalog.schema import EPHEMERAL, installation, metadata
-
-OnStep: TypeAlias = Callable[[str, int, int], object]
-"""Is told the name of a table, how many of its rows are done, and how many it has."""
+from pinakes.core.step_reports import OnStep, ignore_step
 
 _BATCH: Final = 500
 _MOST_BYTES: Final = 8_000_000
 _TABLES: Final = [table for table in metadata.sorted_tables if table not in (installation, *EPHEMERAL)]
-
-
-def _quiet(_table: str, _done: int, _total: int) -> None:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +28,10 @@ class TableDigest:
     digest: str
 
 
-def copy_rows(source: Connection, target: Database, on_step: OnStep = _quiet) -> None:
+def copy_rows(source: Connection, target: Database, on_step: OnStep = ignore_step) -> None:
     """Copy what ``source`` has and ``target`` lacks, table by table in the order of keys, a transaction for each part.
 
-    What an earlier call copied before it was stopped is not copied again.
+    What an earlier call copied before it was stopped is not copied again. ``on_step`` is told of rows, by table.
     """
     for table in _TABLES:
         total = source.execute(select(func.count()).select_from(table)).scalar_one()

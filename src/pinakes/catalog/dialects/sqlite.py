@@ -238,10 +238,10 @@ def _engine(url: str) -> Engine:
 
 
 def _reading_engine(file: Path) -> Engine:
-    way = _way_to_read(file)
-    address = _address(file, way)
+    mode = _access_mode(file)
+    address = _address(file, mode)
     engine = create_engine(_url(file), creator=lambda: sqlite3.connect(address, uri=True, **_CONNECTING), pool_size=16)
-    event.listen(engine, "connect", partial(_configure_to_read, alone=way == _ALONE))
+    event.listen(engine, "connect", partial(_configure_to_read, alone=mode == _ALONE))
     event.listen(engine, "begin", _begin)
     return engine
 
@@ -250,7 +250,7 @@ def _url(file: Path) -> str:
     return f"sqlite:///{file}"
 
 
-def _way_to_read(file: Path) -> str:
+def _access_mode(file: Path) -> str:
     """Return how SQLite reads a catalogue in whose folder it cannot make a file.
 
     Where nobody has it open, there is no write-ahead log, and it counts as immutable. A log that somebody left is read
@@ -267,8 +267,8 @@ def _way_to_read(file: Path) -> str:
     return _SHARED
 
 
-def _address(file: Path, way: str) -> str:
-    return f"{file.absolute().as_uri()}?{way}"
+def _address(file: Path, mode: str) -> str:
+    return f"{file.absolute().as_uri()}?{mode}"
 
 
 def _configure(connection: sqlite3.Connection, _record: Any) -> None:

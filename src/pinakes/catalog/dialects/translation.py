@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeAlias
 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -54,7 +54,7 @@ def translated(what: str = "The catalogue") -> Iterator[None]:
     except (DBAPIError, sqlite3.Error) as error:
         raise _ours(error, what) from error
     except PoolTimeout as error:
-        raise _crowded("every connection of this process is in use", what) from error
+        raise _made(_CROWDED, "every connection of this process is in use", what) from error
     except Exception as error:
         if not type(error).__module__.startswith("psycopg"):
             raise
@@ -75,7 +75,7 @@ def _ours(error: Exception, what: str) -> PinakesError:
         return _of_sqlite(said, what)
     state = getattr(driver, "sqlstate", None)
     if state is None and any(words in said for words in _REFUSALS):
-        return _refused(said.partition("FATAL: ")[2].strip().rstrip(".") or said, what)
+        return _made(_REFUSED, said.partition("FATAL: ")[2].strip().rstrip(".") or said, what)
     kinds = {kind.__name__ for kind in type(driver).__mro__}
     unanswered = state is None and not kinds.isdisjoint(("OperationalError", "InterfaceError"))
     return _of_postgresql("08000" if unanswered else state or "", said, what)
@@ -83,97 +83,75 @@ def _ours(error: Exception, what: str) -> PinakesError:
 
 def _of_sqlite(said: str, what: str) -> PinakesError:
     if "disk is full" in said or "disk I/O error" in said or "No space left" in said:
-        return StorageFull(f"{what} cannot be written: {said}.", hint="Free disk space; nothing was lost.")
+        return _made(_FULL, said, what)
     if "FOREIGN KEY" in said:
-        return _deleted()
+        return _made(_DELETED, said, what)
     if "locked" in said or "busy" in said:
-        return _busy()
+        return _made(_BUSY, said, what)
     if any(words in said for words in _DAMAGE):
         return damaged(said)
     if "unable to open" in said and _none_can_be_opened():
         return no_descriptors()
     if "readonly" in said or "unable to open" in said:
         return StorageFull(f"{what} cannot be opened: {said}.", hint="Check the permissions of its folder.")
-    return _unforeseen(said)
+    return _made(_UNFORESEEN, said, what)
 
 
 def _of_postgresql(state: str, said: str, what: str) -> PinakesError:
     """``state``: the five characters of SQLSTATE."""
     said = said.partition("\n")[0].rstrip(".")
-    make = _BY_STATE.get(state) or _BY_STATE.get(state[:3]) or _BY_STATE.get(state[:2])
-    return make(said, what) if make else _unforeseen(said)
+    is_ours = "relation" not in said or any(f'"{name}"' in said for name in metadata.tables)
+    if state.startswith("XX") or state == "42P01":
+        return damaged(said, "Restore it from a backup.") if is_ours else _made(_UNFORESEEN, said, what)
+    kind = _BY_STATE.get(state) or _BY_STATE.get(state[:3]) or _BY_STATE.get(state[:2])
+    return _made(kind or _UNFORESEEN, said, what)
 
 
-def _unreachable(said: str, what: str) -> PinakesError:
-    return Busy(f"{what} cannot be reached: {said}.", hint="Check that PostgreSQL runs, and catalog.url.")
+def _made(kind: _Kind, said: str, what: str) -> PinakesError:
+    error, message, hint = kind
+    return error(message.format(what=what, said=said), hint=hint)
 
 
-def _deleted(*_: str) -> PinakesError:
-    return NotFound("What was to be written belongs to a collection or source that was deleted meanwhile.")
+_Kind: TypeAlias = tuple[type[PinakesError], str, str]
+"""An error, its message and its hint."""
 
-
-def _busy(*_: str) -> PinakesError:
-    return Busy("Another process is writing to the catalogue.", hint=_AGAIN)
-
-
-def _at_once(*_: str) -> PinakesError:
-    return Busy("Another process wrote the same at this moment.", hint=_AGAIN)
-
-
-def _slow(said: str, what: str) -> PinakesError:
-    return Busy(f"{what} did not answer in time: {said}.", hint=_AGAIN)
-
-
-def _full(said: str, what: str) -> PinakesError:
-    return StorageFull(f"{what} cannot be written: {said}.", hint="Free disk space; nothing was lost.")
-
-
-def _read_only(said: str, what: str) -> PinakesError:
-    return StorageFull(f"{what} can only be read: {said}.", hint="Let catalog.url name the primary server.")
-
-
-def _refused(said: str, what: str) -> PinakesError:
-    return InvalidSetting(f"{what} cannot be opened: {said}.", hint="Correct catalog.url, or the rights of its user.")
-
-
-def _crowded(said: str, what: str) -> PinakesError:
-    return Busy(
-        f"{what} cannot be opened: {said}.",
-        hint=_MORE,
-    )
-
-
-def _lost(said: str, _: str) -> PinakesError:
-    if "relation" in said and not any(f'"{name}"' in said for name in metadata.tables):
-        return _unforeseen(said)
-    return damaged(said, "Restore it from a backup.")
-
-
-def _unforeseen(said: str, *_: str) -> PinakesError:
-    return PinakesError(f"The catalogue failed: {said}.", hint=_BUG)
-
-
-_BY_STATE: Final[dict[str, Callable[[str, str], PinakesError]]] = {
-    "08": _unreachable,
-    "23503": _deleted,
-    "23505": _at_once,
-    "40001": _busy,
-    "40P01": _busy,
-    "55P03": _busy,
-    "25P03": _slow,
-    "25P04": _slow,
-    "55000": _read_only,
-    "57014": _slow,
-    "57P": _unreachable,
-    "53300": _crowded,
-    "53": _full,
-    "25006": _read_only,
-    "28": _refused,
-    "3D000": _refused,
-    "3F000": _refused,
-    "42501": _refused,
-    "42P01": _lost,
-    "XX": _lost,
+_UNREACHABLE: Final[_Kind] = (Busy, "{what} cannot be reached: {said}.", "Check that PostgreSQL runs, and catalog.url.")
+_DELETED: Final[_Kind] = (
+    NotFound,
+    "What was to be written belongs to a collection or source that was deleted meanwhile.",
+    "",
+)
+_BUSY: Final[_Kind] = (Busy, "Another process is writing to the catalogue.", _AGAIN)
+_AT_ONCE: Final[_Kind] = (Busy, "Another process wrote the same at this moment.", _AGAIN)
+_SLOW: Final[_Kind] = (Busy, "{what} did not answer in time: {said}.", _AGAIN)
+_CROWDED: Final[_Kind] = (Busy, "{what} cannot be opened: {said}.", _MORE)
+_FULL: Final[_Kind] = (StorageFull, "{what} cannot be written: {said}.", "Free disk space; nothing was lost.")
+_READ_ONLY: Final[_Kind] = (StorageFull, "{what} can only be read: {said}.", "Let catalog.url name the primary server.")
+_REFUSED: Final[_Kind] = (
+    InvalidSetting,
+    "{what} cannot be opened: {said}.",
+    "Correct catalog.url, or the rights of its user.",
+)
+_UNFORESEEN: Final[_Kind] = (PinakesError, "The catalogue failed: {said}.", _BUG)
+_BY_STATE: Final[dict[str, _Kind]] = {
+    "08": _UNREACHABLE,
+    "23503": _DELETED,
+    "23505": _AT_ONCE,
+    "40001": _BUSY,
+    "40P01": _BUSY,
+    "55P03": _BUSY,
+    "25P03": _SLOW,
+    "25P04": _SLOW,
+    "55000": _READ_ONLY,
+    "57014": _SLOW,
+    "57P": _UNREACHABLE,
+    "53300": _CROWDED,
+    "53": _FULL,
+    "25006": _READ_ONLY,
+    "28": _REFUSED,
+    "3D000": _REFUSED,
+    "3F000": _REFUSED,
+    "42501": _REFUSED,
 }
 """By SQLSTATE, or how it begins; https://www.postgresql.org/docs/current/errcodes-appendix.html"""
 

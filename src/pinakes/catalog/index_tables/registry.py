@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pinakes.catalog.index_tables import vector_table, word_table
-from pinakes.catalog.index_tables.sessions import Session, Sessions
+from pinakes.catalog.index_tables.sessions import Row, Session, Sessions
 
 _MAKING: Final = 0x70696E616B6575
 """The key of the advisory lock of whoever makes tables of the engine, or drops them."""
@@ -59,9 +59,7 @@ def opened(sessions: Sessions, key: str, home: str, dimension: int | None, *, wo
         InvalidSetting: the extension vector is not there, and cannot be made.
     """
     with sessions.writing() as session:
-        session.execute(f"SELECT pg_advisory_xact_lock({_MAKING})")
-        session.execute(_TABLES)
-        row = session.execute("SELECT id FROM engine_indexes WHERE key = %s", [key]).fetchone()
+        row = _held(session, key)
         if row is not None and not _is_whole(session, row[0], dimension, words=words):
             _drop(session, row[0])
             row = None
@@ -78,6 +76,13 @@ def opened(sessions: Sessions, key: str, home: str, dimension: int | None, *, wo
         return row[0], made
 
 
+def _held(session: Session, key: str) -> Row | None:
+    """Return the number of the index of this ``key``, held until the transaction ends, None where there is none."""
+    session.execute(f"SELECT pg_advisory_xact_lock({_MAKING})")
+    session.execute(_TABLES)
+    return session.execute("SELECT id FROM engine_indexes WHERE key = %s", [key]).fetchone()
+
+
 def _is_whole(session: Session, number: int, dimension: int | None, *, words: bool) -> bool:
     tables = [*(vector_table.TABLES if dimension else ()), *(word_table.TABLES if words else ())]
     names = [f"engine_{number}_{table}" for table in tables]
@@ -88,9 +93,7 @@ def _is_whole(session: Session, number: int, dimension: int | None, *, words: bo
 def released(sessions: Sessions, key: str, home: str) -> None:
     """Note that ``home`` does not use the index of this ``key`` any more; drop it where no other does."""
     with sessions.writing() as session:
-        session.execute(f"SELECT pg_advisory_xact_lock({_MAKING})")
-        session.execute(_TABLES)
-        row = session.execute("SELECT id FROM engine_indexes WHERE key = %s", [key]).fetchone()
+        row = _held(session, key)
         if row is None:
             return
         session.execute("DELETE FROM engine_homes WHERE index_id = %s AND home = %s", [row[0], home])

@@ -35,12 +35,8 @@ class Sessions:
 
     def __init__(self, catalog: Catalog, settings: CatalogSettings) -> None:
         self._catalog, self._settings = catalog, settings
-        limits = f"SET LOCAL statement_timeout = {round(settings.statement_timeout_s * 1000)}; "
-        self._limit_both = (
-            f"SELECT set_config('statement_timeout', '{round(settings.statement_timeout_s * 1000)}', true), "
-            f"set_config('lock_timeout', '{round(settings.lock_timeout_s * 1000)}', true)"
-        )
-        self._limits = limits + f"SET LOCAL lock_timeout = {round(settings.lock_timeout_s * 1000)}"
+        limits = {"statement_timeout": settings.statement_timeout_s, "lock_timeout": settings.lock_timeout_s}
+        self._limits = [f"SET LOCAL {name} = {round(seconds * 1000)}" for name, seconds in limits.items()]
 
     def rows(self, statement: str, parameters: Parameters, options: str = "") -> list[Row]:
         """Return the rows of one statement, in one round trip; ``options`` are statements before it (SET LOCAL …).
@@ -49,7 +45,7 @@ class Sessions:
             IndexCorrupt: a table is gone.
             Busy: see ``translated``.
         """
-        whole = "; ".join(filter(None, ("BEGIN READ ONLY", self._limits, options, statement, "COMMIT")))
+        whole = "; ".join(filter(None, ("BEGIN READ ONLY", *self._limits, options, statement, "COMMIT")))
         return self._again(lambda session: _of_all(session, whole, parameters))
 
     def columns(self, statement: str, parameters: Parameters) -> list[Row]:
@@ -58,8 +54,8 @@ class Sessions:
 
     def _binary(self, session: Session, statement: str, parameters: Parameters) -> list[Row]:
         with session.pipeline():  # what is sent at once is answered at once
-            session.execute("BEGIN READ ONLY")
-            session.execute(self._limit_both)
+            for before in ("BEGIN READ ONLY", *self._limits):
+                session.execute(before)
             found = session.execute(statement, parameters, binary=True)
             session.execute("COMMIT")
         return found.fetchall()
@@ -71,7 +67,7 @@ class Sessions:
         It draws no numbers of changes and tells nobody, since what it writes is derived.
         """
         with self._session() as session:
-            session.execute(f"BEGIN; {self._limits}")
+            session.execute("; ".join(("BEGIN", *self._limits)))
             yield session
             session.execute("COMMIT")
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
-from pinakes.catalog.index_tables.sessions import Row, Session, Sessions, of_index
+from pinakes.catalog.index_tables.sessions import Parameters, Row, Session, Sessions, of_index
 
 TABLES: Final = ("terms", "segments")
 
@@ -31,18 +31,19 @@ def create(session: Session, number: int) -> None:
 
 def segments(session: Session | Sessions, number: int) -> list[Row]:
     """Return (id, kind, dead) of all segments, by id."""
-    query = of_index("SELECT id, kind, dead FROM $segments ORDER BY id", number)
-    if isinstance(session, Sessions):
-        return session.columns(query, {})
-    return session.execute(query, binary=True).fetchall()
+    return _binary(session, of_index("SELECT id, kind, dead FROM $segments ORDER BY id", number), {})
 
 
 def headers(session: Session | Sessions, number: int, wanted: Sequence[int]) -> list[Row]:
     """Return (id, header) of these segments."""
-    query = of_index("SELECT id, header FROM $segments WHERE id = ANY(%(wanted)s)", number)
+    query = of_index("SELECT id, header FROM $segments WHERE id = ANY(%(wanted)s) ORDER BY id", number)
+    return _binary(session, query, {"wanted": wanted})
+
+
+def _binary(session: Session | Sessions, query: str, given: Parameters) -> list[Row]:
     if isinstance(session, Sessions):
-        return session.columns(query, {"wanted": wanted})
-    return session.execute(query, {"wanted": wanted}, binary=True).fetchall()
+        return session.columns(query, given)
+    return session.execute(query, given, binary=True).fetchall()
 
 
 def add_segment(session: Session, number: int, kind: int, header: bytes, dead: bytes, blocks: Iterable[Block]) -> int:

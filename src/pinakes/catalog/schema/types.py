@@ -37,17 +37,17 @@ def shown_text(text: str) -> str:
 
 def stored_json(value: Any) -> str:
     """Return ``value`` as JSON text that PostgreSQL can keep; see ``stored_text``."""
-    told = json.dumps(value, ensure_ascii=False)
-    if "\\u0000" in told or _TO_STORE.search(told):
-        told = json.dumps(_each_text(value, stored_text), ensure_ascii=False)
-    return told
+    written = json.dumps(value, ensure_ascii=False)
+    if "\\u0000" in written or _TO_STORE.search(written):
+        written = json.dumps(_each_text(value, stored_text), ensure_ascii=False)
+    return written
 
 
 def shown_json(text: str | bytes) -> Any:
     """Return the value of JSON text that ``stored_json`` returned."""
     value = json.loads(text)
-    told = text if isinstance(text, str) else text.decode()
-    return _each_text(value, shown_text) if _TO_SHOW.search(told) else value
+    written = text if isinstance(text, str) else text.decode()
+    return _each_text(value, shown_text) if _TO_SHOW.search(written) else value
 
 
 def _each_text(value: Any, change: Callable[[str], str]) -> Any:

@@ -50,7 +50,7 @@ class QueryVocabulary:
     """
 
     def __init__(self, searcher: Any, fields: Collection[str], stems: Stems) -> None:
-        self._searcher, self._fields, self._stems = searcher, fields, stems
+        self._searcher, self._fields, self.stem = searcher, fields, stems.stem
         self.total = int(searcher.num_docs)
         self.has_variants = VARIANTS in fields
         self.frequency, self.counts = lru_cache(20_000)(self._frequency), lru_cache(2_000)(self._counts)
@@ -60,10 +60,6 @@ class QueryVocabulary:
             for one in sorted(LANGUAGES - {ENGLISH})
             if self.has_variants and self.frequency(VARIANTS, LANGUAGE + one)
         )
-
-    def stem(self, language: str, word: str) -> str:
-        """Return the stem of a word in a language."""
-        return self._stems.stem(language, word)
 
     def forms(self, term: QueryTerm) -> Iterator[tuple[str, str, float]]:
         """Yield (field, term, weight) of each other form of a query term that occurs in the index."""
@@ -81,7 +77,7 @@ class QueryVocabulary:
         if not term.word:
             return
         for language in self.languages:
-            yield from self._if_present(VARIANTS, f"{language}:{self._stems.stem(language, term.word)}", STEMMED)
+            yield from self._if_present(VARIANTS, f"{language}:{self.stem(language, term.word)}", STEMMED)
             if language == GERMAN and self._compounds is not None:
                 for stem in self._compounds.of(term.word):
                     yield from self._if_present(VARIANTS, f"{language}:{stem}", _COMPOUND)

@@ -23,8 +23,8 @@ from filelock import FileLock
 
 from pinakes.core.errors import NO_DESCRIPTORS, NO_ROOM, IndexCorrupt, StorageFull, no_descriptors, storing
 from pinakes.core.records import HELD, Int64, Ranking
-from pinakes.indexes.keyword import lexicon
-from pinakes.indexes.keyword.clauses import EXACT, METADATA, TEXT, VARIANTS, QueryVocabulary, query_of
+from pinakes.indexes.keyword.clauses import EXACT, METADATA, SPELLED, TEXT, VARIANTS, QueryVocabulary, query_of
+from pinakes.indexes.keyword.lexicon import TantivyLexicon
 from pinakes.indexes.keyword.stored_terms import StoredTerms
 from pinakes.indexes.keyword.write_buffer import BufferedEntry, WriteBuffer
 from pinakes.indexes.storage import checksums
@@ -108,10 +108,6 @@ class KeywordIndex:
     def position(self) -> int:
         """Return the number of the last change applied to the shared folder."""
         return self._read_state().position
-
-    def committed(self) -> int:
-        """Return the number of the last change that modified the content of the folder, at most ``position()``."""
-        return self._read_state().committed
 
     def apply(self, removed: Sequence[int], added: Sequence[StoredTerms], position: int) -> None:
         """Write changes that no other process has written yet; if there are none, only the position advances.
@@ -228,12 +224,12 @@ class KeywordIndex:
         vars(other).update(_search=search, _last=(("", -1), None))
         return other
 
-    def lexicon(self) -> lexicon.TantivyLexicon:
+    def lexicon(self) -> TantivyLexicon:
         """Return the lexicon of all documents in the current state."""
         with _translated():
             searcher = self._searcher()
             vocabulary = self._vocabulary_of(searcher)
-            return lexicon.TantivyLexicon(searcher, self._index.schema, self._analyzer, vocabulary)
+            return TantivyLexicon(searcher, self._index.schema, self._analyzer, vocabulary)
 
     def ids(self) -> Int64:
         """Return the sorted ids of all chunks, or of all documents."""
@@ -330,7 +326,7 @@ class KeywordIndex:
 
         After the folder was dropped for another generation, the last searcher stays in use.
         """
-        committed = self.committed()
+        committed = self._read_state().committed
         if committed != self._seen:
             with self._reloading:
                 try:
@@ -374,7 +370,7 @@ class KeywordIndex:
             TEXT: text,
             "title": words.title,
             "path": words.path,
-            "symbols" if self._of_chunks else lexicon.FIELD: names,
+            "symbols" if self._of_chunks else SPELLED: names,
             VARIANTS: words.variants,
             EXACT: words.exact,
             METADATA: words.metadata,
@@ -413,7 +409,7 @@ def _schema(*, of_chunks: bool) -> Any:
     builder.add_text_field("text", tokenizer_name="whitespace", index_option="position" if of_chunks else "freq")
     builder.add_text_field("title", tokenizer_name="whitespace", index_option="freq")
     builder.add_text_field("path", tokenizer_name="whitespace", index_option="freq")
-    builder.add_text_field("symbols" if of_chunks else lexicon.FIELD, tokenizer_name="whitespace", index_option="basic")
+    builder.add_text_field("symbols" if of_chunks else SPELLED, tokenizer_name="whitespace", index_option="basic")
     builder.add_text_field(VARIANTS, tokenizer_name="whitespace", index_option="freq")
     if of_chunks:
         builder.add_text_field(EXACT, tokenizer_name="whitespace", index_option="basic")

@@ -17,15 +17,14 @@ from pinakes.catalog import Catalog
 from pinakes.catalog.index_tables import registry, vector_table
 from pinakes.catalog.index_tables.registry import Head
 from pinakes.catalog.index_tables.sessions import Session, Sessions
-from pinakes.core.errors import IndexCorrupt, InvalidSetting, PinakesError, storing
+from pinakes.core.errors import IndexCorrupt, InvalidSetting, PinakesError
 from pinakes.core.ports import KeywordQuery, Lexicon, VectorQuery, Vectors
 from pinakes.core.records import Float32, IndexEntry, Int64, Ranking, VectorEntry
 from pinakes.indexes.keyword.stored_terms import TermWriter
-from pinakes.indexes.opening import ELSEWHERE, Opening
+from pinakes.indexes.opening import Opening, is_empty, kept_elsewhere, note_elsewhere
 from pinakes.indexes.postgres.segments import CHUNKS, DOCUMENTS
 from pinakes.indexes.postgres.texts import sorted_ids
 from pinakes.indexes.postgres.word_index import WordIndex
-from pinakes.platform.permissions import make_private
 from pinakes.settings import IndexSettings, SearchSettings
 from pinakes.text import analysis
 from pinakes.text.analysis import Analyzer
@@ -33,7 +32,6 @@ from pinakes.text.analysis import Analyzer
 _FORMAT = 2
 """The version of the tables; an index of another one is built anew."""
 
-_WHAT = "The index in PostgreSQL"
 _log = logging.getLogger(__name__)
 
 
@@ -214,7 +212,7 @@ class PostgresEngine:
 
     def _nearest(self, query: VectorQuery) -> Ranking:
         documents = None if query.among is not None else self._opening.documents(query.where)
-        if _is_empty(documents) or _is_empty(query.among) or len(query.vector) != self._dimension or not query.limit:
+        if is_empty(documents) or is_empty(query.among) or len(query.vector) != self._dimension or not query.limit:
             return _ranking([])
         given = self._sessions, self._number, query.vector, query.limit
         if query.among is None and self._is_by_graph(documents):
@@ -266,13 +264,10 @@ class PostgresEngine:
 
     def _note(self, key: str) -> str:
         """Note in the folder what the index is called, so that it is let go with it; return the name."""
-        with storing(_WHAT):
-            make_private(self._opening.folder)
-            file = self._opening.folder / ELSEWHERE
-            noted = json.loads(file.read_text("utf-8")) if file.exists() else {}
-            if (before := noted.get("postgres")) and before != key:
-                registry.released(self._sessions, before, self._catalog.home)
-            file.write_text(json.dumps({**noted, "postgres": key}), "utf-8")
+        before = kept_elsewhere(self._opening.folder).get("postgres", key)
+        if before != key:
+            registry.released(self._sessions, before, self._catalog.home)
+        note_elsewhere(self._opening.folder, "postgres", key)
         return key
 
     def _dropped(self) -> IndexCorrupt:
@@ -296,7 +291,3 @@ def _ranking(rows: Sequence[tuple[object, ...]]) -> Ranking:
     exact = np.array([row[2] for row in rows], np.bool_)
     scores = np.array([row[3] for row in rows], np.float32)
     return Ranking(ids, owners, scores, None if exact.all() else exact)
-
-
-def _is_empty(ids: Int64 | None) -> bool:
-    return ids is not None and not len(ids)

@@ -14,7 +14,7 @@ from pinakes.catalog.index_tables.sessions import Session, Sessions
 from pinakes.indexes.keyword.clauses import EXACT, METADATA, SPELLED, TEXT, VARIANTS, QueryVocabulary
 from pinakes.indexes.keyword.stored_terms import LANGUAGE
 from pinakes.indexes.postgres import segments
-from pinakes.indexes.postgres.segments import CHUNKS, DOCUMENTS, Postings, Segment
+from pinakes.indexes.postgres.segments import CHUNKS, Postings, Segment
 from pinakes.text.analysis import LANGUAGES, QueryTerm
 from pinakes.text.analysis.languages import Stems
 
@@ -40,8 +40,7 @@ class Snapshot:
         self._with_positions: set[bytes] = set()
         self._bytes = 0
         self._lock = threading.Lock()
-        known = {segment.number for segment in found}
-        self._known = known
+        self._known = {segment.number for segment in found}
 
     def of(self, kind: int) -> list[Segment]:
         """Return the segments of a kind."""
@@ -191,6 +190,3 @@ def sorted_ids(found: Sequence[Segment]) -> np.ndarray[tuple[int], np.dtype[np.i
     """Return the sorted ids of the texts that are not removed."""
     alive = [segment.ids[segment.alive] for segment in found]
     return np.sort(np.concatenate(alive)) if alive else np.empty(0, np.int64)
-
-
-__all__ = ["CHUNKS", "DOCUMENTS", "Snapshot", "TermsNow", "Texts", "read_segments", "sorted_ids"]

@@ -11,10 +11,12 @@ import numpy as np
 
 from pinakes.catalog.index_tables import word_table
 from pinakes.catalog.index_tables.sessions import Session, Sessions
+from pinakes.core.batching import batches
 from pinakes.core.errors import Busy
 from pinakes.core.ports import KeywordQuery
 from pinakes.core.records import HELD, IndexEntry, Int64, Ranking
 from pinakes.indexes.keyword.clauses import MOST_PHRASE_TERMS, SPELLED, TEXT, query_of
+from pinakes.indexes.keyword.lexicon import VocabularyLexicon
 from pinakes.indexes.keyword.stored_terms import StoredTerms, TermWriter
 from pinakes.indexes.postgres import segments
 from pinakes.indexes.postgres.bm25_queries import Queries, Query
@@ -22,7 +24,7 @@ from pinakes.indexes.postgres.segments import CHUNKS, DOCUMENTS, MOST_TEXTS, Seg
 from pinakes.indexes.postgres.texts import Snapshot, TermsNow, Texts, read_segments
 from pinakes.settings import SearchSettings
 from pinakes.text import identifiers
-from pinakes.text.analysis import NAMES, Analyzer, QueryTerm
+from pinakes.text.analysis import Analyzer, QueryTerm
 from pinakes.text.identifiers import has_parts
 
 _Kinds: TypeAlias = Mapping[int, Texts]
@@ -118,7 +120,7 @@ class WordIndex:
         now = [self._without(session, one, removed) for one in now]
         chunks = self._terms.chunks(added)
         for kind, texts in ((CHUNKS, chunks), (DOCUMENTS, self._terms.documents(chunks))):
-            now += [self._written(session, kind, some) for some in _parts(texts)]
+            now += [self._written(session, kind, some) for some in batches(texts, MOST_TEXTS)]
         for kind in (CHUNKS, DOCUMENTS):
             now = self._merged(session, now, kind)
         after = _counts(now)
@@ -207,24 +209,12 @@ class _Asked:
         self.kind, self.terms, self.keys, self.in_row, self.made = kind, terms, keys, in_row, made
 
 
-class PostgresLexicon:
+class PostgresLexicon(VocabularyLexicon):
     """Implements ``ports.Lexicon`` for one state of an index."""
 
     def __init__(self, texts: Texts, analyzer: Analyzer, prepare: Callable[[str], object]) -> None:
-        self._texts, self._analyzer, self._prepare = texts, analyzer, prepare
-
-    def holds_any(self) -> bool:
-        return bool(self._texts.num_docs)
-
-    def has(self, word: str) -> bool:
-        whole = self._analyzer.word_terms(word)[:1]
-        return not whole or self._texts.vocabulary.counts(whole[0]) > 0
-
-    def documents(self) -> int:
-        return self._texts.num_docs
-
-    def frequency(self, term: str) -> int:
-        return self._texts.vocabulary.counts(QueryTerm(term, is_name=term in NAMES))
+        super().__init__(texts.vocabulary, analyzer)
+        self._texts, self._prepare = texts, prepare
 
     def counts(self, words: Sequence[str]) -> list[int]:
         self._texts.snapshot.load(segments.key_of(DOCUMENTS, SPELLED, word) for word in words)
@@ -274,11 +264,6 @@ def _holds(texts: Texts, key: bytes, segment: Segment, at: int) -> bool:
 def _counts(now: Sequence[Segment]) -> tuple[int, int]:
     chunks, documents = (sum(int(one.alive.sum()) for one in now if one.kind == kind) for kind in (CHUNKS, DOCUMENTS))
     return chunks, documents
-
-
-def _parts(texts: Sequence[StoredTerms]) -> Iterator[Sequence[StoredTerms]]:
-    for start in range(0, len(texts), MOST_TEXTS):
-        yield texts[start : start + MOST_TEXTS]
 
 
 def _chosen(found: Sequence[Segment]) -> list[Segment]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from qdrant_client import models
 
+from pinakes.core.batching import batches
 from pinakes.core.records import Float32, IndexEntry, VectorEntry
 from pinakes.indexes.keyword.stored_terms import StoredTerms, TermWriter
 from pinakes.indexes.qdrant import points, sparse
@@ -26,8 +26,6 @@ _DRIFT = 0.1
 """By so much an average length may differ from the one that points were weighted by."""
 
 _SCROLLED = 1000
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -80,10 +78,10 @@ class Writer:
         replaced = {*removed, *(entry.document_id for entry in added)}
         head, gone = self._without(head, replaced)
         head, fresh = self._points(head, added)
-        for some in _in_batches(fresh, self.server.settings.batch_points):
+        for some in batches(fresh, self.server.settings.batch_points):
             self._send([models.UpsertOperation(upsert=models.PointsList(points=some))])
         kept = {point.id for point in fresh}
-        for some in _in_batches([number for number in gone if number not in kept], _SCROLLED):
+        for some in batches([number for number in gone if number not in kept], _SCROLLED):
             self._send([models.DeleteOperation(delete=models.PointIdsList(points=some))])
         if "vector" in self.parts:
             self._set_vectors([one for one in vectors if one.document_id not in replaced])
@@ -95,7 +93,7 @@ class Writer:
         """Return ``head`` without these documents, and the points that they have."""
         gone: list[Any] = []
         lengths: dict[str, list[int]] = {points.CHUNK: [], points.WHOLE: []}
-        for some in _in_batches(documents, _SCROLLED):
+        for some in batches(documents, _SCROLLED):
             theirs = models.Filter(must=[points.is_any(points.DOCUMENT, some)])
             for record in self.scroll(theirs, [points.KIND, points.LENGTH]):
                 gone.append(record.id)
@@ -125,9 +123,7 @@ class Writer:
 
     def _set_vectors(self, given: Sequence[VectorEntry]) -> None:
         """Give chunks that are there other vectors, and their documents the sums of these."""
-        for documents in _in_batches(
-            dict.fromkeys(one.document_id for one in given), self.server.settings.batch_points
-        ):
+        for documents in batches(dict.fromkeys(one.document_id for one in given), self.server.settings.batch_points):
             theirs = [points.is_any(points.DOCUMENT, documents), points.matches(points.KIND, points.CHUNK)]
             sums: dict[int, list[Float32]] = {one: [] for one in documents}
             mine = {one.chunk_id: one for one in given if one.document_id in sums}
@@ -147,7 +143,7 @@ class Writer:
             models.PointVectors(id=points.number_of(one), vector={points.SUM: total.tolist()})
             for one, total in sums.items()
         ]
-        for some in _in_batches(rows, self.server.settings.batch_points):
+        for some in batches(rows, self.server.settings.batch_points):
             self._send([models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(points=some))])
         states = {
             points.OWN: [one.chunk_id for one in given if one.exact],
@@ -230,9 +226,7 @@ class Writer:
         after: Any = None
         size = _SCROLLED if vectors is None else self.server.settings.batch_points
         while True:
-            found, after = self._page(
-                where, payload or [points.KIND, points.DOCUMENT, points.VECTOR], vectors, size, after
-            )
+            found, after = self._page(where, payload, vectors, size, after)
             yield from found
             if after is None:
                 return
@@ -271,9 +265,3 @@ def _sums(added: Sequence[IndexEntry]) -> dict[int, Float32]:
         if entry.vector is not None:
             found.setdefault(entry.document_id, []).append(entry.vector)
     return {document: np.sum(rows, axis=0, dtype=np.float32) for document, rows in found.items()}
-
-
-def _in_batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
-    every = iter(values)
-    while some := list(islice(every, size)):
-        yield some

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,18 +15,16 @@ import numpy as np
 from filelock import FileLock
 from qdrant_client import QdrantClient, models
 
-from pinakes.core.errors import storing
 from pinakes.core.ports import KeywordQuery, VectorQuery, Vectors
 from pinakes.core.records import HELD, Filter, IndexEntry, Int64, Ranking, VectorEntry
 from pinakes.indexes.keyword.clauses import MOST_PHRASE_TERMS
 from pinakes.indexes.keyword.stored_terms import TermWriter
-from pinakes.indexes.opening import ELSEWHERE, Opening
+from pinakes.indexes.opening import Opening, is_empty, kept_elsewhere, note_elsewhere
 from pinakes.indexes.qdrant import points, sparse
 from pinakes.indexes.qdrant.connection import Missing, Server, connect
 from pinakes.indexes.qdrant.point_writer import Writer
 from pinakes.indexes.qdrant.points import Head
 from pinakes.platform.locks import held
-from pinakes.platform.permissions import make_private
 from pinakes.settings import IndexSettings, QdrantSettings, SearchSettings
 from pinakes.text import analysis
 from pinakes.text.analysis import Analyzer
@@ -198,7 +195,7 @@ class QdrantEngine:
                 try:
                     head, reason = self._writer.head(), "it is none of an index"
                 except Missing as missing:
-                    head, reason = None, missing.message if self._was_there() else ""
+                    head, reason = None, missing.message if "qdrant" in kept_elsewhere(self._opening.folder) else ""
                 else:
                     if head is not None and dict(head.made_by) != dict(fresh.made_by):
                         has_none = "dimension" in head.made_by and not head.made_by["dimension"]  # no model yet
@@ -210,7 +207,7 @@ class QdrantEngine:
                         _log.warning("the Qdrant collection %r is built anew: %s", self._name, reason)
                     self._writer.create(self._dimension, fresh)
                     head = self._writer.head()
-                self._note()
+                note_elsewhere(self._opening.folder, "qdrant", self._name)
                 self._head = head
             assert self._head is not None
             return self._head
@@ -224,19 +221,10 @@ class QdrantEngine:
             made |= {"analyser": analysis.VERSION, "languages": list(opening.languages)}
         return made
 
-    def _was_there(self) -> bool:
-        return (self._opening.folder / ELSEWHERE).exists()
-
-    def _note(self) -> None:
-        """Note in the folder what the collection is called: so it is missed when it is gone, and dropped with it."""
-        with storing(_WHAT):
-            make_private(self._opening.folder)
-            (self._opening.folder / ELSEWHERE).write_text(json.dumps({"qdrant": self._name}), "utf-8")
-
     def _asked(self, query: KeywordQuery, passing: Callable[[Filter | None], Int64 | None]) -> _Asked:
         whole = query.evidence == "documents"
         documents = None if query.among is not None else passing(query.where)
-        if _is_empty(documents) or _is_empty(query.among):
+        if is_empty(documents) or is_empty(query.among):
             return _NOTHING
         only = points.only(documents, query.among, whole=whole)
         if query.evidence == "phrases":
@@ -293,7 +281,7 @@ class QdrantEngine:
 
     def _nearest(self, query: VectorQuery) -> _Asked:
         documents = None if query.among is not None else self._opening.documents(query.where)
-        if _is_empty(documents) or _is_empty(query.among) or len(query.vector) != self._dimension:
+        if is_empty(documents) or is_empty(query.among) or len(query.vector) != self._dimension:
             return _NOTHING
         only = points.only(documents, query.among)
         request = models.QueryRequest(
@@ -417,10 +405,6 @@ def _ranked(asked: _Asked, answers: Sequence[Sequence[Any]]) -> Ranking:
     exact = ~np.array(approximate, np.bool_) if any(approximate) else None
     ranked = np.array([scores[one] for one in best], np.float32)
     return Ranking(np.array(ids, np.int64), np.array(owners, np.int64), ranked, exact)
-
-
-def _is_empty(ids: Int64 | None) -> bool:
-    return ids is not None and not len(ids)
 
 
 def _sorted(ids: Iterable[int]) -> Int64:

@@ -64,7 +64,7 @@ def of_text(words: StoredTerms, average: float) -> models.SparseVector:
         for term, times in Counter(text.split()).items():
             found[dimension(field, term)] = times * (_K1 + 1) / (times + divisor)
     found |= {dimension(EXACT, word): 1.0 for word in words.exact.split()}
-    return _vector(found)
+    return vector_of(found)
 
 
 def rescaled(vector: models.SparseVector, tokens: int, before: float, now: float) -> models.SparseVector:
@@ -127,11 +127,6 @@ def with_phrase(asked: Mapping[int, float], terms: Iterable[QueryTerm], boost: f
     return found
 
 
-def vector_of(asked: Mapping[int, float]) -> models.SparseVector:
-    """Return a question as the server takes it."""
-    return _vector(asked)
-
-
 def stream(terms: Iterable[str]) -> str:
     """Return terms in a row so that any tokenizer takes each for one word: what is not plain letters as its bytes."""
     return " ".join(map(_word, terms))
@@ -147,5 +142,6 @@ def _saturation(tokens: int, average: float) -> float:
     return _K1 * (1 - _B + _B * tokens / max(average, 1.0))
 
 
-def _vector(found: Mapping[int, float]) -> models.SparseVector:
-    return models.SparseVector(indices=list(found), values=list(found.values()))
+def vector_of(weights: Mapping[int, float]) -> models.SparseVector:
+    """Return dimensions with their weights as the server takes them."""
+    return models.SparseVector(indices=list(weights), values=list(weights.values()))

@@ -43,7 +43,7 @@ class Expansion:
 
     ``original`` is the query with white space and repeated punctuation normalised. ``abbreviations`` adds the
     expansions of the first table, ``text`` those of both tables, lower-cased except for identifiers; both equal the
-    original if expansion is off. ``preserved``: the identifiers, in order; ``code_detected`` is true if there are any.
+    original if expansion is off. ``preserved``: the identifiers, in order.
     """
 
     original: str
@@ -51,11 +51,6 @@ class Expansion:
     text: str
     added: tuple[Synonym, ...] = ()
     preserved: tuple[str, ...] = ()
-
-    @property
-    def code_detected(self) -> bool:
-        """Whether the query contains an identifier, a path or a version."""
-        return bool(self.preserved)
 
     @property
     def terms(self) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ class Query:
     """A parsed query.
 
     ``text``: what to search for, the words without operators, including those of phrases. A chunk must have all of
-    ``phrases`` and none of ``excluded`` (words and phrases), see ``admits``. Chunks with phrases of ``preferred`` rank
+    ``phrases`` and none of ``excluded`` (words and phrases). Chunks with phrases of ``preferred`` rank
     first. Documents must pass ``where``. ``notes`` tell the reader how the query was understood.
     """
 
@@ -148,24 +148,6 @@ def required_note(phrases: Sequence[str]) -> str:
 def preferred_note(phrases: Sequence[str]) -> str:
     """Return the note that chunks with ``phrases`` rank first."""
     return f"chunks with {quoted(phrases)} come first"
-
-
-def admits(query: Query, chunk: str, analyzer: Analyzer) -> bool:
-    """Return whether a chunk has all phrases of ``query`` and none of its exclusions.
-
-    Words are compared as in the keyword index: case and inflection are ignored, compounds match by their parts, too.
-    """
-    if not (query.phrases or query.excluded):
-        return True
-    there = _run(analyzer.terms(chunk))
-    return all(_run(analyzer.terms(phrase)) in there for phrase in query.phrases) and not any(
-        (terms := analyzer.terms(words)) and _run(terms) in there for words in query.excluded
-    )
-
-
-def _run(terms: Sequence[str]) -> str:
-    """Return terms as a string of which a run of these terms is a substring."""
-    return "".join(f" {term} " for term in terms)
 
 
 def _is_pasted(text: str) -> bool:

@@ -8,6 +8,7 @@ from pinakes.catalog import Connection, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.filters import normal_text
 from pinakes.core.records import SearchMode
+from pinakes.core.wording import first_of
 from pinakes.search.query.words import query_words
 from pinakes.search.statistics.caches import CollectionStatistics
 
@@ -38,8 +39,7 @@ def unsearchable_signs(text: str, mode: SearchMode) -> list[str]:
 
 
 def _quoted(words: list[str]) -> str:
-    more = len(words) - _MOST_NAMED
-    return ", ".join(repr(word[:20]) for word in words[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return first_of([repr(word[:20]) for word in words], _MOST_NAMED)
 
 
 def _is_sign(char: str) -> bool:

@@ -53,18 +53,9 @@ class SearchContext:
     graph: EntityRetriever | None = None
 
 
-def ranks_by_graph(context: SearchContext) -> EntityRetriever | None:
-    """Return the entities of the collection where its rankings depend on them, None where they do not."""
-    graph, settings = context.graph, context.settings.of_collection(context.collection.name, context.collection.kept)
-    if graph is None or not (graph.rules.weight or any(rule.when == "entity" for rule in settings.boosts)):
-        return None
-    return graph
-
-
 def graph_state(context: SearchContext) -> Hashable:
     """Return what changes with the graph where rankings depend on it, None where they do not.
 
     Answers that are kept of an earlier state of the graph are forgotten.
     """
-    graph = ranks_by_graph(context)
-    return None if graph is None else graph.refresh()
+    return None if context.graph is None else context.graph.refresh()

@@ -52,8 +52,8 @@ class Ranked:
         found = self.candidates.cosine
         cosine = np.zeros(len(self.rows), np.float32) if found is None else np.nan_to_num(found[self.rows], nan=0.0)
         kept = np.flatnonzero(cosine >= bound(min_similarity))
-        told = [too_far(float(cosine.max()), min_similarity)] if len(cosine) and not len(kept) else []
-        return Ranked(self.candidates, self.rows[kept], self.scores[kept]), told
+        notes = [too_far(float(cosine.max()), min_similarity)] if len(cosine) and not len(kept) else []
+        return Ranked(self.candidates, self.rows[kept], self.scores[kept]), notes
 
     def in_rows(self, values: Float32) -> Float32:
         """Return ``values`` (n,), one per entry of this ranking, reordered like the candidates; 0 if not ranked."""

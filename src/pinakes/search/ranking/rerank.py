@@ -9,9 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -19,6 +17,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from pinakes.core.errors import PinakesError
+from pinakes.core.latest_values import LatestValues
 from pinakes.core.ports import Reranker
 from pinakes.core.records import JSON, Float32, Int64
 from pinakes.settings import RerankSettings
@@ -146,30 +145,8 @@ class Reranked:
     report: RerankReport
 
 
-class Memory:
-    """Caches the reranker's scores of the latest queries, so that pages of an answer share one order. Thread-safe.
-
-    Scores of a query whose time budget ran out are cached, too.
-    """
-
-    def __init__(self, most: int = 256) -> None:
-        self._most = most
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, tuple[Float32, RerankReport]] = OrderedDict()
-
-    def get(self, key: Hashable) -> tuple[Float32, RerankReport] | None:
-        """Return what was stored under ``key``, None if nothing is."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
-
-    def put(self, key: Hashable, scores: Float32, report: RerankReport) -> None:
-        """Store ``scores`` float32 (pool,) and ``report``."""
-        with self._lock:
-            self._kept[key] = scores, report
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+ScoreCache: TypeAlias = LatestValues[Hashable, tuple[Float32, RerankReport]]
+"""The reranker's scores of the latest queries, so that pages of an answer share one order, also where time ran out."""
 
 
 def rerank(
@@ -180,7 +157,7 @@ def rerank(
     *,
     clock: Callable[[], float] = time.perf_counter,
     complexity: Complexity | None = None,
-    memory: Memory | None = None,
+    memory: ScoreCache | None = None,
 ) -> Reranked:
     """Rerank the best of ``candidates``, given best first; the others follow in their order.
 
@@ -199,12 +176,12 @@ def rerank(
         reranker.load()
         report = replace(report, model=reranker.fingerprint, load_ms=(clock() - start) * 1000)
         key = (report.model, query, _digest(head))
-        if memory and (known := memory.get(key)):
+        if memory is not None and (known := memory.get(key)):
             scores, report = known[0], replace(known[1], pool=pool, remembered=True)
         else:
             scores, report = _scored(query, head, reranker, report, clock)
-            if memory and report.scored:
-                memory.put(key, scores, report)
+            if memory is not None and report.scored:
+                memory.put(key, (scores, report))
     except PinakesError as error:
         report = replace(report, note=f"not reranked: {error}")
     except Exception as error:  # noqa: BLE001 - a reranker may raise anything; the fused ranking remains

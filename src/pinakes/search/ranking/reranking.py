@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinakes.catalog import Connection, selection
+from pinakes.core.latest_values import LatestValues
 from pinakes.core.ports import Index, Reranker
-from pinakes.core.records import Float32
+from pinakes.core.records import Float32, with_header
 from pinakes.search.ranking.rank import Ranked
 from pinakes.settings import RerankSettings
 
 if TYPE_CHECKING:
-    from pinakes.search.ranking.rerank import Memory, RerankReport
+    from pinakes.search.ranking.rerank import RerankReport, ScoreCache
+
+_REMEMBERED_QUERIES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +27,14 @@ class Reranking:
 
     reranker: Reranker
     settings: RerankSettings
-    memory: Memory
+    memory: ScoreCache
 
     @classmethod
     def opened(cls, settings: RerankSettings, opener: Callable[[], Reranker]) -> Reranking | None:
         """Return the configured reranking; None if it is disabled."""
         if not settings.enabled:
             return None
-        from pinakes.search.ranking.rerank import Memory
-
-        return cls(opener(), settings, Memory())
+        return cls(opener(), settings, LatestValues(_REMEMBERED_QUERIES))
 
     def rerank(self, connection: Connection, query: str, ranked: Ranked, index: Index) -> tuple[Ranked, RerankReport]:
         """Return ``ranked`` with its head in the reranker's order, and the report.
@@ -49,7 +50,7 @@ class Reranking:
         chunks = selection.hit_rows(connection, ids)
         head = [
             Candidate(
-                text=f"{row.header}\n{row.text}" if row.header else row.text,
+                text=with_header(row.header, row.text),
                 document=row.document_id,
                 vector=vector,
             )

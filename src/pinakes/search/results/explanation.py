@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pinakes.core.records import ConfidenceWord, Scores
+from pinakes.core.wording import first_of
 from pinakes.search.query.words import QueryWords
 
 _MOST_NAMED = 8
@@ -33,7 +34,7 @@ def explained(evidence: Evidence, word: ConfidenceWord) -> str:
     """Return a sentence such as 'Good match: has "rotate" (heading, text), lacks "yearly"; 1st of 40 by words …'."""
     parts = [_words(evidence.words), *_retriever_parts(evidence)]
     if evidence.phrases:
-        parts.insert(0, f"has the phrase {_some([repr(phrase) for phrase in evidence.phrases])}")
+        parts.insert(0, f"has the phrase {first_of([repr(one) for one in evidence.phrases], _MOST_NAMED)}")
     if evidence.boosts:
         parts.append("boosted by " + ", ".join(f"{name} {share:+.1%}" for name, share in evidence.boosts.items()))
     if evidence.scores.rerank is not None:
@@ -51,17 +52,11 @@ def terms_by_field(query: QueryWords, there: Mapping[str, frozenset[str]]) -> di
 
 def _words(words: Mapping[str, Sequence[str]]) -> str:
     """Return which words of the query are in which fields."""
-    found = [f'"{word}" ({", ".join(where)})' for word, where in words.items() if where]
-    lacking = [f'"{word}"' for word, where in words.items() if not where]
+    found = first_of([f'"{word}" ({", ".join(where)})' for word, where in words.items() if where], _MOST_NAMED)
+    lacking = first_of([f'"{word}"' for word, where in words.items() if not where], _MOST_NAMED)
     if not found:
         return "has none of the query's words" if lacking else ""
-    return f"has {_some(found)}, lacks {_some(lacking)}" if lacking else f"has {_some(found)}"
-
-
-def _some(words: Sequence[str]) -> str:
-    more = len(words) - _MOST_NAMED
-    shown = ", ".join(words[:_MOST_NAMED])
-    return f"{shown} and {more} more" if more > 0 else shown
+    return f"has {found}, lacks {lacking}" if lacking else f"has {found}"
 
 
 def _retriever_parts(evidence: Evidence) -> list[str]:

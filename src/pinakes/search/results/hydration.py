@@ -13,7 +13,7 @@ import numpy as np
 
 from pinakes.catalog import file_lines
 from pinakes.core import interrupt
-from pinakes.core.late import leave_open
+from pinakes.core.late import with_lazy_fields
 from pinakes.core.ports import Index
 from pinakes.core.records import ConfidenceWord, Duplicate, Float32, Hit, MatchKind, Scores
 from pinakes.search.query.request import Request
@@ -32,7 +32,7 @@ from pinakes.search.retrieval.candidates import Candidates
 from pinakes.text.injection import is_injection
 from pinakes.text.page_numbers import pages_of
 
-_OPEN = ("context", "highlights", "explanation", "words")
+_LAZY = ("context", "highlights", "explanation", "words")
 _KINDS: dict[tuple[str, ...], MatchKind] = {("vector",): "semantic", ("keyword",): "keyword"}
 
 
@@ -187,7 +187,7 @@ class _View:
             phrases=phrases,
             score_parts={} if self.found.scoring is None else self.found.scoring.parts_of(row),
         )
-        return leave_open(hit, _OPEN, partial(_shown, chunk, self.query, numbers, evidence, word))
+        return with_lazy_fields(hit, _LAZY, partial(_shown, chunk, self.query, numbers, evidence, word))
 
     def _chunk_index(self, chunk: Any) -> int:
         return int(self.offsets[chunk.group_key].get(chunk.document_id, 0) + chunk.ordinal)
@@ -220,7 +220,7 @@ def _shown(
     words = terms_by_field(query_words(query), terms_of_chunk(chunk, places))
     present = frozenset(one for one, where in words.items() if where)
     return dict(
-        zip(_OPEN, (lines.lines, lines.highlights, explained(evidence(words=words), word), present), strict=True)
+        zip(_LAZY, (lines.lines, lines.highlights, explained(evidence(words=words), word), present), strict=True)
     )
 
 

@@ -127,7 +127,7 @@ def gather(
     index: Index,
     settings: Settings,
     tracer: Tracer,
-    also: Ranking | None = None,
+    also: Sequence[Ranking] = (),
 ) -> Candidates:
     """Retrieve candidates that ``only`` allows from both engines, then all scores of each candidate and its document.
 
@@ -152,7 +152,7 @@ def gather(
             [ranking] = only.best(lambda some: index.vector(*some), [nearest])
             retrieved["vector"], others["near with phrases"] = only.split(ranking, limit)
             detail["found"] = len(retrieved["vector"])
-    rankings = [*retrieved.values(), *others.values(), *([] if also is None else [also])]
+    rankings = [*retrieved.values(), *others.values(), *also]
     ids, first = np.unique(np.concatenate([ranking.ids for ranking in rankings]), return_index=True)
     documents = np.concatenate([ranking.documents for ranking in rankings])[first]
     limited = any(len(ranking) >= limit for ranking in retrieved.values())
@@ -213,13 +213,13 @@ def _with_bm25(found: Candidates, asked: ParsedRequest, index: Index, owners: _O
         queries["added"] = KeywordQuery(asked.added, len(ids), among=ids)
     if owners is not None and len(ids):
         queries["documents"] = KeywordQuery(asked.text, len(owners[0]), among=owners[0], evidence="documents")
-    told = dict(zip(queries, index.keyword(*queries.values()), strict=True)) if queries else {}
-    bm25 = _scores(ids, [ranking, *([told["rest"]] if "rest" in told else [])], 0.0)
-    if "added" in told:
-        bm25 += np.float32(_ADDED_WEIGHT) * _scores(ids, [told["added"]], 0.0)
+    answers = dict(zip(queries, index.keyword(*queries.values()), strict=True)) if queries else {}
+    bm25 = _scores(ids, [ranking, *([answers["rest"]] if "rest" in answers else [])], 0.0)
+    if "added" in answers:
+        bm25 += np.float32(_ADDED_WEIGHT) * _scores(ids, [answers["added"]], 0.0)
     if owners is None:
         return replace(found, bm25=bm25)
-    of_documents = _scores(owners[0], [told["documents"]] if "documents" in told else [], 0.0)
+    of_documents = _scores(owners[0], [answers["documents"]] if "documents" in answers else [], 0.0)
     return replace(found, bm25=bm25, document_bm25=of_documents[owners[1]])
 
 

@@ -29,21 +29,21 @@ _NOTHING = Ranking(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """``required``: ids, one of which each chunk must have; None: any. ``barred``: excluded chunk ids. Both sorted.
+    """``required``: ids, one of which each chunk must have; None: any. ``excluded``: excluded chunk ids. Both sorted.
 
     ``having``: which chunks have which phrases. ``first``: chunks with preferred phrases, which are always candidates.
     ``is_all`` False: too many chunks have phrases, so ``split`` takes those among the best.
     """
 
     required: Int64 | None = None
-    barred: Int64 | None = None
+    excluded: Int64 | None = None
     having: PhraseMatches = field(default_factory=lambda: PhraseMatches({}))
     first: Ranking = _NOTHING
     is_all: bool = True
 
     def best(self, ask: Callable[[Sequence[Query]], Sequence[Ranking]], queries: Sequence[Query]) -> list[Ranking]:
         """Return for each query the best allowed chunks that ``ask`` ranks, up to the query's limit."""
-        if self.required is None and self.barred is None:
+        if self.required is None and self.excluded is None:
             return list(ask(queries))
         if self.required is not None and len(self.required) <= _FEW:
             return list(ask([replace(query, among=self.required) for query in queries]))
@@ -78,8 +78,8 @@ class Constraints:
     def _allow(self, ids: Int64) -> Bool:
         if self.required is not None:
             return np.isin(ids, self.required)
-        assert self.barred is not None
-        return np.isin(ids, self.barred, invert=True)
+        assert self.excluded is not None
+        return np.isin(ids, self.excluded, invert=True)
 
 
 def constrained(asked: ParsedRequest, index: Index) -> tuple[ParsedRequest, Constraints]:
@@ -93,17 +93,17 @@ def constrained(asked: ParsedRequest, index: Index) -> tuple[ParsedRequest, Cons
     where = asked.request.where
     rankings = index.keyword(*(KeywordQuery(words, _EVERY, where, None, "phrases") for words in (*excluded, *wanted)))
     without = [ranking.ids for ranking in rankings[: len(excluded)]]
-    barred = np.unique(np.concatenate(without)) if without else None
+    excluded_ids = np.unique(np.concatenate(without)) if without else None
     found = dict(zip(wanted, rankings[len(excluded) :], strict=True))
     if not found:
-        return asked, Constraints(barred=barred)
-    having = PhraseMatches({phrase: _allowed(ranking.ids, barred) for phrase, ranking in found.items()})
+        return asked, Constraints(excluded=excluded_ids)
+    having = PhraseMatches({phrase: _allowed(ranking.ids, excluded_ids) for phrase, ranking in found.items()})
     if asked.phrases:
         required = reduce(lambda one, other: np.intersect1d(one, other, assume_unique=True), having.ids.values())
         if len(required):
             return asked, Constraints(required, having=having)
-    first, is_all = with_phrase_matches(list(found.values()), barred)
-    return _preferring(asked, having), Constraints(None, barred, having, first, is_all)
+    first, is_all = with_phrase_matches(list(found.values()), excluded_ids)
+    return _preferring(asked, having), Constraints(None, excluded_ids, having, first, is_all)
 
 
 def _preferring(asked: ParsedRequest, having: PhraseMatches) -> ParsedRequest:
@@ -128,9 +128,9 @@ def with_phrases(notes: Sequence[str]) -> tuple[str, ...]:
     return tuple(note for note in notes if not note.startswith(NO_CHUNK))
 
 
-def _allowed(ids: Int64, barred: Int64 | None) -> Int64:
+def _allowed(ids: Int64, excluded_ids: Int64 | None) -> Int64:
     ids = np.sort(ids)
-    return ids if barred is None else np.setdiff1d(ids, barred, assume_unique=True)
+    return ids if excluded_ids is None else np.setdiff1d(ids, excluded_ids, assume_unique=True)
 
 
 def _rows(found: Ranking, rows: Int64) -> Ranking:

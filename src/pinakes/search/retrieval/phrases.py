@@ -67,17 +67,17 @@ def raised(scores: Float32, counts: Int64) -> Float32:
     return found.astype(np.float32)
 
 
-def with_phrase_matches(rankings: Sequence[Ranking], barred: Int64 | None) -> tuple[Ranking, bool]:
+def with_phrase_matches(rankings: Sequence[Ranking], excluded: Int64 | None) -> tuple[Ranking, bool]:
     """Return chunks of ``rankings`` (one per phrase), those with the most phrases, and whether these are all.
 
-    At most ``MOST_ADDED``; all or none of the chunks with an equal number of phrases; none of ``barred``.
+    At most ``MOST_ADDED``; all or none of the chunks with an equal number of phrases; none of ``excluded``.
     """
     ids = np.concatenate([one.ids for one in rankings])
     owners = np.concatenate([one.documents for one in rankings])
     ids, first, counts = np.unique(ids, return_index=True, return_counts=True)
     owners = owners[first]
-    if barred is not None:
-        allowed = np.isin(ids, barred, invert=True)
+    if excluded is not None:
+        allowed = np.isin(ids, excluded, invert=True)
         ids, owners, counts = ids[allowed], owners[allowed], counts[allowed]
     level = next((one for one in np.unique(counts) if np.count_nonzero(counts >= one) <= MOST_ADDED), len(rankings) + 1)
     kept = counts >= level

@@ -10,6 +10,7 @@ import numpy as np
 
 from pinakes.catalog import Connection, contents, document_queries, selection
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.core.latest_values import LatestValues
 from pinakes.core.ports import Embedder, Index, Vocabulary
 from pinakes.core.records import Filter, Float32
 from pinakes.search.statistics.collection_cache import CollectionCache
@@ -30,8 +31,8 @@ class CollectionStatistics:
         self._counts = CollectionCache[Filter, int](_REMEMBERED_TOTALS)
         self._fields = CollectionCache[tuple[()], frozenset[str]](_REMEMBERED_TOTALS)
         self._common = CollectionCache[int, tuple[str, ...]](_REMEMBERED_TOTALS)
-        self._totals: dict[tuple[int, int, int | None, int], contents.Totals] = {}
-        self._embedded: dict[tuple[int, int | None, int], bool] = {}
+        self._totals = LatestValues[tuple[int, int, int | None, int], contents.Totals](_REMEMBERED_COLLECTIONS)
+        self._embedded = LatestValues[tuple[int, int | None, int], bool](_REMEMBERED_COLLECTIONS)
         self._preceding = CollectionCache[str, Mapping[int, int]](_REMEMBERED_GROUPS)
 
     def fields(self, connection: Connection, collection: CollectionRecord) -> frozenset[str]:
@@ -69,24 +70,16 @@ class CollectionStatistics:
     def totals(self, connection: Connection, collection: CollectionRecord, vectors: int) -> contents.Totals:
         """Count the contents of ``collection``, of which the index has ``vectors``; a change invalidates the cache."""
         key = (collection.id, collection.line, collection.model_id, collection.head)
-        known = self._totals.get(key)
-        if known is None:
-            if len(self._totals) >= _REMEMBERED_COLLECTIONS:
-                self._totals.clear()
-            known = self._totals[key] = contents.totals(connection, collection, vectors)
-        return known
+        return self._totals.get_or_make(key, lambda: contents.totals(connection, collection, vectors))
 
     def all_embedded(self, collection: CollectionRecord, index: Index) -> bool:
         """Return whether ``index`` has a model vector for every chunk of ``collection``."""
-        key = (collection.id, collection.model_id, index.position())
-        known = self._embedded.get(key)
-        if known is None:
-            if len(self._embedded) >= _REMEMBERED_COLLECTIONS:
-                self._embedded.clear()
+
+        def looked_up() -> bool:
             held = index.describe()
-            exact = held.get("exact_vectors", held.get("vectors"))
-            known = self._embedded[key] = exact == held.get("keyword_chunks")
-        return known
+            return held.get("exact_vectors", held.get("vectors")) == held.get("keyword_chunks")
+
+        return self._embedded.get_or_make((collection.id, collection.model_id, index.position()), looked_up)
 
 
 class QueryVectors:

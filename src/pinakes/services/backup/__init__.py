@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinakes.app import App
-from pinakes.services.backup.steps import OnStep, unheard
+from pinakes.services.backup.steps import OnStep, ignore_step
 
 if TYPE_CHECKING:
     from pinakes.services.backup.backups import BackedUp
@@ -30,7 +30,7 @@ class BackupService:
         *,
         history: bool = False,
         force: bool = False,
-        on_step: OnStep = unheard,
+        on_step: OnStep = ignore_step,
     ) -> Exported:
         """Write a collection to ``file``: see ``exporting.export``, also for the errors."""
         from pinakes.services.backup.exporting import export
@@ -44,7 +44,7 @@ class BackupService:
         *,
         sources: bool = True,
         embed_anew: bool = False,
-        on_step: OnStep = unheard,
+        on_step: OnStep = ignore_step,
     ) -> Imported:
         """Make the collection that ``file`` holds: see ``importing.take_in``, also for the errors."""
         from pinakes.services.backup.importing import take_in
@@ -52,7 +52,7 @@ class BackupService:
         return take_in(self._app, Path(file), name, sources=sources, embed_anew=embed_anew, on_step=on_step)
 
     def back_up(
-        self, place: Path | str, *, with_index: bool = False, force: bool = False, on_step: OnStep = unheard
+        self, place: Path | str, *, with_index: bool = False, force: bool = False, on_step: OnStep = ignore_step
     ) -> BackedUp:
         """Write the home to a file, or into a folder: see ``backups.back_up``, also for the errors."""
         from pinakes.services.backup.backups import back_up

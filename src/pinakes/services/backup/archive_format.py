@@ -161,7 +161,7 @@ class ArchivedFile(_Line):
     document: str | None
 
     @model_validator(mode="after")
-    def _is_told_why(self) -> ArchivedFile:
+    def _is_read_again(self) -> ArchivedFile:
         if self.status == "skipped" and self.content_hash and not self.code:
             self.fingerprint = ""
         return self

@@ -18,14 +18,14 @@ from filelock import FileLock, Timeout
 
 from pinakes.app import App
 from pinakes.catalog import Catalog, collections, events, integrity
-from pinakes.catalog.relocation import resettle
-from pinakes.core.errors import InvalidInput, InvalidSetting, StorageFull, storing
+from pinakes.catalog.relocation import relocate_sources
+from pinakes.core.errors import InvalidInput, InvalidSetting, storing
 from pinakes.core.records import JSON
 from pinakes.indexes import is_elsewhere
 from pinakes.platform.archives import ArchiveReader, ArchiveWriter, Kind, check_free, damaged, opened, written
 from pinakes.platform.permissions import PRIVATE_FILE, make_private
 from pinakes.services.backup.kept_files import CATALOG, INDEX, STAGING, UNDER_WAY, Holding, may_hold
-from pinakes.services.backup.steps import OnStep, unheard
+from pinakes.services.backup.steps import OnStep, check_room, ignore_step
 from pinakes.settings.layers import OWN_FILES, read_file
 from pinakes.settings.sources import whole_path
 
@@ -72,7 +72,7 @@ def back_up(
     *,
     with_index: bool = False,
     force: bool = False,
-    on_step: OnStep = unheard,
+    on_step: OnStep = ignore_step,
 ) -> BackedUp:
     """Write the home to the file ``place``, or into that folder under a name with the time.
 
@@ -104,7 +104,7 @@ def back_up(
     return BackedUp(str(place), place.stat().st_size, *held, with_index, files, tuple(left_out), seconds)
 
 
-def restore(file: Path, home: Path, on_step: OnStep = unheard) -> Restored:
+def restore(file: Path, home: Path, on_step: OnStep = ignore_step) -> Restored:
     """Make a home at ``home``, where nothing is but perhaps an empty folder or one of models, of the backup ``file``.
 
     Everything is checked before anything is put in its place; the catalogue, which makes it a home, comes last.
@@ -119,7 +119,8 @@ def restore(file: Path, home: Path, on_step: OnStep = unheard) -> Restored:
     start = time.perf_counter()
     with opened(file, KIND) as archive, storing(_WHAT):
         _check_empty(home)
-        _check_room(home, archive)
+        existing = next(folder for folder in (home, *home.absolute().parents) if folder.is_dir())
+        check_room(existing, archive, "The backup")
         made = [folder for folder in (home, *home.parents) if not folder.exists()]
         make_private(home)
         staging = home / f"{STAGING}{secrets.token_hex(4)}"
@@ -229,13 +230,6 @@ def _check_empty(home: Path, own: Path | None = None) -> None:
         )
 
 
-def _check_room(home: Path, archive: ArchiveReader) -> None:
-    existing = next(folder for folder in (home, *home.absolute().parents) if folder.is_dir())
-    free = shutil.disk_usage(existing).free
-    if free < archive.bytes:
-        raise StorageFull(f"The backup holds {archive.bytes:,} bytes, {free:,} are free.", hint="Free disk space.")
-
-
 def _unpack(archive: ArchiveReader, file: Path, staging: Path, on_step: OnStep) -> None:
     if CATALOG not in archive.members:
         raise damaged(file, "it has no catalogue")
@@ -263,7 +257,7 @@ def _adopt(staging: Path, home: Path, archive: ArchiveReader) -> None:
     with closing(Catalog.at(staging)) as catalog, catalog.write() as connection:
         events.leap(connection, time.time_ns() // 1_000_000)
         if isinstance(place, str) and Path(place).is_absolute() and Path(place) != here:
-            resettle(connection, Path(place), here, _named_in(staging, here))
+            relocate_sources(connection, Path(place), here, _named_in(staging, here))
 
 
 def _named_in(folder: Path, home: Path) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from pinakes.app import App
 from pinakes.app.collection_models import recorded
 from pinakes.catalog import Connection, collections, entities, transfer
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.core.batching import batches
 from pinakes.core.records import JSON
 from pinakes.platform.archives import ArchiveWriter, Write, written
 from pinakes.services.backup.archive_format import (
@@ -27,7 +28,7 @@ from pinakes.services.backup.archive_format import (
     VERSIONS,
     ArchiveCounts,
 )
-from pinakes.services.backup.steps import OnStep, unheard
+from pinakes.services.backup.steps import OnStep, ignore_step
 from pinakes.services.documents.masking import masked_lines, masked_row
 from pinakes.settings.kept import KEPT
 from pinakes.text.secrets.masking import Masking, masking_of
@@ -62,7 +63,7 @@ def export(
     *,
     history: bool = False,
     force: bool = False,
-    on_step: OnStep = unheard,
+    on_step: OnStep = ignore_step,
 ) -> Exported:
     """Write the collection ``name`` to ``file``; with ``history`` also what its documents were.
 
@@ -78,13 +79,13 @@ def export(
     with app.catalog.read() as connection:
         record = collections.get(connection, name)
         with written(file, KIND, force=force) as archive:
-            leaving = _Leaving(archive, connection, record, on_step, masking_of(app.settings.ingest))
-            leaving.write(history=history)
-            told = _told(app, record, leaving.counts, history=history)
-            decided = leaving.decisions()
-            archive.about["collection"] = {**told, "decisions": decided} if decided else told
+            exporter = _Exporter(archive, connection, record, on_step, masking_of(app.settings.ingest))
+            exporter.write(history=history)
+            manifest = _manifest_of(app, record, exporter.counts, history=history)
+            decided = exporter.decisions()
+            archive.about["collection"] = {**manifest, "decisions": decided} if decided else manifest
         pending = collections.count(connection, record).pending
-    counts = leaving.counts
+    counts = exporter.counts
     return Exported(
         collection=record.name,
         file=str(file),
@@ -100,7 +101,7 @@ def export(
     )
 
 
-class _Leaving:
+class _Exporter:
     """Writes the members of one archive, and counts what is in them."""
 
     def __init__(
@@ -178,16 +179,18 @@ class _Leaving:
         total = transfer.count_vectors(self._connection, collection, model)
         with self._archive.member(VECTORS, packed=False) as member:
             member.write(_header(total, self._record.dimension))
-            for part in _parts(vector for _, vector in transfer.each_vector(self._connection, collection, model)):
+            vectors = (vector for _, vector in transfer.each_vector(self._connection, collection, model))
+            for part in batches(vectors, _VECTORS_AT_ONCE):
                 member.write(transfer.halves(part))
                 self.counts.vectors += len(part)
                 self._on_step("vectors", self.counts.vectors, total)
         with self._archive.member(KEYS) as member:
-            for part in _parts(key for key, _ in transfer.each_vector(self._connection, collection, model)):
+            keys = (key for key, _ in transfer.each_vector(self._connection, collection, model))
+            for part in batches(keys, _VECTORS_AT_ONCE):
                 member.write(b"".join(key.hex().encode() + b"\n" for key in part))
 
 
-def _told(app: App, record: CollectionRecord, counts: ArchiveCounts, *, history: bool) -> dict[str, JSON]:
+def _manifest_of(app: App, record: CollectionRecord, counts: ArchiveCounts, *, history: bool) -> dict[str, JSON]:
     """Return what the manifest says of a collection. A model's folder is that of this machine: it is left out."""
     own = dict(record.embedding or recorded(app.settings.embedding))
     model = {"fingerprint": record.fingerprint, "dimension": record.dimension, "settings": {**own, "path": None}}
@@ -204,17 +207,6 @@ def _told(app: App, record: CollectionRecord, counts: ArchiveCounts, *, history:
 
 def _add(member: Write, values: Mapping[str, JSON]) -> None:
     member.write(json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
-
-
-def _parts(values: Iterable[bytes]) -> Iterable[list[bytes]]:
-    part: list[bytes] = []
-    for value in values:
-        part.append(value)
-        if len(part) == _VECTORS_AT_ONCE:
-            yield part
-            part = []
-    if part:
-        yield part
 
 
 def _header(rows: int, dimension: int) -> bytes:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,8 @@ from pinakes.catalog import sources as known_sources
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.entities import Decision
 from pinakes.core import caller
-from pinakes.core.errors import InvalidName, InvalidSetting, ModelUnavailable, StorageFull
+from pinakes.core.batching import batches
+from pinakes.core.errors import InvalidName, InvalidSetting, ModelUnavailable
 from pinakes.core.records import JSON, Chunk, Document, Float32, ReadingNote
 from pinakes.platform.archives import ArchiveReader, Stream, damaged, opened
 from pinakes.services.backup.archive_format import (
@@ -42,7 +41,7 @@ from pinakes.services.backup.archive_format import (
     line_of,
     validation_message,
 )
-from pinakes.services.backup.steps import OnStep, unheard
+from pinakes.services.backup.steps import OnStep, check_room, ignore_step
 from pinakes.services.documents.masking import masked_new, masked_row
 from pinakes.settings import EmbeddingSettings, Settings, SourceSettings
 from pinakes.settings.kept import kept_graph, kept_settings
@@ -86,7 +85,7 @@ def take_in(
     *,
     sources: bool = True,
     embed_anew: bool = False,
-    on_step: OnStep = unheard,
+    on_step: OnStep = ignore_step,
 ) -> Imported:
     """Make the collection that ``file`` holds, under its own name or ``name``; nothing is embedded again.
 
@@ -102,16 +101,16 @@ def take_in(
         KeyboardInterrupt: it was stopped; with words where all of the collection is in already.
     """
     start = time.perf_counter()
-    with _saying_when_in(app) as arrived, opened(file, KIND) as archive:
+    with _reporting_what_is_in(app) as arrived, opened(file, KIND) as archive:
         about = _about(archive, file)
         wanted = name or about.name
         model = _Model.chosen(app, None if embed_anew else about.model)
-        _check_room(app.settings.home, archive)
+        check_room(app.settings.home, archive, "The archive")
         _check_name(app, wanted)
         with app.catalog.write() as connection:
-            arriving = _Arriving(connection, app.settings, archive, file, about, on_step)
-            arriving.write(_free(connection, wanted), model, with_sources=sources)
-            arrived.append(arriving.collection)
+            importer = _Importer(connection, app.settings, archive, file, about, on_step)
+            importer.write(_free(connection, wanted), model, with_sources=sources)
+            arrived.append(importer.collection)
         on_step("index", 0, 0)
         record, _ = app.index(unicodedata.normalize("NFC", wanted))
         with app.catalog.read() as connection:
@@ -120,20 +119,20 @@ def take_in(
         collection=record.name,
         documents=counts.documents,
         chunks=counts.chunks,
-        vectors=arriving.counts.vectors,
+        vectors=importer.counts.vectors,
         pending=counts.pending,
-        versions=arriving.counts.versions,
-        renamed=sum(old != new for old, new in arriving.uids.items()),
+        versions=importer.counts.versions,
+        renamed=sum(old != new for old, new in importer.uids.items()),
         model=record.fingerprint,
         own_model=record.embedding is not None,
-        sources=tuple(arriving.places),
+        sources=tuple(importer.places),
         notes=_notes(about, model, embed_anew=embed_anew),
         seconds=round(time.perf_counter() - start, 2),
     )
 
 
 @contextmanager
-def _saying_when_in(app: App) -> Iterator[list[int]]:
+def _reporting_what_is_in(app: App) -> Iterator[list[int]]:
     """Have whoever stops this know that nothing is to be done again, where a collection of these ids is there."""
     arrived: list[int] = []
     try:
@@ -149,34 +148,34 @@ def _saying_when_in(app: App) -> Iterator[list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The model that a collection is to have: by ``own`` settings, None = that of the home; ``told`` None: none."""
+    """The model that a collection is to have: by ``own`` settings, None = that of the home; ``archived`` None: none."""
 
-    told: ArchivedModel | None = None
+    archived: ArchivedModel | None = None
     own: Mapping[str, JSON] | None = None
 
     @classmethod
-    def chosen(cls, app: App, told_: ArchivedModel | None) -> _Model:
+    def chosen(cls, app: App, archived: ArchivedModel | None) -> _Model:
         """Return the model by which the vectors of an archive can be used here, if there is one."""
-        if told_ is None:
+        if archived is None:
             return cls()
         try:
             here: str | None = app.embedder.fingerprint
         except ModelUnavailable:
             here = None
-        if here == told_.fingerprint:
-            return cls(told_)
+        if here == archived.fingerprint:
+            return cls(archived)
         usual = recorded(app.settings.embedding)
         try:
-            own = recorded(EmbeddingSettings.model_validate({**told_.settings, "path": None}))
+            own = recorded(EmbeddingSettings.model_validate({**archived.settings, "path": None}))
         except ValidationError:
             return cls()
         if own == {**usual, "path": None}:
-            return cls(told_) if here is None else cls()
+            return cls(archived) if here is None else cls()
         of_a_server = own.keys() & {"url", "key_variable", "fallback"}
-        return cls(told_, own) if own.get("provider") in _LOCAL and not of_a_server else cls()
+        return cls(archived, own) if own.get("provider") in _LOCAL and not of_a_server else cls()
 
 
-class _Arriving:
+class _Importer:
     """Writes what one archive holds into the catalogue, and counts it."""
 
     def __init__(
@@ -223,7 +222,7 @@ class _Arriving:
             transfer.begin_versions(connection, record.id, caller.current().label)
         for decision in about.decisions:
             entities.decide(connection, record.id, Decision(**decision.model_dump()))
-        self._write_vectors(model.told)
+        self._write_vectors(model.archived)
         self._check_counts(model)
         changes.record_everything(connection, record.id)
         events.copied(connection, record.id, caller.current().label)
@@ -308,8 +307,7 @@ class _Arriving:
         return chunk
 
     def _write_files(self, *, wanted: bool) -> None:
-        lines = self._lines(FILES)
-        while batch := list(islice(lines, _AT_ONCE)):
+        for batch in batches(self._lines(FILES), _AT_ONCE):
             self.counts.files += len(batch)
             uids = [self.uids.get(line.document, "") for line in batch if line.document]
             ids = transfer.document_ids(self._connection, self.collection, uids)
@@ -322,8 +320,7 @@ class _Arriving:
                 transfer.put_files(self._connection, source_id, rows)
 
     def _write_versions(self) -> None:
-        lines = self._lines(VERSIONS)
-        while batch := list(islice(lines, _AT_ONCE)):
+        for batch in batches(self._lines(VERSIONS), _AT_ONCE):
             gone = list(dict.fromkeys(line.uid for line in batch if line.uid not in self.uids))
             self.uids |= transfer.free_uids(self._connection, gone)
             dumped = [line.model_dump() for line in batch]
@@ -341,8 +338,8 @@ class _Arriving:
             raise damaged(self._file, f"vectors by {model.fingerprint} have {known} numbers, not {model.dimension}")
         model_id = collections.bind_model(self._connection, self.collection, model.fingerprint, model.dimension)
         with self._archive.member(VECTORS) as vectors, self._archive.member(KEYS) as keys:
-            total, lines = self._rows(vectors, model.dimension), keys.lines()
-            while batch := [self._key(line) for line in islice(lines, _AT_ONCE)]:
+            total = self._rows(vectors, model.dimension)
+            for batch in batches(map(self._key, keys.lines()), _AT_ONCE):
                 rows = self._floats(vectors.exactly(len(batch) * model.dimension * 2), model.dimension)
                 mine = transfer.wanted_keys(self._connection, self.collection, batch)
                 stored = {key: row for key, row in zip(batch, rows, strict=True) if key in mine}
@@ -398,7 +395,7 @@ class _Arriving:
 
     def _check_counts(self, model: _Model) -> None:
         here, wanted = self.counts.model_dump(), self._about.counts.model_dump()
-        left_out = () if model.told is not None else ("vectors",)
+        left_out = () if model.archived is not None else ("vectors",)
         wrong = [what for what, count in wanted.items() if what not in left_out and here[what] != count]
         if wrong:
             raise damaged(self._file, f"it has {here[wrong[0]]} {wrong[0]}, not {wanted[wrong[0]]}")
@@ -419,12 +416,6 @@ def _settings(file: Path, about: ArchivedCollection) -> dict[str, JSON]:
         raise damaged(file, f"its settings: {error.message}") from error
 
 
-def _check_room(home: Path, archive: ArchiveReader) -> None:
-    free = shutil.disk_usage(home).free
-    if free < archive.bytes:
-        raise StorageFull(f"The archive holds {archive.bytes:,} bytes, {free:,} are free.", hint="Free disk space.")
-
-
 def _free(connection: Connection, name: str) -> str:
     try:
         return collections.free(connection, name)
@@ -441,7 +432,7 @@ def _check_name(app: App, name: str) -> None:
 def _notes(about: ArchivedCollection, model: _Model, *, embed_anew: bool) -> tuple[str, ...]:
     if about.model is None:
         return ()
-    if model.told is None:
+    if model.archived is None:
         why = "as was wanted" if embed_anew else f"those of the archive are by {about.model.fingerprint}"
         return (f"its chunks wait for vectors by the model of this home: {why}",)
     if model.own is not None:

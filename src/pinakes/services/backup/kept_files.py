@@ -73,9 +73,9 @@ class Holding:
         """Return what is in the home and not kept, with reasons, less what is made anew and the backup ``place``."""
         others = [one for one in self._others(self._home) if one != place]
         among = [one for one in (*self._named, *self._read) if self._is_inside(one) and self._is_of_machine(one)]
-        told = [(one, _NOT_OURS) for one in others]
-        told += [(one, _AMONG_OURS) for one in dict.fromkeys(among) if one.exists()]
-        return [f"{one.relative_to(self._home).as_posix()}: {why}" for one, why in told]
+        reasons = [(one, _NOT_OURS) for one in others]
+        reasons += [(one, _AMONG_OURS) for one in dict.fromkeys(among) if one.exists()]
+        return [f"{one.relative_to(self._home).as_posix()}: {why}" for one, why in reasons]
 
     def _others(self, folder: Path) -> Iterator[Path]:
         for path in sorted(folder.iterdir()):

@@ -11,7 +11,7 @@ from pinakes.catalog import Catalog
 from pinakes.catalog.home import Home
 from pinakes.catalog.moves import move
 from pinakes.core.errors import NotFound
-from pinakes.services.backup.steps import OnStep, unheard
+from pinakes.services.backup.steps import OnStep, ignore_step
 from pinakes.settings import Settings
 from pinakes.settings.catalog_database import without_password
 
@@ -30,7 +30,7 @@ class Migrated:
     keeps_indexes: bool
 
 
-def migrate(settings: Settings, to: str, on_step: OnStep = unheard) -> Migrated:
+def migrate(settings: Settings, to: str, on_step: OnStep = ignore_step) -> Migrated:
     """Copy the catalogue that the settings name to ``to``, an address of PostgreSQL or the folder of a home.
 
     Where ``to`` is what the settings name already, the file in the home is copied there. See ``catalog.moves.move``,

@@ -16,17 +16,16 @@ from typing import Any, Final
 from pinakes.app import App
 from pinakes.catalog import Connection, audit, collections
 from pinakes.catalog import credentials as held
-from pinakes.catalog.documents import embedding_key
 from pinakes.core.errors import InvalidInput, ModelUnavailable, NotFound
-from pinakes.core.records import JSON, Chunk
+from pinakes.core.records import JSON
 from pinakes.services import filling
-from pinakes.services.documents.masking import masked_chunk
+from pinakes.services.documents.masking import masked_columns
 from pinakes.text.secrets import Detector, lines_of
 from pinakes.text.secrets.masking import CODE, Masking
 
 _NOTED: Final = "purging.json"
 _COPIES: Final = ("sources", "git", "web")
-_OF_CHUNK: Final = ("ordinal", "start", "end", "start_line", "end_line", "token_count", "header")
+_OF_CHUNK: Final = tuple("ordinal start end start_line end_line token_count header heading_path symbols".split())
 _WRITING: Final = ("export", "backup")
 
 
@@ -166,11 +165,8 @@ def _of_column(name: str, value: JSON, masking: Masking) -> JSON:
 
 
 def _chunk(row: Mapping[str, JSON], text: str, masking: Masking) -> held.Row:
-    values = {name: row[name] for name in _OF_CHUNK}
-    values |= {"heading_path": tuple(row["heading_path"]), "symbols": tuple(row["symbols"])}
-    chunk = masked_chunk(Chunk(text="", **values), text, masking)
-    written = {"header": chunk.header, "heading_path": list(chunk.heading_path), "symbols": list(chunk.symbols)}
-    return {**written, "embedding_key": embedding_key(chunk)}
+    written, key = masked_columns({name: row[name] for name in _OF_CHUNK}, text, masking)
+    return {**written, "embedding_key": key}
 
 
 def _mask_others(connection: Connection, masking: Masking) -> None:

@@ -29,6 +29,7 @@ from pinakes.catalog.collections import CollectionRecord as CollectionRecord
 from pinakes.catalog.sources import SourceRecord
 from pinakes.catalog.statistics import CollectionTotals as CollectionTotals
 from pinakes.core import caller
+from pinakes.core.batching import batches
 from pinakes.core.errors import Busy, InvalidInput, NotFound, storing
 from pinakes.ingestion import Event, keeping_of
 from pinakes.platform.locks import Lock, taken
@@ -377,11 +378,11 @@ class Collections:
         """Remove the vectors of texts that nothing has any more, some at a time, so that nobody waits long."""
         with self._app.catalog.read() as connection:
             summaries, seen = embeddings.of_summaries(connection)
-        for start in range(0, len(keys), _REMOVED_AT_ONCE):
+        for part in batches(keys, _REMOVED_AT_ONCE):
             with self._app.catalog.write() as connection:
                 new, seen = embeddings.of_summaries(connection, seen)
                 summaries |= new
-                some = [key for key in keys[start : start + _REMOVED_AT_ONCE] if key not in summaries]
+                some = [key for key in part if key not in summaries]
                 embeddings.drop_unused(connection, some)
 
 

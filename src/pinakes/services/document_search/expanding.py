@@ -129,10 +129,10 @@ def expand(
                 continue
             text = documents.text(connection, brief.id)
             numbers = file_lines.of_document(connection, brief.id)
-            sheet = _Sheet(
+            document = _OpenDocument(
                 brief, names[brief.collection_id], text, document_queries.marks(connection, brief.id), numbers
             )
-            opened.append(sheet.opened(wanted, max_tokens - used if max_tokens else 0))
+            opened.append(document.opened(wanted, max_tokens - used if max_tokens else 0))
             used += opened[-1].tokens
             used += sum(mark.token_count for mark, _ in opened[-1].chunks) if max_tokens else 0
     return Expanded(tuple(opened), tuple(left_out), sum(one.tokens for one in opened), full)
@@ -235,7 +235,7 @@ def _placed(ids: Int64, ranked: Int64, scores: Float32) -> Float32:
     return found
 
 
-class _Sheet:
+class _OpenDocument:
     """The text of a document with what is known of its parts."""
 
     def __init__(

@@ -19,6 +19,7 @@ from pinakes.catalog import document_queries, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.document_records import DocumentRecord
 from pinakes.core.filters import normal_text, parse
+from pinakes.core.latest_values import LatestValues
 from pinakes.core.ports import VectorQuery
 from pinakes.core.records import JSON, Condition, Filter, Heading, SearchMode, Summary
 from pinakes.search import RankedCandidates, SearchContext
@@ -74,7 +75,7 @@ class DocumentSearch:
         self._app = app
         self._naming = naming
         self._own = OwnSummaries()
-        self._totals: dict[tuple[int, int, Filter], int] = {}
+        self._totals = LatestValues[tuple[int, int, Filter], int](_REMEMBERED_TOTALS)
         self.texts = Summaries(app)
 
     def summaries(
@@ -341,19 +342,14 @@ class DocumentSearch:
 
     def _total(self, context: SearchContext, where: Filter) -> int:
         """Return how many documents of a collection pass ``where``; remembered until a text changes."""
-        key = (context.collection.id, context.collection.written, where)
-        known = self._totals.get(key)
-        if known is None:
+
+        def counted() -> int:
             with context.catalog.read() as connection:
-                known = (
-                    len(selection.matching(connection, context.collection.id, where))
-                    if where
-                    else document_queries.count(connection, context.collection.id)
-                )
-            if len(self._totals) >= _REMEMBERED_TOTALS:
-                self._totals.clear()
-            self._totals[key] = known
-        return known
+                if where:
+                    return len(selection.matching(connection, context.collection.id, where))
+                return document_queries.count(connection, context.collection.id)
+
+        return self._totals.get_or_make((context.collection.id, context.collection.written, where), counted)
 
     def _changed(self, records: Sequence[CollectionRecord], found: Sequence[DocumentRecord]) -> dict[str, bool | None]:
         """Return document uid → whether its file has changed since it was indexed."""

@@ -9,7 +9,6 @@ import difflib
 import logging
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from pinakes.catalog import collections, documents, manifest, sources
 from pinakes.catalog.manifest import Stamp
 from pinakes.core.errors import PinakesError, SourceError
 from pinakes.core.late import changed
+from pinakes.core.latest_values import LatestValues
 from pinakes.core.records import Blame, Hit, Item, Metadata, Results
 from pinakes.parsing import keeps_lines, read
 from pinakes.parsing.decode import line_numbers
@@ -74,7 +74,7 @@ class _Lines:
 class _Task:
     lines: _Lines
     done: threading.Event
-    told: tuple[Blame, ...] | None = None
+    blame: tuple[Blame, ...] | None = None
     reason: str = ""
 
 
@@ -84,7 +84,7 @@ class Blames:
     def __init__(self, app: App) -> None:
         self._app = app
         self._lock = threading.Lock()
-        self._known: OrderedDict[_Key, tuple[Blame, ...]] = OrderedDict()
+        self._known = LatestValues[_Key, tuple[Blame, ...]](_REMEMBERED)
         self._under_way: dict[_Key, _Task] = {}
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._workers: list[threading.Thread] = []
@@ -95,9 +95,9 @@ class Blames:
         ``wait_s``: how long to wait, None = ``search.blame_ms``. ``notes`` say what is lacking, and why.
         """
         asked = self._lines_of(results.hits)
-        tasks = self._told(asked.values(), wait_s)
+        tasks = self._finished(asked.values(), wait_s)
         found = {place: tasks[lines.key] for place, lines in asked.items()}
-        hits = [changed(hit, blame=found[i].told) if i in found else hit for i, hit in enumerate(results.hits)]
+        hits = [changed(hit, blame=found[i].blame) if i in found else hit for i, hit in enumerate(results.hits)]
         return replace(results, hits=tuple(hits), notes=(*results.notes, *_notes(found.values(), len(results.hits))))
 
     def of_text(self, text: Text, wait_s: float | None = None) -> tuple[tuple[Blame, ...], str]:
@@ -109,8 +109,8 @@ class Blames:
             return (), "it was not read from git"
         commit = _commit_of(document.metadata)
         lines = _Lines(stamp, document.collection_id, document.uid, commit, text.start_line, text.text)
-        [task] = self._told([lines], wait_s).values()
-        return task.told or (), task.reason
+        [task] = self._finished([lines], wait_s).values()
+        return task.blame or (), task.reason
 
     def close(self) -> None:
         """Begin with nothing more; what is under way comes to nothing when the program ends."""
@@ -130,7 +130,7 @@ class Blames:
                 found[place] = _Lines(stamp, ids[hit.collection], hit.document_id, commit, hit.start_line, hit.text)
         return found
 
-    def _told(self, asked: Iterable[_Lines], wait_s: float | None) -> dict[_Key, _Task]:
+    def _finished(self, asked: Iterable[_Lines], wait_s: float | None) -> dict[_Key, _Task]:
         """Return what there is to say of some lines when the time is over, or before where all is known."""
         limit = self._app.settings.search.blame_ms / 1000 if wait_s is None else wait_s
         until = time.monotonic() + limit
@@ -144,7 +144,6 @@ class Blames:
         with self._lock:
             known = self._known.get(lines.key)
             if known is not None:
-                self._known.move_to_end(lines.key)
                 task = _Task(lines, threading.Event(), known)
                 task.done.set()
                 return task
@@ -161,7 +160,7 @@ class Blames:
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
             try:
-                task.told, task.reason = self._found(task.lines), ""
+                task.blame, task.reason = self._found(task.lines), ""
             except PinakesError as error:
                 task.reason = error.message.rstrip(".")
             except Exception:  # noqa: BLE001 - a bug must not end what others wait for
@@ -170,10 +169,8 @@ class Blames:
             finally:
                 with self._lock:
                     self._under_way.pop(task.lines.key, None)
-                    if task.told is not None:
-                        self._known[task.lines.key] = task.told
-                        while len(self._known) > _REMEMBERED:
-                            self._known.popitem(last=False)
+                    if task.blame is not None:
+                        self._known.put(task.lines.key, task.blame)
                 task.done.set()
 
     def _found(self, lines: _Lines) -> tuple[Blame, ...]:
@@ -256,8 +253,8 @@ def _mapped(
     if len(there) < _LEAST_ALIKE * len(numbers):
         raise SourceError(_OTHER_LINES)
     in_git = line_numbers(data)
-    told = ask((in_git[min(there) - 1], in_git[max(there) - 1]))
-    of_file = {number: one for one in told for number in range(one.start_line, one.end_line + 1)}
+    blame = ask((in_git[min(there) - 1], in_git[max(there) - 1]))
+    of_file = {number: one for one in blame for number in range(one.start_line, one.end_line + 1)}
     unknown = Blame(0, 0, "", "", "", NOT_COMMITTED)
     found = [unknown if number is None else of_file.get(in_git[number - 1], unknown) for number in numbers]
     return merged_lines(
@@ -270,7 +267,7 @@ def _notes(tasks: Iterable[_Task], hits: int) -> list[str]:
     every = list(tasks)
     reasons: dict[str, int] = {}
     for task in every:
-        if task.told is None:
+        if task.blame is None:
             reasons[task.reason] = reasons.get(task.reason, 0) + 1
     if hits > len(every):
         reasons["not read from git"] = hits - len(every)

@@ -202,7 +202,7 @@ class Documents:
         with self._to_change(doc_id, collection) as record, self.app.catalog.write() as connection:
             collections.hold(connection, record.id)
             base = require_document(connection, record.id, doc_id)
-            check_version(base, if_version)
+            check_version(base, if_version, doc_id)
             [gone] = self._remove(connection, record, [base.id])
         catch_up(self.app, record.name)
         return gone

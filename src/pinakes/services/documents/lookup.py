@@ -81,7 +81,7 @@ class Lookup:
         """Embed the chunks of a document anew; return how long the model took, in seconds."""
         app = self._app
         with app.catalog.read() as connection:
-            rows = embeddings.embedded(connection, contents.chunk_ids(connection, document_id))
+            rows = embeddings.embedded(connection, document_queries.chunk_ids(connection, [document_id]))
         start = time.perf_counter()
         embedder = app.embedder_of(record)
         vectors = embedder.embed([text for _, _, text in rows])
@@ -104,7 +104,7 @@ class Lookup:
 
 
 def _matching(connection: Connection, collection_id: int, where: Filter) -> list[DocumentRecord]:
-    """Return the documents of a collection that pass a filter, by path."""
+    """Return the documents of a collection that pass a filter, those with the shortest paths first."""
     return documents.of_ids(connection, selection.matching(connection, collection_id, where).tolist())
 
 
@@ -135,5 +135,5 @@ def _standing(
 
 def _embedding_id(connection: Connection, document_id: int) -> str | None:
     """Return the key of the vector of the first chunk of a document as a UUID, None where it has no chunk."""
-    rows = embeddings.embedded(connection, contents.chunk_ids(connection, document_id)[:1])
+    rows = embeddings.embedded(connection, document_queries.chunk_ids(connection, [document_id])[:1])
     return next((str(uuid.UUID(bytes=key)) for _, key, _ in rows), None)

@@ -55,8 +55,17 @@ def masked_lines(cut: Sequence[Mapping[str, JSON]], text: str, masking: Masking)
     found = []
     for ordinal, line in enumerate(cut):
         values = {name: value for name, value in line.items() if name != "key"}
-        values |= {"heading_path": tuple(values["heading_path"]), "symbols": tuple(values["symbols"])}
-        chunk = masked_chunk(Chunk(ordinal=ordinal, text="", **values), text, masking)
-        written = {"header": chunk.header, "heading_path": list(chunk.heading_path), "symbols": list(chunk.symbols)}
-        found.append({**line, **written, "key": embedding_key(chunk).hex()})
+        written, key = masked_columns({**values, "ordinal": ordinal}, text, masking)
+        found.append({**line, **written, "key": key.hex()})
     return found
+
+
+def masked_columns(chunk: Mapping[str, JSON], text: str, masking: Masking) -> tuple[dict[str, JSON], bytes]:
+    """Return the columns of a chunk, all but its text, that masking changes, and the key of its vector by then.
+
+    ``text`` is that of the document, masked.
+    """
+    values = {**chunk, "heading_path": tuple(chunk["heading_path"]), "symbols": tuple(chunk["symbols"])}
+    made = masked_chunk(Chunk(text="", **values), text, masking)
+    written = {"header": made.header, "heading_path": list(made.heading_path), "symbols": list(made.symbols)}
+    return written, embedding_key(made)

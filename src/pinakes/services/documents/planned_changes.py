@@ -146,7 +146,7 @@ def putting(draft: Draft, masking: Masking) -> Plan:
 
     def plan(connection: Connection, collection_id: int) -> PlannedChange:
         base = _there(connection, collection_id, draft, digest, source)
-        _check_version(base, draft.if_version, draft.title)
+        check_version(base, draft.if_version, draft.title)
         if base is not None and base.source_id is not None:
             raise _of_file(draft.uri)
         old = dict(base.own) if base is not None else {}
@@ -197,7 +197,7 @@ def editing(uid: str, edit: Edit, masking: Masking) -> Plan:
 
     def plan(connection: Connection, collection_id: int) -> PlannedChange:
         base = require_document(connection, collection_id, uid)
-        _check_version(base, edit.if_version, uid)
+        check_version(base, edit.if_version, uid)
         if base.source_id is not None and (text, title) != (None, None) and edit.content is None:
             raise Refused(
                 f"Document {uid!r} is the file {base.path!r}: its text and title come from there.",
@@ -365,15 +365,6 @@ def check_not_of_files(connection: Connection, collection_id: int, found: Sequen
             raise _of_file(one.uri)
 
 
-def check_version(base: StoredDocument, wanted: int | None) -> None:
-    """Make sure that a document still is the version a caller knows.
-
-    Raises:
-        Conflict: it is another.
-    """
-    _check_version(base, wanted, base.uid)
-
-
 def _of_file(uri: str) -> Refused:
     return Refused(
         f"At {uri!r} stands the document of a file.",
@@ -447,7 +438,12 @@ def _there(connection: Connection, collection_id: int, draft: Draft, digest: str
     return next((one for one in alike if str(one.own.get("source") or "") == source), None)
 
 
-def _check_version(base: StoredDocument | None, wanted: int | None, name: str) -> None:
+def check_version(base: StoredDocument | None, wanted: int | None, name: str) -> None:
+    """Make sure that a document, called ``name`` where there is none, still is the version a caller knows.
+
+    Raises:
+        Conflict: it is another.
+    """
     if wanted is None or wanted == (base.version if base else 0):
         return
     now = f"is version {base.version} now" if base else "is not there"

@@ -11,6 +11,7 @@ from pinakes.catalog import documents, full_documents
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.full_documents import StoredDocument
 from pinakes.chunking import chunker_of, is_older
+from pinakes.core.batching import batches
 from pinakes.core.errors import InvalidInput, ModelMismatch, ModelUnavailable
 from pinakes.ingestion import Event, Tools
 from pinakes.models.embedders.token_counter import counts_tokens
@@ -39,9 +40,9 @@ def recut(app: App, name: str, *, only_older: bool = False) -> Iterator[Event]:
     if not uids or not _counts_as_before(app, record):
         return
     tools, changed = filling.tools(app, record), 0
-    for start in range(0, len(uids), _AT_ONCE):
-        changed += _recut(app, record, tools, uids[start : start + _AT_ONCE])
-        yield Event("index", min(start + _AT_ONCE, len(uids)), len(uids))
+    for number, part in enumerate(batches(uids, _AT_ONCE)):
+        changed += _recut(app, record, tools, part)
+        yield Event("index", number * _AT_ONCE + len(part), len(uids))
     if not changed:
         return
     tools.follow()

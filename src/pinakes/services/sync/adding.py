@@ -15,7 +15,7 @@ from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.core.errors import InvalidInput, WouldRemove
 from pinakes.core.ports import Lookable
 from pinakes.core.records import JSON
-from pinakes.core.wording import counted
+from pinakes.core.wording import counted, first_of
 from pinakes.ingestion import Event, Report
 from pinakes.ingestion.file_changes import vanished_files
 from pinakes.services import filling
@@ -110,13 +110,11 @@ def check(app: App, name: str, source: SourceSettings) -> None:
     removed = _left_out(app, name, kept, source) if kept is not None and was else ()
     if not removed:
         return
-    paths = ", ".join(removed[:_NAMED])
-    more = f" and {len(removed) - _NAMED:,} more" if len(removed) > _NAMED else ""
     other = "; ".join(
         f"{name} was {shown_value(old)}, becomes {shown_value(getattr(source, name))}" for name, old in was.items()
     )
     raise WouldRemove(
-        f"{source.location}: {other}. That removes {counted(len(removed), 'document')}: {paths}{more}.",
+        f"{source.location}: {other}. That removes {counted(len(removed), 'document')}: {first_of(removed, _NAMED)}.",
         hint=f"Nothing was changed. To do it: {YES}. To see more of it: --dry-run",
     )
 
@@ -189,8 +187,7 @@ def _known(app: App, name: str) -> list[SourceSettings]:
     """Return the sources of a collection: those that it was filled from, then those of the settings."""
     settings = app.settings
     with app.catalog.read() as connection:
-        record = collections.find(connection, name)
-        kept = sources.list_all(connection, record.id) if record else []
+        kept = sources.of_name(connection, name)
     base = knowledge_base(settings)
     bases = [base.source] if base is not None and base.collection == name else []
     every = [*map(source_settings.settings_of, kept), *bases, *settings.of_collection(name).sources]
@@ -199,8 +196,7 @@ def _known(app: App, name: str) -> list[SourceSettings]:
 
 def _kept(app: App, name: str, source: SourceSettings) -> SourceRecord | None:
     with app.catalog.read() as connection:
-        record = collections.find(connection, name)
-        every = sources.list_all(connection, record.id) if record else []
+        every = sources.of_name(connection, name)
     return next((one for one in every if one.place == source.place), None)
 
 

@@ -112,7 +112,7 @@ class Forecasts:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
 
     def forecast(
         self,
@@ -237,9 +237,9 @@ class Forecasts:
 
     def _waiting(self, record: CollectionRecord) -> tuple[int, int]:
         """Return how many texts of a collection wait for a vector, and their tokens; none where that was told."""
-        if record.id in self._told:
+        if record.id in self._reported:
             return 0, 0
-        self._told.add(record.id)
+        self._reported.add(record.id)
         with self._app.catalog.read() as connection:
             return embeddings.waiting(connection, record.id, record.model_id)
 

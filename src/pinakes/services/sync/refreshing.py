@@ -17,6 +17,7 @@ from pinakes.catalog.manifest import Stamp
 from pinakes.core import caller
 from pinakes.core.errors import PinakesError, worded
 from pinakes.core.records import Hit, Results, Stage
+from pinakes.core.wording import first_of
 from pinakes.ingestion import Event, Report
 from pinakes.services.sync.watched import WatchedFolder, WatchedFolders, knowledge_base
 
@@ -85,7 +86,7 @@ class Refreshing:
         left, gone = self._read(stale, start + budget_ms / 1000)
         spent_ms = (time.perf_counter() - start) * 1000
         fresh = [hit for hit in stale if hit.document_id not in left]
-        notes = _told(stale, left, gone, budget_ms)
+        notes = _notes_of(stale, left, gone, budget_ms)
         answer = ask() if fresh else answer
         stage = Stage("refresh", spent_ms, {"read_again": len({hit.document_id for hit in fresh}), "left": len(left)})
         trace = replace(answer.trace, stages=(stage, *answer.trace.stages))
@@ -196,7 +197,7 @@ class Refreshing:
         return WatchedFolder(place.collection, settings_of(kept))
 
 
-def _told(stale: Sequence[Hit], left: Mapping[str, str], gone: Mapping[str, str], budget_ms: float) -> list[str]:
+def _notes_of(stale: Sequence[Hit], left: Mapping[str, str], gone: Mapping[str, str], budget_ms: float) -> list[str]:
     notes = []
     if again := [hit for hit in stale if hit.document_id not in {*left, *gone}]:
         notes.append(f"read again, since it changed: {_named(again)}")
@@ -215,9 +216,7 @@ def _told(stale: Sequence[Hit], left: Mapping[str, str], gone: Mapping[str, str]
 
 
 def _named(hits: Sequence[Hit]) -> str:
-    paths = list(dict.fromkeys(hit.path for hit in hits))
-    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-    return ", ".join(paths[:_NAMED]) + more
+    return first_of(list(dict.fromkeys(hit.path for hit in hits)), _NAMED)
 
 
 def _noted(answer: Results, notes: Sequence[str]) -> Results:

@@ -136,7 +136,7 @@ class Syncing:
                 collections.get(connection, collection)
             every = _every(connection, self.settings)
             counted = sources.document_counts(connection)
-            found = [self._standing(connection, one, counted, followed, zone, at) for one in every]
+            found = [self._status_of(connection, one, counted, followed, zone, at) for one in every]
         seen = _with_overlaps([one for one in without_names(found) if sees(one.collection)])
         chosen = [one for one in seen if collection in (None, one.collection)]
         return sorted(chosen, key=lambda one: (one.collection, one.name, one.location))
@@ -193,21 +193,21 @@ class Syncing:
                 raise InvalidInput(f"{one.name!r} cannot be read: documents are put there by calls.")
         return [(one.collection, self.source(one)) for one in chosen]
 
-    def source(self, standing: SourceStatus) -> SourceSettings:
+    def source(self, status: SourceStatus) -> SourceSettings:
         """Return the settings of a source, as they are now."""
-        rules = self.settings.collections.get(standing.collection)
+        rules = self.settings.collections.get(status.collection)
         for source in rules.sources if rules else ():
-            if (standing.collection, *source.place) == standing.place:
+            if (status.collection, *source.place) == status.place:
                 return source
         base = knowledge_base(self.settings)
-        if base is not None and (base.collection, *base.source.place) == standing.place:
+        if base is not None and (base.collection, *base.source.place) == status.place:
             return base.source
         with self._app.catalog.read() as connection:
-            record = collections.get(connection, standing.collection)
+            record = collections.get(connection, status.collection)
             for kept in sources.list_all(connection, record.id):
-                if (standing.collection, *kept.place) == standing.place:
+                if (status.collection, *kept.place) == status.place:
                     return source_settings.settings_of(kept)
-        raise NotFound(f"The source {standing.name!r} is gone.", hint="See what there is: pinakes sources")
+        raise NotFound(f"The source {status.name!r} is gone.", hint="See what there is: pinakes sources")
 
     def version(self) -> int:
         """Return a number that is another one once anything of the home has changed."""
@@ -230,9 +230,7 @@ class Syncing:
         """Return the files of a source that failed and are to be tried again by ``at``."""
         name, *of = place
         with self._app.catalog.read() as connection:
-            record = collections.find(connection, name)
-            kept = sources.list_all(connection, record.id) if record else []
-            found = [one.id for one in kept if one.place == tuple(of)]
+            found = [one.id for one in sources.of_name(connection, name) if one.place == tuple(of)]
             files = [file for number in found for file in sources.failing(connection, number)]
         return [file.path for file in files if file.retry_at and datetime.fromisoformat(file.retry_at) <= at]
 
@@ -245,7 +243,7 @@ class Syncing:
         places = {number: (names.get(one.collection_id, ""), *one.place) for number, one in kept.items()}
         return {place: due[number] for number, place in places.items()}
 
-    def _standing(
+    def _status_of(
         self,
         connection: Connection,
         one: _Source,
@@ -257,7 +255,7 @@ class Syncing:
         source, kept, collection = one.source, one.kept, one.collection
         course = followed.get(WatchedFolder(collection, source).key) if source.kind == "folder" else None
         configured = one.by == "settings"
-        standing = SourceStatus(
+        status = SourceStatus(
             name=source.name,
             collection=collection,
             kind=source.kind,
@@ -272,15 +270,15 @@ class Syncing:
             ref=source.ref,
         )
         due = next_run(source, kept, self.settings.sync, zone, at) if configured else None
-        standing = replace(standing, next_run=_iso(due))
+        status = replace(status, next_run=_iso(due))
         if source.kind == "push":
-            return replace(standing, documents=sources.unsourced(connection, one.record.id) if one.record else 0)
+            return replace(status, documents=sources.unsourced(connection, one.record.id) if one.record else 0)
         if kept is None:
-            return standing
+            return status
         ref, commit = read_at(kept.kind, kept.state)
         report = kept.report or {}
         return replace(
-            standing,
+            status,
             name=source.name or str(report.get("name", "")),
             state=self._state(one, kept),
             ref=source.ref or ref,

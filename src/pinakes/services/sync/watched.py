@@ -149,13 +149,12 @@ class WatchedFolders:
         Nothing where it was never read. See ``manifest.lines``.
         """
         with self._app.catalog.read() as connection:
-            record = collections.find(connection, watched.collection)
-            kept = sources.list_all(connection, record.id) if record else []
+            kept = sources.of_name(connection, watched.collection)
             place = watched.source.kind, watched.source.location
             ours = next((one for one in kept if (one.kind, one.location) == place), None)
             if ours is None:
                 return {}, (), None
-            counts = manifest.counts(connection, ours.id, failing)
+            counts = sources.counts(connection, ours.id, failing)
             listed = manifest.lines(connection, ours.id, most, failing, offset=offset, only=only)
         return counts, listed, ours.synced_at
 
