@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pinakes.app import App
 from pinakes.app.leftovers import drop_leftovers
@@ -53,56 +51,8 @@ if TYPE_CHECKING:
     from pinakes.services.webhooks import Webhooks
 
 
-def _service(place: str, *needs: str, is_partial: bool = False) -> once[Any]:
-    """Return a service that is imported and made when it is first asked for, of these attributes of ``Services``.
-
-    ``place``: "module:name" below ``pinakes.services``; without ``needs`` it takes the ``app``. ``is_partial``: each
-    call of it makes it anew.
-    """
-    module, _, name = place.partition(":")
-
-    def make(services: Services) -> Any:
-        kind = getattr(import_module(f"pinakes.services.{module}"), name)
-        bound = partial(kind, *(attrgetter(need)(services) for need in needs or ("app",)))
-        return bound if is_partial else bound()
-
-    return once(make)
-
-
 class Services:
     """The services of one home. Those that are a ``partial``, such as ``background``, are made anew by each call."""
-
-    addition: once[Callable[[str, AddRequest], PlannedSource]] = _service("sync.adding:addition", is_partial=True)
-    background: once[partial[Background]] = _service(
-        "collections.background:Background", "app", "staged.texts", is_partial=True
-    )
-    blames: once[Blames] = _service("documents.blame:Blames")
-    chosen_model: once[Callable[[str, str | None], EmbeddingSettings]] = _service(
-        "model_change:chosen_model", is_partial=True
-    )
-    cluster: once[Cluster] = _service("cluster:Cluster")
-    collecting: once[Collections] = _service("collections.management:Collections")
-    credentials: once[Credentials] = _service("collections.credentials:Credentials")
-    documents: once[Documents] = _service("documents.editing:Documents", "app", "naming")
-    embedding_worker: once[partial[EmbeddingWorker]] = _service("embedding_worker:EmbeddingWorker", is_partial=True)
-    events: once[Events] = _service("events:Events", "app.catalog")
-    exchange: once[BackupService] = _service("backup:BackupService")
-    expanding: once[GraphSearch] = _service("graph_search:GraphSearch", "app", "graph")
-    forecasts: once[partial[Forecasts]] = _service("sync.forecasting:Forecasts", is_partial=True)
-    graph: once[KnowledgeGraph] = _service("knowledge_graph:KnowledgeGraph", "app", "naming.named")
-    graph_job: once[partial[GraphFollowing]] = _service("graph_job:GraphFollowing", "app", "graph", is_partial=True)
-    keys: once[Keys] = _service("keys:Keys", "app.catalog")
-    loading: once[Loading] = _service("collections.background:Loading")
-    lookup: once[Lookup] = _service("documents.lookup:Lookup")
-    measuring: once[Measuring] = _service("measuring:Measuring")
-    refreshing: once[Refreshing] = _service("sync.refreshing:Refreshing")
-    snapshots: once[Snapshots] = _service("documents.as_of_snapshots:Snapshots")
-    spending: once[partial[Spending]] = _service("spending:Spending", is_partial=True)
-    staged: once[DocumentSearch] = _service("document_search.search:DocumentSearch", "app", "naming")
-    staleness: once[Staleness] = _service("sync.staleness:Staleness")
-    syncing: once[Syncing] = _service("sync.syncing:Syncing")
-    watched: once[WatchedFolders] = _service("sync.watched:WatchedFolders")
-    webhooks: once[partial[Webhooks]] = _service("webhooks:Webhooks", "app.catalog", "settings", is_partial=True)
 
     def __init__(self, settings: Settings, embedder: Embedder | None = None) -> None:
         """Open the catalogue, drop what killed deletions left; ``embedder``: that of ``settings``, if it is open."""
@@ -145,7 +95,169 @@ class Services:
         return self.expanding.of_results(answer, request, names, wanted, as_of, generation)
 
     @once
+    def addition(self) -> Callable[[str, AddRequest], PlannedSource]:
+        from pinakes.services.sync.adding import addition
+
+        return partial(addition, self.app)
+
+    @once
+    def background(self) -> partial[Background]:
+        from pinakes.services.collections.background import Background
+
+        return partial(Background, self.app, self.staged.texts)
+
+    @once
+    def blames(self) -> Blames:
+        from pinakes.services.documents.blame import Blames
+
+        return Blames(self.app)
+
+    @once
+    def chosen_model(self) -> Callable[[str, str | None], EmbeddingSettings]:
+        from pinakes.services.model_change import chosen_model
+
+        return partial(chosen_model, self.app)
+
+    @once
+    def cluster(self) -> Cluster:
+        from pinakes.services.cluster import Cluster
+
+        return Cluster(self.app)
+
+    @once
+    def collecting(self) -> Collections:
+        from pinakes.services.collections.management import Collections
+
+        return Collections(self.app)
+
+    @once
+    def credentials(self) -> Credentials:
+        from pinakes.services.collections.credentials import Credentials
+
+        return Credentials(self.app)
+
+    @once
+    def documents(self) -> Documents:
+        from pinakes.services.documents.editing import Documents
+
+        return Documents(self.app, self.naming)
+
+    @once
+    def embedding_worker(self) -> partial[EmbeddingWorker]:
+        from pinakes.services.embedding_worker import EmbeddingWorker
+
+        return partial(EmbeddingWorker, self.app)
+
+    @once
+    def events(self) -> Events:
+        from pinakes.services.events import Events
+
+        return Events(self.app.catalog)
+
+    @once
+    def exchange(self) -> BackupService:
+        from pinakes.services.backup import BackupService
+
+        return BackupService(self.app)
+
+    @once
+    def expanding(self) -> GraphSearch:
+        from pinakes.services.graph_search import GraphSearch
+
+        return GraphSearch(self.app, self.graph)
+
+    @once
+    def forecasts(self) -> partial[Forecasts]:
+        from pinakes.services.sync.forecasting import Forecasts
+
+        return partial(Forecasts, self.app)
+
+    @once
+    def graph(self) -> KnowledgeGraph:
+        from pinakes.services.knowledge_graph import KnowledgeGraph
+
+        return KnowledgeGraph(self.app, self.naming.named)
+
+    @once
+    def graph_job(self) -> partial[GraphFollowing]:
+        from pinakes.services.graph_job import GraphFollowing
+
+        return partial(GraphFollowing, self.app, self.graph)
+
+    @once
     def jobs(self) -> Queue:
         from pinakes.jobs.queue import open_queue
 
         return open_queue(self.app.catalog, self.settings.home, self.app.process)
+
+    @once
+    def keys(self) -> Keys:
+        from pinakes.services.keys import Keys
+
+        return Keys(self.app.catalog)
+
+    @once
+    def loading(self) -> Loading:
+        from pinakes.services.collections.background import Loading
+
+        return Loading(self.app)
+
+    @once
+    def lookup(self) -> Lookup:
+        from pinakes.services.documents.lookup import Lookup
+
+        return Lookup(self.app)
+
+    @once
+    def measuring(self) -> Measuring:
+        from pinakes.services.measuring import Measuring
+
+        return Measuring(self.app)
+
+    @once
+    def refreshing(self) -> Refreshing:
+        from pinakes.services.sync.refreshing import Refreshing
+
+        return Refreshing(self.app)
+
+    @once
+    def snapshots(self) -> Snapshots:
+        from pinakes.services.documents.as_of_snapshots import Snapshots
+
+        return Snapshots(self.app)
+
+    @once
+    def spending(self) -> partial[Spending]:
+        from pinakes.services.spending import Spending
+
+        return partial(Spending, self.app)
+
+    @once
+    def staged(self) -> DocumentSearch:
+        from pinakes.services.document_search.search import DocumentSearch
+
+        return DocumentSearch(self.app, self.naming)
+
+    @once
+    def staleness(self) -> Staleness:
+        from pinakes.services.sync.staleness import Staleness
+
+        return Staleness(self.app)
+
+    @once
+    def syncing(self) -> Syncing:
+        from pinakes.services.sync.syncing import Syncing
+
+        return Syncing(self.app)
+
+    @once
+    def watched(self) -> WatchedFolders:
+        from pinakes.services.sync.watched import WatchedFolders
+
+        return WatchedFolders(self.app)
+
+    @once
+    def webhooks(self) -> partial[Webhooks]:
+        from pinakes.services.webhooks import Webhooks
+
+        return partial(Webhooks, self.app.catalog, self.settings)
