@@ -43,7 +43,7 @@ PARTS = {"app", "catalog", "_catalog"}
 """What a library and its services put together; nobody above them takes it from them."""
 LEVELS = 12
 """Of the folders and files of the trunk, by what they import."""
-REPEATED_NAMES = 42
+REPEATED_NAMES = 41
 """Names that modules of several folders have. No two of them should mean different things."""
 
 
