@@ -187,12 +187,13 @@ class _Tables:
         dense = len(table.rows) * len(table.columns)
         cells = sum(len(self._used.get(row, ())) for row in table.rows)
         whole = dense <= _FREE_CELLS + _GROWTH * cells or table.heads is not None
-        rows = [row for at, row in enumerate(table.rows) if not at or any(self._own((row, one)) for one in begun)]
+        inside = set(begun)
+        rows = [row for at, row in enumerate(table.rows) if not at or self._with_text(row, inside)]
         if heads:  # a row that only continues merged cells says nothing
             heads = max(1, len({*table.rows[:heads]} & {*rows[:heads]}))
         grid: Grid = []
         for at, row in enumerate(rows):
-            columns = begun if whole else sorted(self._used.get(row, set()) & set(begun))
+            columns = begun if whole else sorted(self._used.get(row, set()) & inside)
             line = [self._text(row, column, table, columns, at < heads) for column in columns]
             if row in self._sheet.hidden_rows:
                 line = _marked(line)
@@ -206,8 +207,8 @@ class _Tables:
 
     def _begun(self, table: _Table) -> list[int]:
         """Return the columns of a table in which a text begins; others only continue merged cells."""
-        first = table.columns[0]
-        begun = {column for row in table.rows for column in self._sheet.rows.get(row, ()) if self._own((row, column))}
+        first, inside = table.columns[0], set(table.columns)
+        begun = {column for row in table.rows for column in self._with_text(row, inside)}
         begun |= {first for row in table.rows if (row, first) in self._spanned}
         return [column for column in table.columns if column in begun]
 
@@ -219,9 +220,11 @@ class _Tables:
             return 0 if numbers * 2 >= len(self._used.get(first, columns)) and len(table.rows) > 1 else 1
         spans = [self._spanned[first, column] for column in columns if (first, column) in self._spanned]
         heads = max((last[0] - first + 1 for _, last in spans), default=1)
-        if heads == 1 and any(sum(begin[1] <= one <= last[1] for one in begun) > 1 for begin, last in {*spans}):
+        if heads == 1 and any(_count_between(begun, begin[1], last[1]) > 1 for begin, last in spans):
             heads = 2
-        while heads < len(table.rows) - 1 and self._names_below(table.rows[:heads], table.rows[heads], table.columns):
+        while heads < min(_MOST_HEADS, len(table.rows) - 1) and self._names_below(
+            table.rows[:heads], table.rows[heads], table.columns
+        ):
             heads += 1
         heads = min(heads, _MOST_HEADS, len(table.rows) - 1)
         if all(row in self._used and self._has_names(row, columns) for row in table.rows[1:heads]):
@@ -248,6 +251,11 @@ class _Tables:
         first, last = self._spanned.get((row, column), ((row, column), (row, column)))
         return first[1] == last[1] and bool(self._own(first))
 
+    def _with_text(self, row: int, columns: set[int]) -> list[int]:
+        """Return those of ``columns`` in which a row has a text of its own; its other cells take no time."""
+        cells = self._sheet.rows.get(row, {})
+        return [column for column in cells.keys() & columns if cells[column]]
+
     def _own(self, place: Place) -> str:
         return self._sheet.rows.get(place[0], {}).get(place[1], "")
 
@@ -267,9 +275,13 @@ class _Tables:
         is_first_column = column == max(left, table.columns[0])
         if is_first_column and row == max(top, table.rows[0]):
             return text
-        place = bisect_left(columns, left)
-        is_value = is_name or bisect_right(columns, right, place) - place <= MOST_REPEATED_COLUMNS
+        is_value = is_name or _count_between(columns, left, right) <= MOST_REPEATED_COLUMNS
         return text if (is_first_column or is_value) and len(text) <= MOST_REPEATED_CHARS else ""
+
+
+def _count_between(columns: Sequence[int], left: int, right: int) -> int:
+    """Return how many of ``columns``, which are sorted, are among those from ``left`` to ``right``."""
+    return bisect_right(columns, right) - bisect_left(columns, left)
 
 
 def _marked(line: list[str]) -> list[str]:

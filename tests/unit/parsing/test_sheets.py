@@ -234,3 +234,29 @@ def test_merged_cells_do_not_repeat_what_they_say(
 def test_rows_without_a_key_are_names_where_they_name_columns(rows: list[str], heads: str) -> None:
     (text,) = tables_of(sheet_of(rows))
     assert f"{heads} |" in text.split("\n")[0]
+
+
+def sheet_with(cells: dict[int, dict[int, str]], merged: list[tuple[tuple[int, int], tuple[int, int]]]) -> Sheet:
+    return Sheet(cells, {column for row in cells.values() for column in row}, set(), merged)
+
+
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        sheet_with(
+            {0: {0: "Key", 1: "one", 3: "two"}, **{row: {1: "a word", 3: "another"} for row in range(1, 6000)}},
+            [((row, column), (row, column + 1)) for row in range(6000) for column in (1, 3)],
+        ),
+        sheet_with({row: {row: "x", row + 1: "y"} for row in range(6000)}, []),
+        sheet_with(
+            {row: dict.fromkeys(range(0, 16_000, 2), "word") for row in range(3)},
+            [((0, column), (0, column + 1)) for column in range(0, 16_000, 2)],
+        ),
+        sheet_with({row: {column: "w" for column in range(12_000) if column % 3} for row in range(15)}, []),
+    ],
+    ids=["merged cells in every row", "a staircase of cells", "a wide header of merged cells", "tables side by side"],
+)
+def test_sheets_of_any_shape_take_little_time(sheet: Sheet) -> None:
+    began = time.process_time()
+    assert "".join(tables_of(sheet))
+    assert time.process_time() - began < 4
