@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from pinakes.core.records import JSON, Metadata
@@ -85,7 +85,7 @@ def article(root: Node) -> tuple[str, str, Metadata]:
     walker = _Walker(title)
     for header in root.children:
         if local(header.name) == "teiHeader":
-            for abstract in (node for node in _all(header) if local(node.name) == "abstract"):
+            for abstract in _outermost(header, ("abstract",)):
                 lines += walker.blocks(abstract, 1)
     lines += walker.blocks(root, 1)
     said_below = list(dict.fromkeys(filter(None, _notes(root))))
@@ -271,19 +271,15 @@ def _title(root: Node) -> str:
 
 
 def _keywords(root: Node) -> Iterator[Node]:
-    for node in _all(root):
-        name = local(node.name)
-        if name == "kwd":
-            yield node
-        elif name == "keywords" and node.children:
-            yield from (term for term in _all(node) if local(term.name) == "term")
+    for node in _outermost(root, ("kwd", "keywords")):
+        yield from [node] if local(node.name) == "kwd" else _outermost(node, ("term",))
 
 
 def _affiliations(root: Node) -> Iterator[str]:
-    for node in _outside(root, _CITING):
+    for node in _outermost(root, ("aff", "affiliation"), _CITING):
         if local(node.name) == "aff":
             yield _words(node, without_labels=True)
-        elif local(node.name) == "affiliation":
+        else:
             raw = next((one for one in _all(node) if one.attributes.get("type") == "raw_affiliation"), None)
             parts = [_words(one, without_labels=True) for one in ([raw] if raw else _leaves(node))]
             yield (" " if raw else ", ").join(filter(None, parts))
@@ -291,10 +287,10 @@ def _affiliations(root: Node) -> Iterator[str]:
 
 def _notes(root: Node) -> Iterator[str]:
     """Yield what authors say of themselves, and who paid for their work."""
-    for node in _all(root):
+    for node in _outermost(root, ("funding-statement", "author-notes")):
         if local(node.name) == "funding-statement":
             yield _words(node)
-        elif local(node.name) == "author-notes":
+        else:
             for one in node.children:
                 parts = one.children if local(one.name) == "fn" else [one]
                 yield from (_words(part, without_labels=True) for part in parts if local(part.name) != "label")
@@ -302,7 +298,9 @@ def _notes(root: Node) -> Iterator[str]:
 
 def _people(root: Node) -> Iterator[str]:
     """Yield the authors of an article or book and the inventors of a patent, without those of cited works."""
-    for node in _outside(root, (*_CITING, *_CITED - {"biblStruct"}, "back", "us-parties-agents", "agents")):
+    for node in _outside(
+        root, (*_CITING, *_CITED - {"biblStruct"}, "back", "document-info", "us-parties-agents", "agents")
+    ):
         name = local(node.name)
         if name == "author":
             yield _name(node) or ("" if node.children else _words(node))
@@ -318,10 +316,22 @@ def _named(node: Node) -> str:
 
 def _name(node: Node) -> str:
     """Return the given names and the surname, or the organisation, in an element."""
-    said = [(local(one.name), one.words) for one in _all(node)]
-    given = [words for name, words in said if name in _GIVEN]
-    family = [words for name, words in said if name in ("surname", "last-name")][:1]
-    return " ".join(filter(None, (*given, *family))) or next((words for name, words in said if name == "orgname"), "")
+    given = [one.words for one in _outermost(node, _GIVEN)]
+    family, organisation = (
+        next((one.words for one in _outermost(node, names)), "") for names in (("surname", "last-name"), ("orgname",))
+    )
+    return " ".join(filter(None, (*given, family))) or organisation
+
+
+def _outermost(root: Node, names: Collection[str], without: Collection[str] = ()) -> Iterator[Node]:
+    """Yield the elements called one of ``names`` that lie in no other such one, and in none of ``without``."""
+    left = [root]
+    while left:
+        one = left.pop()
+        if local(one.name) in names:
+            yield one
+        elif local(one.name) not in without:
+            left.extend(reversed(one.children))
 
 
 def _outside(root: Node, names: Iterable[str]) -> Iterator[Node]:
@@ -343,9 +353,14 @@ def _citation(node: Node) -> str:
 
 
 def _leaves(node: Node) -> Iterator[Node]:
-    for one in _all(node):
+    """Yield the elements of text in an element, each text once: those within a sentence belong to that."""
+    left = [node]
+    while left:
+        one = left.pop()
         if not one.children or one.is_prose:
             yield one
+        else:
+            left.extend(reversed(one.children))
 
 
 def _table(node: Node) -> str:

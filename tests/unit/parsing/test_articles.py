@@ -180,3 +180,27 @@ def test_articles_have_many_extensions(name: str) -> None:
 def test_what_authors_say_of_themselves_stands_at_the_end(notes: str, shown: str) -> None:
     document = read(JATS.replace("<abstract>", f"{notes}<abstract>"))
     assert document.text == f"{read(JATS).text}\n## Notes\n\n{shown}\n"
+
+
+def test_the_text_of_a_citation_with_marked_parts_stands_there_once() -> None:
+    work = "<bibl>Smith, <title>On sheds</title>, 1999</bibl>"
+    place = "<affiliation>University of <hi>Rome</hi>, Italy</affiliation>"
+    text = read(f"<TEI><author>{place}</author><text><p>Hello.</p><listBibl>{work}</listBibl></text></TEI>").text
+    assert "- Smith, On sheds, 1999\n" in text
+    assert "\n\nUniversity of Rome, Italy\n" in text
+
+
+def test_whoever_made_the_file_of_a_book_is_none_of_its_authors() -> None:
+    names = "<author><first-name>{}</first-name><last-name>Byron</last-name></author>"
+    head = f"<title-info>{names.format('Ada')}</title-info><document-info>{names.format('Scanner')}</document-info>"
+    book = read(f"<FictionBook><description>{head}</description><body><p>Once.</p></body></FictionBook>")
+    assert book.metadata["authors"] == ["Ada Byron"]
+
+
+@pytest.mark.parametrize("name", ["author", "keywords", "contrib", "affiliation", "author-notes", "abstract"])
+def test_elements_in_elements_of_their_kind_say_nothing_twice(name: str) -> None:
+    inner = f"<{name}>" * 90 + "<p>rare word</p>" + f"</{name}>" * 90
+    began = time.process_time()
+    text = read(f"<TEI><teiHeader>{inner * 100}</teiHeader><text><p>Hello.</p></text></TEI>").text
+    assert time.process_time() - began < 10
+    assert text.count("rare word") <= 100
