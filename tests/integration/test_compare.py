@@ -211,6 +211,8 @@ class TestFiguresByHand:
         text = compare_page.render(report)
         assert "<svg" in text
         assert "a question" in text
+        assert text.count('class="dot marked"') == report.flagged > 0
+        assert ".dot.marked {" in text
         golden = GoldenSet("x", Path("x"), (Question("q", "<script>alert(1)</script>", {}),))
         same = run_side(tmp_path / "same.run", "q Q0 <b>d</b> 1 1 a\n")
         page = compare_page.render(compared(same, same, golden))

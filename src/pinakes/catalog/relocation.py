@@ -1,4 +1,4 @@
-"""A home that lies elsewhere now: what was read inside of it is of_uris to have been read where it lies."""
+"""A home that lies elsewhere now: what was read inside of it counts as read where it lies."""
 
 from __future__ import annotations
 
