@@ -30,6 +30,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
         "tasks/oil.md": "---\ntask-number: 42\n---\n\n# Oil the hinges\n\nThe hinges of the gate need oil.\n",
         "bills/INV-2024-0113.txt": "Bill for two buckets of paint.\n",
         "guides/keys/rotate.md": "# Rotation\n\nKeys are rotated in spring.\n",
+        "guides/keys/eight.md": "---\nnumber: 8\nid: 8\n---\n\n# The eighth\n\nWhat is said of gates.\n",
         "a/README.md": "# One\n\nAbout the mill, README of it.\n",
         "b/README.md": "# Two\n\nAbout the barn, README of it.\n",
         **{f"meetings/{day}.md": ABOUT.format(day=f"{day:02} May") for day in range(1, 9)},
@@ -85,11 +86,28 @@ def test_two_names_have_both_their_documents_first(library: Library) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["README.md", "and/or", "RFC-9999", "phase 2 of it", "x/y/z/nowhere.md", "https://nowhere.example/rfc", "0054"],
+    [
+        "README.md",
+        "and/or",
+        "RFC-9999",
+        "phase 2 of it",
+        "x/y/z/nowhere.md",
+        "https://nowhere.example/rfc",
+        "0054",
+        "utf-8",
+    ],
 )
 def test_what_names_no_document_or_several_changes_nothing(library: Library, query: str) -> None:
     found = library.search(query, "main", top_k=5)
     assert not any("the document of that name" in note for note in found.notes)
+
+
+def test_longer_numbers_do_not_hide_a_shorter_one(tmp_path: Path) -> None:
+    for number in (*range(1000, 1300), 1):
+        (tmp_path / f"{2000 - number}.md").write_text(f"# RFC-{number}: a proposal\n\nWords of it.\n")
+    with Library.open(tmp_path / "home", embedding__provider="deterministic") as library:
+        library.add(str(tmp_path), "main", exclude=["home/**"])
+        assert library.search("RFC-1", "main", mode="keyword").hits[0].path == "1999.md"
 
 
 def test_filters_and_exclusions_hold_for_named_documents(library: Library) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from sqlalchemy import Connection, select, union_all
+from sqlalchemy import ColumnElement, Connection, and_, select, union_all
 
 from pinakes.catalog.schema import chunks, fields
 from pinakes.core.filters import normal_text
@@ -14,27 +14,33 @@ from pinakes.core.records import Int64, Ranking
 
 _BEGINNING: Final = ("file_name", "title")
 _LAST: Final = "\U0010ffff"
+_BEFORE_DIGITS, _AFTER_DIGITS = "0", ":"
+"""Values between a word with these at its end begin with a longer number, RFC-12 where RFC-1 is wanted."""
+
 _ROWS_PER_DOCUMENT: Final = 20
-"""Rows of which a longer word is the beginning (RFC-1 of RFC-12) are among those that are read."""
+"""Rows of which a longer word is the beginning (RFC-1 of RFC-1a) are among those that are read."""
 
 
 def identified(
     connection: Connection,
     collection_id: int,
     spellings: Sequence[str],
-    names: Sequence[str],
-    values: Sequence[str],
+    metadata: Sequence[tuple[Sequence[str], Sequence[str]]],
     most: int,
 ) -> list[int]:
     """Return the ids of documents whose title or file name begins with one of ``spellings``, as whole words.
 
-    Also those that have one of ``values`` in one of the metadata fields ``names``; none if more than ``most`` fit.
+    Also those that have in one of some metadata fields one of some values, both from ``metadata``; none if more than
+    ``most`` fit.
     """
     beginnings = [normal_text(one) for one in spellings]
-    tests = [(fields.c.name.in_(names), fields.c.value.in_([normal_text(one) for one in values]))]
-    tests += [(fields.c.name.in_(_BEGINNING), fields.c.value.between(one, one + _LAST)) for one in beginnings]
-    of_collection = select(fields.c.document_id, fields.c.name, fields.c.value)
-    of_collection = of_collection.where(fields.c.collection_id == collection_id)
+    name, value = fields.c.name, fields.c.value
+    tests: list[tuple[ColumnElement[bool], ColumnElement[bool]]]
+    tests = [(name.in_(names), value.in_([normal_text(one) for one in values])) for names, values in metadata]
+    for one in beginnings:
+        tests.append((name.in_(_BEGINNING), and_(value >= one, value < one + _BEFORE_DIGITS)))
+        tests.append((name.in_(_BEGINNING), value.between(one + _AFTER_DIGITS, one + _LAST)))
+    of_collection = select(fields.c.document_id, name, value).where(fields.c.collection_id == collection_id)
     # One test with OR would read all fields of the collection.
     query = union_all(*(of_collection.where(*each) for each in tests)).order_by("document_id", "name", "value")
     found = {

@@ -47,12 +47,14 @@ class NamedDocuments:
 
 @dataclass(frozen=True, slots=True)
 class _Identifier:
-    """An identifier ``name``; the document that has it has one of ``values`` in one of the metadata ``fields``."""
+    """An identifier ``name``; the title of the document that has it begins with one of ``spellings``.
+
+    Or its metadata has it: each of ``metadata`` is fields and the values, one of which one of them has.
+    """
 
     name: str
     spellings: Sequence[str]
-    fields: Sequence[str]
-    values: Sequence[str]
+    metadata: Sequence[tuple[Sequence[str], Sequence[str]]]
 
 
 def named_documents(connection: Connection, collection: CollectionRecord, text: str) -> list[NamedDocuments]:
@@ -63,7 +65,7 @@ def named_documents(connection: Connection, collection: CollectionRecord, text: 
         if len(documents) == 1:
             found.setdefault((documents[0].id,), name)
     for one in _identifiers(text):
-        ids = identified(connection, collection.id, one.spellings, one.fields, one.values, _MOST_DOCUMENTS)
+        ids = identified(connection, collection.id, one.spellings, one.metadata, _MOST_DOCUMENTS)
         if ids:
             found.setdefault(tuple(ids), one.name)
     return [NamedDocuments(name, ids) for ids, name in found.items()][:_MOST_NAMES]
@@ -96,22 +98,19 @@ def _identifiers(text: str) -> Iterator[_Identifier]:
     for whole in wholes[:_MOST_NAMES]:
         numbered = _NUMBERED.fullmatch(whole)
         if numbered is None:
-            yield _Identifier(whole, [whole], _IDENTIFYING, [whole])
+            yield _Identifier(whole, [whole], [(_IDENTIFYING, [whole])])
         else:
             kind, number = numbered.groups()
             spellings = [f"{kind}{sign}{number}" for sign in ("-", "_", " ", "")]
-            yield _Identifier(whole, spellings, [*_IDENTIFYING, *_fields_of(kind)], [whole, *_written(number)])
+            yield _Identifier(whole, spellings, [(_IDENTIFYING, spellings), _numbers(kind, number, spellings)])
     for match in list(_PAIR.finditer(text))[:_MOST_NAMES]:
         kind, number = match.groups()
-        yield _Identifier(match[0], [f"{kind}-{number}"], _fields_of(kind), _written(number))
+        yield _Identifier(match[0], [f"{kind}-{number}"], [_numbers(kind, number)])
 
 
-def _fields_of(kind: str) -> list[str]:
-    return [f"{normal_name(kind)}_{end}" for end in _OF_NUMBER]
-
-
-def _written(number: str) -> list[str]:
-    return list(dict.fromkeys((number, number.lstrip("0") or "0")))
+def _numbers(kind: str, number: str, spellings: Sequence[str] = ()) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the metadata fields of the numbers of a kind, and what they may have: the number, or ``spellings``."""
+    return [f"{normal_name(kind)}_{end}" for end in _OF_NUMBER], [number, number.lstrip("0") or "0", *spellings]
 
 
 def names_note(named: Sequence[NamedDocuments]) -> str:
