@@ -20,8 +20,8 @@ from pinakes.core.filters import normal_text
 _FILE = "file://"
 
 
-def find(connection: Connection, collection_id: int, reference: str) -> list[DocumentRecord]:
-    """Return the documents that ``reference`` names; several where it does not tell them apart.
+def find(connection: Connection, collection_id: int, reference: str, limit: int | None = None) -> list[DocumentRecord]:
+    """Return the documents that ``reference`` names; several where it does not tell them apart, at most ``limit``.
 
     What it is to the letter (id, uri, path, group) comes first, then where a file lies (an absolute path, ``file://``),
     then the end of a path; each as written before other cases of letters. A sign of patterns means itself.
@@ -30,8 +30,8 @@ def find(connection: Connection, collection_id: int, reference: str) -> list[Doc
 
     if not reference.strip():
         return documents.find(connection, collection_id, reference)
-    for test in _tests(connection, collection_id, reference):
-        if found := documents.where(connection, collection_id, test):
+    for test in _tests(connection, collection_id, reference, limit):
+        if found := documents.where(connection, collection_id, test, limit):
             return found
     return []
 
@@ -43,7 +43,9 @@ def spellings(reference: str) -> list[str]:
     return list(dict.fromkeys(unicodedata.normalize(form, path) for path in paths for form in ("NFC", "NFD")))
 
 
-def _tests(connection: Connection, collection_id: int, reference: str) -> Iterator[ColumnElement[bool]]:
+def _tests(
+    connection: Connection, collection_id: int, reference: str, limit: int | None
+) -> Iterator[ColumnElement[bool]]:
     names = [reference, *spellings(reference)]
     yield or_(table.c.uid == reference, table.c.uri == reference, table.c.path == reference)
     yield table.c.group_key == reference
@@ -59,7 +61,7 @@ def _tests(connection: Connection, collection_id: int, reference: str) -> Iterat
     ending = or_(*(ends_with(table.c.path, end) for end in ends))
     from pinakes.catalog import documents
 
-    rows = documents.where(connection, collection_id, ending)
+    rows = documents.where(connection, collection_id, ending, limit)
     exact = [row.id for row in rows if any(row.path.endswith(f"/{end}") for end in ends)]
     yield table.c.id.in_(exact or [row.id for row in rows])
     folded = select(fields.c.document_id).where(

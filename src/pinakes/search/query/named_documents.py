@@ -61,7 +61,7 @@ def named_documents(connection: Connection, collection: CollectionRecord, text: 
     """Return what a query names, at most five names; ambiguous ones are left out."""
     found: dict[tuple[int, ...], str] = {}
     for name in _places(text):
-        documents = references.find(connection, collection.id, name)
+        documents = references.find(connection, collection.id, name, _MOST_DOCUMENTS)
         if len(documents) == 1:
             found.setdefault((documents[0].id,), name)
     for one in _identifiers(text):
