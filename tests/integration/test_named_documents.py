@@ -109,7 +109,9 @@ def test_longer_numbers_do_not_hide_a_shorter_one(tmp_path: Path) -> None:
         )
     with Library.open(tmp_path / "home", embedding__provider="deterministic") as library:
         library.add(str(tmp_path), "main", exclude=["home/**"])
-        assert library.search("RFC-1", "main", mode="keyword").hits[0].path == "z.md"
+        found = library.search("RFC-1", "main", mode="keyword")
+    assert found.hits[0].path == "z.md"
+    assert any("the document of that name" in note for note in found.notes)
 
 
 def test_filters_and_exclusions_hold_for_named_documents(library: Library) -> None:
