@@ -122,3 +122,15 @@ def test_a_misspelt_name_is_compared_with_a_bounded_number_of_names(
         known = graph_lookups.similar_names(connection, record.id, ["VENDOR", "TEAM"], "globx")
     assert len(known) <= 9
     assert library.graph.similar("Globx")[0].name == "Globex"
+
+
+def test_a_document_may_be_about_a_symbol_of_code(read_pages: Callable[..., Library]) -> None:
+    pages = {
+        "numa.md": "---\nsymbol: CONFIG_NUMA\nonce: CONFIG_NODES\n---\n\nNodes of memory.\n",
+        "a.c": "#ifdef CONFIG_NUMA\nint nodes(void) { return 1; }\n#endif\n",
+    }
+    document = {"type": "CONFIG", "name": "{symbol}", "aliases": ["{once}"]}
+    rules = {"code": True, "types": {"CONFIG": {}}, "documents": [document]}
+    library = read_pages(pages, collections={"default": {"graph": rules}})
+    for name in ("CONFIG_NUMA", "CONFIG_NODES"):
+        assert library.graph.one(name).type == "CONFIG"

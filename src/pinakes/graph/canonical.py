@@ -98,7 +98,8 @@ def canonical(
     split = {frozenset((one.name, one.other)) for one in decisions if one.kind == "split"}
     missing = [*_decided(groups, by_key, decisions)]
     names = {row.id: row.folded for row in every}
-    _own(groups, [pair for pair in own_names if frozenset(names[one] for one in pair) not in split])
+    # Entities of code, which are none of ``every``, have names of documents, too.
+    _own(groups, [pair for pair in own_names if frozenset(names.get(one) for one in pair) not in split])
     missing += [
         *_people(groups, every, by_key, clues, rules),
         *_typed(groups, every, by_key, clues),
