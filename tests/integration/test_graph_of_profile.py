@@ -186,6 +186,7 @@ def test_a_list_of_metadata_that_is_too_long_for_relations_is_told(
     library = open_library(collections={"default": {"graph": rules}})
     noted = {path: str(note) for path, note in library.add(str(docs)).notes}
     assert set(noted) == {"long.md", "cut.md"}
-    assert all("Too long for metadata (at most 1,000 characters, 100 entries): see." in one for one in noted.values())
+    limits = "at most 200 fields, 1,000 characters, 100 entries, 4 levels"
+    assert all(f"Too long for metadata ({limits}): see." in one for one in noted.values())
     assert library.graph.relations(library.graph.one("whole")).total == 90
     assert "X149" in library.read("cut.md").text, "nothing is lost"

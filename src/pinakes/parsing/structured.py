@@ -10,6 +10,7 @@ from datetime import date, datetime, time
 from typing import Any, Final
 
 from pinakes.core.records import JSON, Document, ReadingNote
+from pinakes.core.wording import first_of
 from pinakes.parsing.decode import decode, scrub
 from pinakes.parsing.escapes import unescaped_toml, unescaped_yaml, without_colours
 from pinakes.parsing.json_lines import TooDeepError, json_lines
@@ -197,14 +198,28 @@ def metadata_of(mapping: dict[str, JSON]) -> dict[str, JSON]:
 
 def too_long_note(mapping: dict[str, JSON], kept: Mapping[str, JSON]) -> tuple[ReadingNote, ...]:
     """Return a note on the values of ``mapping`` that ``metadata_of`` dropped, or of whose lists it ``kept`` a part."""
-    dropped = [key for key, value in mapping.items() if value and isinstance(value, str | list | dict)]
-    names = [scrub(str(key)) for key in dropped if scrub(str(key)) not in kept or _is_cut(mapping[key])]
+    said = ((scrub(str(key)), value) for key, value in mapping.items() if not _is_empty(value))
+    names = [name for name, value in said if name not in kept or _is_cut(value)]
     if not names:
         return ()
-    listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-    limits = f"{_MAX_VALUE_CHARS:,} characters, {_MAX_LIST} entries"
+    limits = f"{_MAX_KEYS} fields, {_MAX_VALUE_CHARS:,} characters, {_MAX_LIST} entries, {_MAX_METADATA_DEPTH} levels"
+    listed = first_of([cut(name) for name in names], _NAMED)
     words = f"Too long for metadata (at most {limits}): {listed}. Filters and the graph have not all of it."
     return (ReadingNote("metadata-too-long", words, 1),)
+
+
+def _is_empty(value: JSON) -> bool:
+    """Return whether there is no text in a value; of very many parts, only the first are looked at."""
+    left = [value]
+    for _ in range(_MAX_VALUE_CHARS):
+        if not left:
+            return True
+        one = left.pop()
+        if isinstance(one, list | dict):
+            left.extend(one.values() if isinstance(one, dict) else one)
+        elif one is not None and scrub(str(one)).strip():
+            return False
+    return False
 
 
 def _is_cut(value: JSON) -> bool:

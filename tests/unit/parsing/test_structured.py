@@ -161,6 +161,7 @@ def test_endless_nesting_is_not_followed(text: str, path: str) -> None:
 @pytest.mark.parametrize("path", ["a.toml", "a.md"])
 def test_a_key_of_many_parts_costs_no_more_than_its_length(path: str, part: str) -> None:
     key = ".".join([part] * 5000)
+    read("+++\na = 1\n+++\ntext" if path == "a.md" else "a = 1", path)  # loads modules
     tracemalloc.start()
     document = read(f"+++\ntitle = 1\n{key} = 1\n+++\ntext" if path == "a.md" else f"{key} = 1", path)
     _, peak = tracemalloc.get_traced_memory()
@@ -279,3 +280,20 @@ def test_repeated_aliases_do_not_multiply_the_metadata() -> None:
     lines += [f"{b}: &{b} [{', '.join([f'*{a}'] * 100)}]" for a, b in zip("abc", "bcd", strict=True)]
     metadata = parsing.read("\n".join(lines).encode(), "x.yaml", max_chars=100_000).metadata
     assert len(str(metadata)) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        ('tags: ["", null]\nauthor: {name: ""}\nmark: "\\x07"', None),
+        ("\n".join(f"n{number}: {number}" for number in range(202)), "n200, n201"),
+        ("deep: {a: {b: {c: {d: {e: word}}}}}", "deep"),
+        ("long: " + "w" * 1001, "long"),
+    ],
+    ids=["nothing in it", "many fields", "many levels", "a long value"],
+)
+def test_only_values_that_say_something_are_told_as_too_long(lines: str, named: str | None) -> None:
+    document = parsing.read(f"---\n{lines}\n---\n\nBody.\n".encode(), "a.md", max_chars=10_000)
+    assert [str(note).partition("levels): ")[2].partition(".")[0] for note in document.notes] == (
+        [named] if named else []
+    )
