@@ -57,7 +57,8 @@ _SHARING: Final = re.compile(
 )
 """Addresses that share the page, and repeat its text."""
 _LONGEST_MARK: Final = 40
-_WORD: Final = re.compile(r"[\w<]")
+_WORD: Final = re.compile(r"[\w!-\"$-'*-/:-@\\`{}~]")
+"""Letters, and signs of ASCII that a page may be about (+), unlike those that stand for links: # ^ [ ] ( ) |"""
 _TEXT: Final = re.compile(r"(?:^|(?<=>))[^<>]+")
 
 
@@ -163,7 +164,7 @@ def _unwrapped(found: Sequence[Element]) -> Iterator[tuple[int, int, str]]:
 
 
 def _is_mark(content: str) -> bool:
-    """Return whether a link has no words, such as the arrow from a note back to its text."""
+    """Return whether a link has only a mark for text, such as the arrow from a note back to it."""
     return len(content) < _LONGEST_MARK and not _WORD.search(unescape(content))
 
 
