@@ -39,6 +39,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
         (folder / path).write_text(text)
     with Library.open(folder / "home", embedding__provider="deterministic", embedding__mode="full") as library:
         library.add(str(folder / "proposals"), "other")
+        library.add(str(folder / "meetings"), "minutes")
         for part in ("proposals", "decisions", "tasks", "bills", "guides", "a", "b", "meetings"):
             library.add(str(folder / part), "main", as_source=True)
         yield library
@@ -99,9 +100,28 @@ def test_filters_and_exclusions_hold_for_named_documents(library: Library) -> No
     assert not any(hit.path == "shed.md" for hit in found.hits)
 
 
-def test_the_document_comes_first_over_several_collections(library: Library) -> None:
-    found = library.search("RFC-0011", "*", top_k=5)
-    assert found.hits[0].path == "shed.md"
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+@pytest.mark.parametrize("query", NAMES)
+def test_the_document_comes_first_over_several_collections(library: Library, query: str, mode: SearchMode) -> None:
+    found = library.search(query, ["minutes", "main"], mode=mode, top_k=5)
+    assert found.hits[0].path == NAMES[query]
+    assert [hit.score for hit in found.hits] == sorted((hit.score for hit in found.hits), reverse=True)
+    for hit in found.hits:
+        assert sum(hit.score_parts.values()) == pytest.approx(hit.score, abs=1e-5)
+    found = library.search(query, "*", mode=mode, top_k=5)
+    assert found.hits[0].path == NAMES[query]
+
+
+@pytest.mark.parametrize("collection", ["main", "minutes,main", "*"])
+@pytest.mark.parametrize("query", NAMES)
+def test_documents_that_are_named_come_first_among_documents(library: Library, query: str, collection: str) -> None:
+    found = library.staged.summaries(query, collection)
+    assert found.documents[0].document.path == NAMES[query]
+    assert [one.score for one in found.documents] == sorted((one.score for one in found.documents), reverse=True)
+    for one in found.documents:
+        assert sum(one.score_parts.values()) == pytest.approx(one.score, abs=1e-5)
+    several = library.staged.several(["what was said in May", query], collection)
+    assert several.documents[0].document.path == NAMES[query]
 
 
 def test_an_address_names_its_document(library: Library) -> None:
