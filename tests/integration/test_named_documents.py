@@ -54,11 +54,24 @@ NAMES = {
     "why DEC-0054, and for how long": "0054.md",
     "TASK 42": "oil.md",
     "TASK-42 hinges": "oil.md",
+    "TASK-42's hinges": "oil.md",
+    "TASK–42": "oil.md",
+    "TASK\u201142": "oil.md",
+    "ＴＡＳＫ－４２": "oil.md",
+    "task #42": "oil.md",
+    "TASK#42": "oil.md",
+    "Task: 42": "oil.md",
+    "task no. 42 hinges": "oil.md",
+    "TASK-42,TASK-43": "oil.md",
+    "TASK-99/TASK-42": "oil.md",
     "INV-2024-0113": "INV-2024-0113.txt",
     "keys/rotate.md": "keys/rotate.md",
     "./keys/rotate.md": "keys/rotate.md",
     "what does keys/rotate.md say of spring?": "keys/rotate.md",
     "rotate.md": "keys/rotate.md",
+    "keys/rotate.md:2-3": "keys/rotate.md",
+    "rotate.md:3": "keys/rotate.md",
+    "see keys/rotate.md#rotation for this": "keys/rotate.md",
 }
 
 
@@ -86,7 +99,17 @@ def test_two_names_have_both_their_documents_first(library: Library) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["README.md", "and/or", "RFC-9999", "phase 2 of it", "x/y/z/nowhere.md", "https://nowhere.example/rfc", "0054"],
+    [
+        "README.md",
+        "and/or",
+        "RFC-9999",
+        "phase 2 of it",
+        "x/y/z/nowhere.md",
+        "https://nowhere.example/rfc",
+        "0054",
+        "x/TASK-42",
+        "C# 42",
+    ],
 )
 def test_what_names_no_document_or_several_changes_nothing(library: Library, query: str) -> None:
     found = library.search(query, "main", top_k=5)
@@ -127,6 +150,7 @@ def test_documents_that_are_named_come_first_among_documents(library: Library, q
 def test_an_address_names_its_document(library: Library) -> None:
     [hit] = library.search("hinges", "main", top_k=1).hits
     assert library.search(hit.uri, "main", top_k=3).hits[0].path == "oil.md"
+    assert library.search(f"{hit.uri}#L2", "main", top_k=3).hits[0].path == "oil.md"
 
 
 def test_explanations_agree_with_the_search(library: Library, tmp_path: Path) -> None:
