@@ -92,6 +92,45 @@ def test_only_its_best_chunk_comes_first(library: Library) -> None:
     assert "May" in found.hits[1].text
 
 
+@pytest.fixture(scope="module")
+def sections(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    folder = tmp_path_factory.mktemp("sections")
+    (folder / "in").mkdir()
+    parts = {"Paint": "green colour", "Roof": "tiles of slate", "Risks": "peeling in the sun", "Costs": "two buckets"}
+    text = "".join(f"## {name}\n\n{f'This is about the {words} in words. ' * 60}\n\n" for name, words in parts.items())
+    (folder / "in" / "shed.md").write_text(
+        f"# RFC-0011: The shed\n\n{'A shed is built behind the house. ' * 60}\n\n{text}"
+    )
+    for day in range(1, 9):
+        (folder / "in" / f"{day}.md").write_text(ABOUT.format(day=f"{day:02} May"))
+    with Library.open(folder / "home", embedding__provider="deterministic") as library:
+        library.add(str(folder / "in"), "main")
+        yield library
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+@pytest.mark.parametrize("query", ["RFC-0011", "(rfc 0011)", "RFC-0011's?", "shed.md", "./shed.md:3"])
+def test_a_name_alone_shows_the_beginning_of_the_document(sections: Library, query: str, mode: SearchMode) -> None:
+    hit = sections.search(query, "main", mode=mode, top_k=5).hits[0]
+    assert (hit.path, hit.chunk_index) == ("shed.md", 0)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword"])
+@pytest.mark.parametrize(
+    ("query", "section"),
+    [
+        ("RFC-0011 risks", "Risks"),
+        ("what does RFC-0011 say of tiles of slate?", "Roof"),
+        ("how many buckets for RFC-0011", "Costs"),
+    ],
+)
+def test_other_words_choose_the_chunk_of_a_named_document(
+    sections: Library, query: str, section: str, mode: SearchMode
+) -> None:
+    hit = sections.search(query, "main", mode=mode, top_k=5).hits[0]
+    assert (hit.path, hit.section) == ("shed.md", section)
+
+
 def test_two_names_have_both_their_documents_first(library: Library) -> None:
     found = library.search("RFC-0011 or DEC-0054", "main", top_k=5)
     assert {hit.path for hit in found.hits[:2]} == {"shed.md", "0054.md"}

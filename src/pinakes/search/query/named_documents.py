@@ -80,6 +80,14 @@ def may_name(text: str) -> bool:
     return any(True for _ in _places(text)) or any(True for _ in _identifiers(text))
 
 
+def is_only_named(text: str, named: Sequence[NamedDocuments]) -> bool:
+    """Return whether ``text`` is nothing but the names of ``named``."""
+    rest = _plain(" ".join(_file_of(word.rstrip(_AROUND)) for word in text.split()))
+    for one in named:
+        rest = rest.replace(_plain(one.name), " ")
+    return not re.search(r"\w", rest)
+
+
 def _places(text: str) -> Iterator[str]:
     """Yield paths and addresses: the whole text, or words with folders."""
     whole = text.strip().strip("\"'`")
@@ -104,7 +112,7 @@ def _is_place(word: str) -> bool:
 
 def _identifiers(text: str) -> Iterator[_Identifier]:
     """Yield the identifiers with numbers in ``text``: ``RFC-0011``, ``INV-2024-0113``, ``KEP 753``, ``KEP #753``."""
-    text = _OWN.sub("", unicodedata.normalize("NFKC", text).translate(_DASHES))
+    text = _plain(text)
     text = " ".join(part for word in text.split() for part in _listed(word))
     wholes = [one for one in dict.fromkeys(identifiers.numbered(text)) if one[0].isalpha()]
     for whole in wholes[:_MOST_NAMES]:
@@ -118,6 +126,11 @@ def _identifiers(text: str) -> Iterator[_Identifier]:
     for match in list(_PAIR.finditer(text))[:_MOST_NAMES]:
         kind, number = match.groups()
         yield _Identifier(match[0], [f"{kind}-{number}"], _fields_of(kind), _written(number))
+
+
+def _plain(text: str) -> str:
+    """Return ``text`` without genitives, with one form of dashes and letters."""
+    return _OWN.sub("", unicodedata.normalize("NFKC", text).translate(_DASHES))
 
 
 def _listed(word: str) -> list[str]:
