@@ -109,7 +109,10 @@ def sections(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
-@pytest.mark.parametrize("query", ["RFC-0011", "(rfc 0011)", "RFC-0011's?", "shed.md", "./shed.md:3"])
+@pytest.mark.parametrize(
+    "query",
+    ["RFC-0011", "(rfc 0011)", "RFC-0011's?", "what is RFC-0011", "shed.md", "./shed.md:3"],
+)
 def test_a_name_alone_shows_the_beginning_of_the_document(sections: Library, query: str, mode: SearchMode) -> None:
     hit = sections.search(query, "main", mode=mode, top_k=5).hits[0]
     assert (hit.path, hit.chunk_index) == ("shed.md", 0)

@@ -19,6 +19,7 @@ from pinakes.catalog.document_identifiers import identified
 from pinakes.core.filters import normal_name
 from pinakes.core.records import Int64
 from pinakes.text import identifiers
+from pinakes.text.analysis import STOP_WORDS
 
 _MOST_NAMES = 5
 _MOST_DOCUMENTS = 20
@@ -81,11 +82,11 @@ def may_name(text: str) -> bool:
 
 
 def is_only_named(text: str, named: Sequence[NamedDocuments]) -> bool:
-    """Return whether ``text`` is nothing but the names of ``named``."""
+    """Return whether ``text`` is nothing but the names of ``named``, and stop words: ``what is KEP-753``."""
     rest = _plain(" ".join(_file_of(word.rstrip(_AROUND)) for word in text.split()))
     for one in named:
         rest = rest.replace(_plain(one.name), " ")
-    return not re.search(r"\w", rest)
+    return all(word.lower() in STOP_WORDS for word in re.findall(r"\w+", rest))
 
 
 def _places(text: str) -> Iterator[str]:
