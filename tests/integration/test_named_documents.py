@@ -40,6 +40,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
         (folder / path).write_text(text)
     with Library.open(folder / "home", embedding__provider="deterministic", embedding__mode="full") as library:
         library.add(str(folder / "proposals"), "other")
+        library.add(str(folder / "meetings"), "minutes")
         for part in ("proposals", "decisions", "tasks", "bills", "guides", "a", "b", "meetings"):
             library.add(str(folder / part), "main", as_source=True)
         yield library
@@ -54,11 +55,24 @@ NAMES = {
     "why DEC-0054, and for how long": "0054.md",
     "TASK 42": "oil.md",
     "TASK-42 hinges": "oil.md",
+    "TASK-42's hinges": "oil.md",
+    "TASK–42": "oil.md",
+    "TASK\u201142": "oil.md",
+    "ＴＡＳＫ－４２": "oil.md",
+    "task #42": "oil.md",
+    "TASK#42": "oil.md",
+    "Task: 42": "oil.md",
+    "task no. 42 hinges": "oil.md",
+    "TASK-42,TASK-43": "oil.md",
+    "TASK-99/TASK-42": "oil.md",
     "INV-2024-0113": "INV-2024-0113.txt",
     "keys/rotate.md": "keys/rotate.md",
     "./keys/rotate.md": "keys/rotate.md",
     "what does keys/rotate.md say of spring?": "keys/rotate.md",
     "rotate.md": "keys/rotate.md",
+    "keys/rotate.md:2-3": "keys/rotate.md",
+    "rotate.md:3": "keys/rotate.md",
+    "see keys/rotate.md#rotation for this": "keys/rotate.md",
 }
 
 
@@ -79,6 +93,48 @@ def test_only_its_best_chunk_comes_first(library: Library) -> None:
     assert "May" in found.hits[1].text
 
 
+@pytest.fixture(scope="module")
+def sections(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    folder = tmp_path_factory.mktemp("sections")
+    (folder / "in").mkdir()
+    parts = {"Paint": "green colour", "Roof": "tiles of slate", "Risks": "peeling in the sun", "Costs": "two buckets"}
+    text = "".join(f"## {name}\n\n{f'This is about the {words} in words. ' * 60}\n\n" for name, words in parts.items())
+    (folder / "in" / "shed.md").write_text(
+        f"# RFC-0011: The shed\n\n{'A shed is built behind the house. ' * 60}\n\n{text}"
+    )
+    for day in range(1, 9):
+        (folder / "in" / f"{day}.md").write_text(ABOUT.format(day=f"{day:02} May"))
+    with Library.open(folder / "home", embedding__provider="deterministic") as library:
+        library.add(str(folder / "in"), "main")
+        yield library
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+@pytest.mark.parametrize(
+    "query",
+    ["RFC-0011", "(rfc 0011)", "RFC-0011's?", "what is RFC-0011", "shed.md", "./shed.md:3"],
+)
+def test_a_name_alone_shows_the_beginning_of_the_document(sections: Library, query: str, mode: SearchMode) -> None:
+    hit = sections.search(query, "main", mode=mode, top_k=5).hits[0]
+    assert (hit.path, hit.chunk_index) == ("shed.md", 0)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword"])
+@pytest.mark.parametrize(
+    ("query", "section"),
+    [
+        ("RFC-0011 risks", "Risks"),
+        ("what does RFC-0011 say of tiles of slate?", "Roof"),
+        ("how many buckets for RFC-0011", "Costs"),
+    ],
+)
+def test_other_words_choose_the_chunk_of_a_named_document(
+    sections: Library, query: str, section: str, mode: SearchMode
+) -> None:
+    hit = sections.search(query, "main", mode=mode, top_k=5).hits[0]
+    assert (hit.path, hit.section) == ("shed.md", section)
+
+
 def test_two_names_have_both_their_documents_first(library: Library) -> None:
     found = library.search("RFC-0011 or DEC-0054", "main", top_k=5)
     assert {hit.path for hit in found.hits[:2]} == {"shed.md", "0054.md"}
@@ -95,6 +151,8 @@ def test_two_names_have_both_their_documents_first(library: Library) -> None:
         "https://nowhere.example/rfc",
         "0054",
         "utf-8",
+        "x/TASK-42",
+        "C# 42",
     ],
 )
 def test_what_names_no_document_or_several_changes_nothing(library: Library, query: str) -> None:
@@ -121,14 +179,34 @@ def test_filters_and_exclusions_hold_for_named_documents(library: Library) -> No
     assert not any(hit.path == "shed.md" for hit in found.hits)
 
 
-def test_the_document_comes_first_over_several_collections(library: Library) -> None:
-    found = library.search("RFC-0011", "*", top_k=5)
-    assert found.hits[0].path == "shed.md"
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+@pytest.mark.parametrize("query", NAMES)
+def test_the_document_comes_first_over_several_collections(library: Library, query: str, mode: SearchMode) -> None:
+    found = library.search(query, ["minutes", "main"], mode=mode, top_k=5)
+    assert found.hits[0].path == NAMES[query]
+    assert [hit.score for hit in found.hits] == sorted((hit.score for hit in found.hits), reverse=True)
+    for hit in found.hits:
+        assert sum(hit.score_parts.values()) == pytest.approx(hit.score, abs=1e-5)
+    found = library.search(query, "*", mode=mode, top_k=5)
+    assert found.hits[0].path == NAMES[query]
+
+
+@pytest.mark.parametrize("collection", ["main", "minutes,main", "*"])
+@pytest.mark.parametrize("query", NAMES)
+def test_documents_that_are_named_come_first_among_documents(library: Library, query: str, collection: str) -> None:
+    found = library.staged.summaries(query, collection)
+    assert found.documents[0].document.path == NAMES[query]
+    assert [one.score for one in found.documents] == sorted((one.score for one in found.documents), reverse=True)
+    for one in found.documents:
+        assert sum(one.score_parts.values()) == pytest.approx(one.score, abs=1e-5)
+    several = library.staged.several(["what was said in May", query], collection)
+    assert several.documents[0].document.path == NAMES[query]
 
 
 def test_an_address_names_its_document(library: Library) -> None:
     [hit] = library.search("hinges", "main", top_k=1).hits
     assert library.search(hit.uri, "main", top_k=3).hits[0].path == "oil.md"
+    assert library.search(f"{hit.uri}#L2", "main", top_k=3).hits[0].path == "oil.md"
 
 
 def test_explanations_agree_with_the_search(library: Library, tmp_path: Path) -> None:

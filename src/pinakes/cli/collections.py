@@ -40,6 +40,7 @@ _HEADS = ("collection", "documents", "chunks", "tokens", "")
 
 
 @usual_command(collections_app)
+@command(collections_app, "list")
 def list_all(session: Session) -> None:
     """List, make, change and delete collections."""
     with session.library() as library:

@@ -35,6 +35,7 @@ _MOST_SHOWN = 20
 
 
 @usual_command(sources_app)
+@command(sources_app, "list")
 def list_sources(session: Session, collection: OneOrAll = None) -> None:
     """List the sources: when they were read, what came of it, when they are read next."""
     screen = session.screen

@@ -15,7 +15,7 @@ from pinakes.catalog.document_identifiers import chunks_of
 from pinakes.core.errors import IndexUnavailable, ModelUnavailable
 from pinakes.core.ports import Index, VectorQuery, lexicon_of
 from pinakes.core.records import JSON, Bool, Filter, Float32, Int64, Ranking, Results
-from pinakes.search.query.named_documents import may_name, named_documents, names_note
+from pinakes.search.query.named_documents import is_only_named, may_name, named_documents, names_note
 from pinakes.search.query.request import FUSIONS, MODES, Request, check
 from pinakes.search.query.understanding import ParsedRequest, understand
 from pinakes.search.query.unmatched import values
@@ -108,7 +108,7 @@ def retrieve(request: Request, context: SearchContext, also: Sequence[Ranking] =
             asked, found = _gathered(asked, vector, context, also)
         except IndexUnavailable as error:
             asked, vector, found, degraded = _gathered_by_one(asked, vector, context, also, error)
-    found = replace(boosted(asked, found, context), named=asked.named)
+    found = replace(boosted(asked, found, context), named=asked.named, openings=asked.openings)
     return Retrieved(asked, vector, degraded, found)
 
 
@@ -121,13 +121,15 @@ def _with_named(
     with context.tracer.stage("names") as detail, context.catalog.read_each() as connection:
         named = named_documents(connection, context.collection, asked.text)
         detail["names"] = [one.name for one in named]
-        chunks = chunks_of(connection, sorted({each for one in named for each in one.documents}), _MOST_OF_NAMED)
+        every = sorted({each for one in named for each in one.documents})
+        chunks = chunks_of(connection, every, _MOST_OF_NAMED)
+        first = chunks_of(connection, every, 1).ids.tolist() if is_only_named(asked.text, named) else []
     _, ids, owners = _passing(asked, context, chunks.ids, chunks.documents)
     named = [longest for one in named if (longest := one.longest(owners))]
     if not named:
         return asked, also
     documents = tuple(dict.fromkeys(each for one in named for each in one.documents))
-    asked = replace(asked, named=documents, notes=(*asked.notes, names_note(named)))
+    asked = replace(asked, named=documents, openings=tuple(first), notes=(*asked.notes, names_note(named)))
     return asked, [*also, Ranking(ids, owners, np.zeros(len(ids), np.float32))]
 
 

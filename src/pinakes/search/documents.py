@@ -20,6 +20,7 @@ from pinakes.search.query.request import Request
 from pinakes.search.ranking import fusion
 from pinakes.search.ranking.context import SearchContext
 from pinakes.search.ranking.rank import Ranked
+from pinakes.search.retrieval.phrases import raised
 from pinakes.search.retrieval.scoring import Scoring, plus
 from pinakes.search.statistics.summary_vectors import SummaryVectors
 from pinakes.settings import SearchSettings
@@ -35,8 +36,8 @@ class FoundDocument:
     ``chunk_id``: its best chunk; None if no chunk has a vector. ``cosine`` and ``bm25`` (relative to the best BM25) are
     of that chunk, each 0 to 1; None if it has no such score. ``summary_cosine``: of the document's own summary.
     ``phrases``: number of preferred phrases in that chunk; documents with more rank first. ``copies``: ids of found
-    documents with the same content. ``parts`` add up to the score, except those of the chunk, at ``row`` of the
-    candidates, which ``with_parts`` adds.
+    documents with the same content. ``named``: whether the query names it. ``parts`` add up to the score, except those
+    of the chunk, at ``row`` of the candidates, which ``with_parts`` adds.
     """
 
     document_id: int
@@ -48,6 +49,7 @@ class FoundDocument:
     approximate: bool = False
     phrases: int = 0
     copies: tuple[int, ...] = ()
+    named: bool = False
     row: int | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
 
@@ -56,7 +58,10 @@ class FoundDocument:
         scoring = ranked.candidates.scoring
         if self.row is None or scoring is None:
             return self
-        return replace(self, row=None, parts={**scoring.parts_of(self.row), **self.parts})
+        parts = scoring.parts_of(self.row)
+        for name, added in self.parts.items():
+            parts = plus(parts, name, added)
+        return replace(self, row=None, parts=parts)
 
 
 def best_documents(order: RankedCandidates, context: SearchContext, own: SummaryVectors) -> list[FoundDocument]:
@@ -82,8 +87,22 @@ def best_documents(order: RankedCandidates, context: SearchContext, own: Summary
 
 
 def in_order(found: Sequence[FoundDocument]) -> list[FoundDocument]:
-    """Return documents sorted by number of phrases, then score, both descending."""
-    return sorted(found, key=lambda one: (-one.phrases, -round(one.score, 6), one.document_id))
+    """Return documents sorted by number of phrases, then score, both descending, behind those that the query names."""
+    return named_first(sorted(found, key=lambda one: (-one.phrases, -round(one.score, 6), one.document_id)))
+
+
+def named_first(found: Sequence[FoundDocument]) -> list[FoundDocument]:
+    """Return ``found``, given best first, behind those of them that the query names, with scores raised to match."""
+    counts = np.array([one.named for one in found], np.int64)
+    if not (np.diff(counts) > 0).any():
+        return list(found)
+    order = np.argsort(-counts, kind="stable")
+    scores = np.minimum.accumulate(raised(np.array([one.score for one in found], np.float32), counts)[order])
+    pairs = zip([found[place] for place in order.tolist()], scores.tolist(), strict=True)
+    return [
+        replace(one, score=score, parts=plus(one.parts, "named", score - one.score)) if one.named else one
+        for one, score in pairs
+    ]
 
 
 def _by_chunks(order: RankedCandidates) -> list[FoundDocument]:
@@ -106,6 +125,7 @@ def _by_chunks(order: RankedCandidates) -> list[FoundDocument]:
             approximate=found.exact is not None and not bool(found.exact[row]),
             phrases=count,
             row=row,
+            named=int(found.documents[row]) in found.named,
         )
         for row, score, count in zip(rows.tolist(), ranked.scores[places].tolist(), phrases.tolist(), strict=True)
     ]

@@ -4,7 +4,8 @@ Scores are merged if all answers were scored in the same way. The BM25 part, rel
 collection, is rescaled to the best of all. Cosines compare if the models are the same; a collection whose best chunks
 have a lower mean cosine than another's loses a share of the difference, since the best chunks of an unrelated
 collection look good within it. If scores do not compare, hits are merged by rank. Hits with quoted phrases come first
-from any collection; if phrases are required and some collection has them, the others contribute nothing.
+from any collection, behind the best chunks of documents that the query names; if phrases are required and some
+collection has them, the others contribute nothing.
 """
 
 from __future__ import annotations
@@ -162,7 +163,10 @@ def ask_all(
     merging = time.perf_counter()
     answers = _required(answers)
     hits, by, notes = _merged(answers, known, wanted.words)
-    hits = _phrases_first(hits) if not any(answer.required for answer in answers) else hits
+    if not any(answer.required for answer in answers):
+        hits = _first(hits, [len(hit.phrases) for hit in hits], "phrases")
+    best = _best_of_named(answers)
+    hits = _first(hits, [(hit.collection, hit.chunk_id) in best for hit in hits], "named")
     every = hits
     hits = _folded(hits, wanted) if wanted.fold else hits
     enough = [hit for hit in hits if hit.score >= wanted.min_score]
@@ -259,15 +263,23 @@ def _required(answers: Sequence[Results]) -> list[Results]:
     ]
 
 
-def _phrases_first(hits: Sequence[Hit]) -> list[Hit]:
-    """Return ``hits``, given best first, sorted by number of preferred phrases, with scores raised to match."""
-    counts = np.array([len(hit.phrases) for hit in hits], np.int64)
+def _best_of_named(answers: Sequence[Results]) -> set[tuple[str, str]]:
+    """Return collection and chunk id of the best chunk of each document that the query names."""
+    best = dict[tuple[str, str], str]()
+    for hit in (hit for answer in answers for hit in answer.hits if hit.named):
+        best.setdefault((hit.collection, hit.document_id), hit.chunk_id)
+    return {(collection, chunk) for (collection, _), chunk in best.items()}
+
+
+def _first(hits: Sequence[Hit], each: Sequence[int], part: str) -> list[Hit]:
+    """Return ``hits``, given best first, sorted by the numbers in ``each``; ``part`` of the score is what that adds."""
+    counts = np.array(each, np.int64)
     if not counts.any():
         return list(hits)
     scores = raised(np.array([hit.score for hit in hits], np.float32), counts)
     order = np.argsort(-counts, kind="stable")
     falling = np.minimum.accumulate(scores[order]).tolist()
-    return [with_score(hits[place], score, "phrases") for place, score in zip(order.tolist(), falling, strict=True)]
+    return [with_score(hits[place], score, part) for place, score in zip(order.tolist(), falling, strict=True)]
 
 
 def _merged(answers: Sequence[Results], known: CollectionModels, words: float) -> tuple[list[Hit], str, list[str]]:

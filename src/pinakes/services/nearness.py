@@ -19,6 +19,7 @@ from pinakes.core.errors import PinakesError
 from pinakes.core.ports import Index, VectorQuery, lexicon_of
 from pinakes.search import Request
 from pinakes.search.federated import CollectionModels
+from pinakes.search.query.named_documents import may_name, named_documents
 from pinakes.search.query.syntax import parse_query
 from pinakes.search.query.words import query_words as taken_apart
 from pinakes.search.retrieval.term_statistics import TermStatistics
@@ -82,8 +83,8 @@ def far_from(app: App, asked: Callable[[CollectionRecord], Request], names: Sequ
     """Return those of the collections ``names`` that are far from what is ``asked``: none where that cannot be told.
 
     It is told of collections of one model that are asked by meaning and have vectors of all their chunks, and of
-    plain text: not of filters, quoted phrases and words to leave out. One that has rare
-    words of it, or what may be a name, is not far.
+    plain text: not of filters, quoted phrases and words to leave out. One that has rare words of it, what may be a
+    name, or a document that it names, is not far.
     """
     if len(names) < _FEWEST_COLLECTIONS:
         return []
@@ -113,7 +114,7 @@ def _look(app: App, asked: Callable[[CollectionRecord], Request], name: str) -> 
         if not _is_plain(request) or vectors.fingerprint != record.fingerprint:
             return None
         lexicon = lexicon_of(index)
-        if lexicon is None or not app.statistics.all_embedded(record, index):
+        if lexicon is None or not app.statistics.all_embedded(record, index) or _names(app, record, request.query):
             return None
         [nearest] = index.vector(VectorQuery(vectors.vector_of(request.query.strip()), _NEAREST))
         words = list(taken_apart(request.query).words)
@@ -128,6 +129,14 @@ def _look(app: App, asked: Callable[[CollectionRecord], Request], name: str) -> 
     if len(nearest) < _NEAREST:
         return None
     return _Look(record.fingerprint, float(nearest.scores[0]), float(nearest.scores.mean()), there, share)
+
+
+def _names(app: App, record: CollectionRecord, query: str) -> bool:
+    """Return whether ``query`` names a document of the collection."""
+    if not may_name(query):
+        return False
+    with app.catalog.read_each() as connection:
+        return bool(named_documents(connection, record, query))
 
 
 def _is_plain(request: Request) -> bool:

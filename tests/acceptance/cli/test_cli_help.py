@@ -12,7 +12,8 @@ from pinakes.cli.commands import app
 
 COMMANDS = {
     "add", "ask", "audit export", "backup", "call", "collections configure", "collections copy",
-    "collections create", "collections delete", "collections describe", "collections move", "collections remove-source",
+    "collections create", "collections delete", "collections describe", "collections list", "collections move",
+    "collections remove-source",
     "collections rename", "collections stats", "compare", "config", "document delete", "document deleted",
     "document history", "document put", "document restore", "document show", "document update", "evaluate",
     "events", "explain", "export", "graph alias", "graph experts", "graph export", "graph impact", "graph merge",
@@ -21,7 +22,7 @@ COMMANDS = {
     "metadata", "migrate", "model install", "model status", "outline", "plugins", "read", "reindex", "restore",
     "search",
     "secrets purge", "secrets scan", "serve",
-    "sources import", "sources remove", "sources show", "status", "summarize", "sync", "tools", "tune",
+    "sources import", "sources list", "sources remove", "sources show", "status", "summarize", "sync", "tools", "tune",
     "verify", "watch", "webhooks list", "webhooks retry", "webhooks test", "worker",
 }  # fmt: skip
 ALIASES = {"index", "index-directory", "query", "verify-index"}

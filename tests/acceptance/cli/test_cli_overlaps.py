@@ -60,6 +60,8 @@ def test_a_second_source_is_refused_unless_it_is_said(pinakes, corpus):
     assert "  overlaps 'code': a file of both is read once, by the source that read it first" in done.out
     assert "1 × Read by the source 'code' (code/press.py)" in done.out
     assert "overlaps code" in pinakes("sources").out
+    assert pinakes("sources", "list").out == pinakes("sources").out
+    assert pinakes("collections", "list").out == pinakes("collections").out
     assert "overlaps" in pinakes("status").out
     assert "overlaps corpus" in pinakes("sources", "show", "code").out
     assert "overlaps 'corpus'" in pinakes("sync").out

@@ -7,6 +7,7 @@ document as well, so its best chunk comes first.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ from pinakes.catalog.document_identifiers import identified
 from pinakes.core.filters import normal_name
 from pinakes.core.records import Int64
 from pinakes.text import identifiers
+from pinakes.text.analysis import STOP_WORDS
 
 _MOST_NAMES = 5
 _MOST_DOCUMENTS = 20
@@ -27,7 +29,12 @@ _MOST_CHARS, _SHOWN = 500, 60
 _AROUND = ".,;:!?()[]{}<>\"'`“”„«»‘’|*"
 _ENDS_AS_FILE = re.compile(r"[^\s/\\][^/\\]*\.[^\W_]\w{0,7}")
 _NUMBERED = re.compile(r"([^\W\d_]{2,16})[-_ ]?(\d{1,8})")
-_PAIR = re.compile(r"\b([^\W\d_]{2,16}) (\d{1,8})\b(?![.\w-])")
+_PAIR = re.compile(r"\b([^\W\d_]{2,16})(?: |: ?| ?#| (?:no|nr|number)\.? )(\d{1,8})\b(?![.\w-])", re.IGNORECASE)
+_DASHES = str.maketrans(dict.fromkeys("‐‑‒–—―−", "-"))
+_OWN = re.compile(r"(?<=\w)['’]s\b")
+_WITHIN = re.compile(r"(\.\w{1,8})(?::\d+(?:-\d+)?|#[^\s/]*)$|(?<=\w)#[^\s/]*$")
+"""Lines or a heading behind a file or an address: ``keys.md:10-20``, ``https://example.org/keys#risks``."""
+
 _OF_NUMBER = ("number", "id", "no")
 _IDENTIFYING = ("id", "identifier", "key", "number")
 
@@ -76,13 +83,27 @@ def may_name(text: str) -> bool:
     return any(True for _ in _places(text)) or any(True for _ in _identifiers(text))
 
 
+def is_only_named(text: str, named: Sequence[NamedDocuments]) -> bool:
+    """Return whether ``text`` is nothing but the names of ``named``, and stop words: ``what is KEP-753``."""
+    rest = _plain(" ".join(_file_of(word.rstrip(_AROUND)) for word in text.split()))
+    for one in named:
+        rest = rest.replace(_plain(one.name), " ")
+    return all(word.lower() in STOP_WORDS for word in re.findall(r"\w+", rest))
+
+
 def _places(text: str) -> Iterator[str]:
     """Yield paths and addresses: the whole text, or words with folders."""
     whole = text.strip().strip("\"'`")
-    words = list(dict.fromkeys(word.strip(_AROUND) for word in text.split()))
+    words = list(dict.fromkeys(_file_of(word.strip(_AROUND)) for word in text.split()))
+    whole = _file_of(whole)
     names = [whole] if "\n" not in whole and _is_place(whole) else []
     names += [word for word in words if word != whole and re.search(r"[/\\]", word) and _is_place(word)]
     yield from names[:_MOST_NAMES]
+
+
+def _file_of(word: str) -> str:
+    """Return a path or an address without the lines or the heading behind it, any other word as it is."""
+    return _WITHIN.sub(r"\1", word) if re.search(r"://|\.\w{1,8}[:#]", word) else word
 
 
 def _is_place(word: str) -> bool:
@@ -93,7 +114,9 @@ def _is_place(word: str) -> bool:
 
 
 def _identifiers(text: str) -> Iterator[_Identifier]:
-    """Yield the identifiers with numbers in ``text``: ``RFC-0011``, ``INV-2024-0113``, ``KEP 753``."""
+    """Yield the identifiers with numbers in ``text``: ``RFC-0011``, ``INV-2024-0113``, ``KEP 753``, ``KEP #753``."""
+    text = _plain(text)
+    text = " ".join(part for word in text.split() for part in _listed(word))
     wholes = [one for one in dict.fromkeys(identifiers.numbered(text)) if one[0].isalpha()]
     for whole in wholes[:_MOST_NAMES]:
         numbered = _NUMBERED.fullmatch(whole)
@@ -106,6 +129,17 @@ def _identifiers(text: str) -> Iterator[_Identifier]:
     for match in list(_PAIR.finditer(text))[:_MOST_NAMES]:
         kind, number = match.groups()
         yield _Identifier(match[0], [f"{kind}-{number}"], [_numbers(kind, number)])
+
+
+def _plain(text: str) -> str:
+    """Return ``text`` without genitives, with one form of dashes and letters."""
+    return _OWN.sub("", unicodedata.normalize("NFKC", text).translate(_DASHES))
+
+
+def _listed(word: str) -> list[str]:
+    """Return the parts of a list without blanks, ``KEP-753,KEP-127`` or ``KEP-753/KEP-127``; else the word itself."""
+    parts = re.split(r"[,;/]", word.strip(_AROUND))
+    return parts if len(parts) > 1 and all(map(_NUMBERED.fullmatch, parts)) else [word]
 
 
 def _numbers(kind: str, number: str, spellings: Sequence[str] = ()) -> tuple[Sequence[str], Sequence[str]]:

@@ -25,8 +25,8 @@ class ParsedRequest:
     ``request``: with the filters of its query added, and a mode other than "auto". ``text`` is searched by keyword and
     vector; ``added``, the expansions, by keyword alone with less weight. A chunk must have all of ``phrases`` and none
     of ``excluded``; those with more of ``preferred`` rank first. ``named``: ids of documents that the query names; the
-    best chunk of each comes first. ``route``: why the mode was chosen; None if the request gave it. ``notes``: how the
-    query was understood, for the reader.
+    best chunk of each comes first; ``openings``: ids of their first chunks if it says nothing else. ``route``: why the
+    mode was chosen; None if the request gave it. ``notes``: how the query was understood, for the reader.
     """
 
     request: Request
@@ -36,6 +36,7 @@ class ParsedRequest:
     preferred: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     named: tuple[int, ...] = ()
+    openings: tuple[int, ...] = ()
     route: Route | None = None
     notes: tuple[str, ...] = ()
 

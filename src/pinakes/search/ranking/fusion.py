@@ -34,6 +34,12 @@ def relative(scores: Float32, least: float = 0.0) -> Float32:
     return np.clip(scores / best, 0, 1) if best > 0 else np.zeros_like(scores)
 
 
+def spread(scores: Float32) -> Float32:
+    """Return ``scores`` (n,) as their least is 0 and their greatest 1; 0 if all are the same."""
+    least = scores.min(initial=np.inf)
+    return relative((scores - least).astype(np.float32))
+
+
 def rrf(candidates: Int64, rankings: list[Ranking], k: int) -> Float32:
     """Return the sum over ``rankings`` of 1 / (k + rank), ranks counted from 1, for each candidate.
 

@@ -108,8 +108,26 @@ def wanted_first(ranked: Ranked) -> Ranked:
         ranked = _raised(ranked, found.phrases.counts()[ranked.rows], "phrases")
     owners, best = found.documents[ranked.rows], np.zeros(len(ranked.rows), np.int64)
     for document in found.named:
-        best[np.flatnonzero(owners == document)[:1]] = 1
+        places = np.flatnonzero(owners == document)
+        if len(places):
+            best[places[_best_of(found, ranked.rows[places])]] = 1
     return _raised(ranked, best, "named")
+
+
+def _best_of(found: Candidates, rows: Int64) -> int:
+    """Return which of ``rows``, chunks of one named document in the order of their scores, is its best.
+
+    Every chunk of it has the name, so the scores hardly tell them apart: the sum of cosine and BM25 does, each scaled
+    from 0 for its least to 1 for its greatest in the document. An opening goes before, and so do those with the most
+    preferred phrases; what a reranker said holds.
+    """
+    if (first := np.isin(found.ids[rows], found.openings)).any():
+        return int(first.argmax())
+    if found.rerank is not None or found.bm25 is None or found.cosine is None:
+        return 0
+    counts = np.zeros(len(rows), np.int64) if found.phrases is None else found.phrases.counts()[rows]
+    near, words = fusion.spread(np.nan_to_num(found.cosine[rows], nan=0.0)), fusion.spread(found.bm25[rows])
+    return int(np.lexsort((-np.round(near + words, _DECIMALS), -counts))[0])
 
 
 def _raised(ranked: Ranked, counts: Int64, part: str) -> Ranked:

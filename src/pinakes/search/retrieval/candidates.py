@@ -70,7 +70,7 @@ class Candidates:
     of the scores; None before ranking. ``fused``: the scores before reranking and preferred phrases, None if neither
     changed them. ``limited``: a retriever returned as many as requested, so there may be more.
     ``graph``: how strongly entities tie each to the question, times the weight of that; None without. ``named``: ids
-    of documents that the query names.
+    of documents that the query names; ``openings``: ids of their first chunks if it says nothing else.
     """
 
     ids: Int64
@@ -90,6 +90,7 @@ class Candidates:
     vectors: Float32 | None = None
     graph: Float32 | None = None
     named: tuple[int, ...] = ()
+    openings: tuple[int, ...] = ()
 
     def vectors_of(self, rows: Int64, index: Index) -> Float32:
         """Return float32 (n, dim): the vectors of the chunks in these rows, NaN where there is none."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.search.documents import FoundDocument, in_order
+from pinakes.search.documents import FoundDocument, in_order, named_first
 from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, CollectionAnswer, fit_penalties
 from pinakes.search.query.words import query_words
 from pinakes.search.results.chunk_texts import ChunkTexts
@@ -53,7 +53,8 @@ def merge_collections(
         for answer, less in zip(found, behind, strict=True)
         for rank, one in enumerate(in_order(answer.found))
     ]
-    return [one for _, one in sorted(ranked, key=lambda pair: (-pair[1].phrases, pair[0], -pair[1].score))]
+    ranked.sort(key=lambda pair: (-pair[1].phrases, pair[0], -pair[1].score))
+    return named_first([one for _, one in ranked])
 
 
 def _answered(answer: CollectionDocuments, chunks: ChunkTexts) -> CollectionAnswer:

@@ -461,7 +461,8 @@ def _merged(before: CollectionDocuments, answer: CollectionDocuments, merge: Mer
         score = one.score + other.score if merge == "rrf" else max(one.score, other.score)
         copies = tuple(dict.fromkeys([*other.copies, *one.copies]))
         phrases = max(one.phrases, other.phrases)
-        found[one.document_id] = replace(better, score=score, phrases=phrases, copies=copies, parts={})
+        named = one.named or other.named
+        found[one.document_id] = replace(better, score=score, phrases=phrases, copies=copies, named=named, parts={})
     return replace(
         before,
         found=list(found.values()),
