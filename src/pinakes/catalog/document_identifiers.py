@@ -1,4 +1,4 @@
-"""Documents by what identifies them: the beginning of their title or file name, or a value of their metadata."""
+"""Documents by what identifies them: path or address, the beginning of title or file name, a value of the metadata."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, and_, select, union_all
 
+from pinakes.catalog.references import absolute, spellings
 from pinakes.catalog.schema import chunks, fields
 from pinakes.core.filters import normal_text
 from pinakes.core.records import Int64, Ranking
@@ -16,6 +17,9 @@ _BEGINNING: Final = ("file_name", "title")
 _LAST: Final = "\U0010ffff"
 _BEFORE_DIGITS, _AFTER_DIGITS = "0", ":"
 """Values between a word with these at its end begin with a longer number, RFC-12 where RFC-1 is wanted."""
+
+_MOST_OF_NAME: Final = 5000
+"""The end of a path is not looked for among more files of one name."""
 
 _ROWS_PER_DOCUMENT: Final = 20
 """Rows of which a longer word is the beginning (RFC-1 of RFC-1a) are among those that are read."""
@@ -48,6 +52,33 @@ def identified(
         for row in connection.execute(query.limit(_ROWS_PER_DOCUMENT * (most + 1)))
         if row.name not in _BEGINNING or any(_begins_with(row.value, one) for one in beginnings)
     }
+    return sorted(found) if len(found) <= most else []
+
+
+def placed(connection: Connection, collection_id: int, place: str, most: int) -> list[int]:
+    """Return the ids of documents at ``place``: an address, a path, its end below some folder, a path of a file.
+
+    None if more than ``most`` of that file name fit. Only indexes of ``fields`` are read: ``references.find``, which
+    knows more spellings, compares the paths of all documents.
+    """
+    spelled = [normal_text(one) for one in spellings(place)]
+    exact = [*spelled, *(normal_text(one.as_uri()) for one in (absolute(place),) if one)]
+    of_collection = select(fields.c.document_id, fields.c.value).where(fields.c.collection_id == collection_id)
+    at = of_collection.where(fields.c.name.in_(("uri", "path")), fields.c.value.in_(exact))
+    found = {row.document_id for row in connection.execute(at.order_by(fields.c.document_id).limit(most + 1))}
+    if not found:
+        named = fields.alias()
+        last = {one.rpartition("/")[2] for one in spelled}
+        files = of_collection.join(named, named.c.document_id == fields.c.document_id).where(
+            named.c.collection_id == collection_id, named.c.name == "file_name", named.c.value.in_(last)
+        )
+        rows = connection.execute(
+            files.where(fields.c.name == "path").order_by(fields.c.document_id).limit(_MOST_OF_NAME + 1)
+        ).all()
+        ends = tuple(f"/{one}" for one in spelled)
+        found = {row.document_id for row in rows if f"/{row.value}".endswith(ends)}
+        if len(rows) > _MOST_OF_NAME:
+            return []
     return sorted(found) if len(found) <= most else []
 
 

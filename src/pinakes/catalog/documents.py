@@ -319,12 +319,9 @@ def find(connection: Connection, collection_id: int, reference: str) -> list[Doc
     return [of_row(row) for row in rows]
 
 
-def where(
-    connection: Connection, collection_id: int, test: ColumnElement[bool], limit: int | None = None
-) -> list[DocumentRecord]:
-    """Return the documents of a collection that pass ``test``, those with short paths first, at most ``limit``."""
-    query = _SELECT.where(documents.c.collection_id == collection_id, test).limit(limit)
-    return [of_row(row) for row in connection.execute(query)]
+def where(connection: Connection, collection_id: int, test: ColumnElement[bool]) -> list[DocumentRecord]:
+    """Return the documents of a collection that pass ``test``, those with short paths first."""
+    return [of_row(row) for row in connection.execute(_SELECT.where(documents.c.collection_id == collection_id, test))]
 
 
 def of_ids(connection: Connection, document_ids: Sequence[int]) -> list[DocumentRecord]:

@@ -20,8 +20,8 @@ from pinakes.core.filters import normal_text
 _FILE = "file://"
 
 
-def find(connection: Connection, collection_id: int, reference: str, limit: int | None = None) -> list[DocumentRecord]:
-    """Return the documents that ``reference`` names; several where it does not tell them apart, at most ``limit``.
+def find(connection: Connection, collection_id: int, reference: str) -> list[DocumentRecord]:
+    """Return the documents that ``reference`` names; several where it does not tell them apart.
 
     What it is to the letter (id, uri, path, group) comes first, then where a file lies (an absolute path, ``file://``),
     then the end of a path; each as written before other cases of letters. A sign of patterns means itself.
@@ -30,8 +30,8 @@ def find(connection: Connection, collection_id: int, reference: str, limit: int 
 
     if not reference.strip():
         return documents.find(connection, collection_id, reference)
-    for test in _tests(connection, collection_id, reference, limit):
-        if found := documents.where(connection, collection_id, test, limit):
+    for test in _tests(connection, collection_id, reference):
+        if found := documents.where(connection, collection_id, test):
             return found
     return []
 
@@ -43,14 +43,12 @@ def spellings(reference: str) -> list[str]:
     return list(dict.fromkeys(unicodedata.normalize(form, path) for path in paths for form in ("NFC", "NFD")))
 
 
-def _tests(
-    connection: Connection, collection_id: int, reference: str, limit: int | None
-) -> Iterator[ColumnElement[bool]]:
+def _tests(connection: Connection, collection_id: int, reference: str) -> Iterator[ColumnElement[bool]]:
     names = [reference, *spellings(reference)]
     yield or_(table.c.uid == reference, table.c.uri == reference, table.c.path == reference)
     yield table.c.group_key == reference
     yield table.c.path.in_(names)
-    if place := _place(reference):
+    if place := absolute(reference):
         yield table.c.uri.in_([place.as_uri(), reference])
         below = list(_below(connection, collection_id, place))
         if below:
@@ -61,7 +59,7 @@ def _tests(
     ending = or_(*(ends_with(table.c.path, end) for end in ends))
     from pinakes.catalog import documents
 
-    rows = documents.where(connection, collection_id, ending, limit)
+    rows = documents.where(connection, collection_id, ending)
     exact = [row.id for row in rows if any(row.path.endswith(f"/{end}") for end in ends)]
     yield table.c.id.in_(exact or [row.id for row in rows])
     folded = select(fields.c.document_id).where(
@@ -76,7 +74,7 @@ def _folded_ends(ends: Sequence[str]) -> Iterator[ColumnElement[bool]]:
     return (ends_with(fields.c.value, normal_text(end)) for end in ends)
 
 
-def _place(reference: str) -> Path | None:
+def absolute(reference: str) -> Path | None:
     """Return the absolute path that ``reference`` is, None where it is none."""
     path = reference
     if reference.startswith(_FILE):
@@ -91,7 +89,7 @@ def _place(reference: str) -> Path | None:
 def _below(connection: Connection, collection_id: int, place: Path) -> Iterator[ColumnElement[bool]]:
     """Yield for each source of the collection that ``place`` lies below what its document is called there."""
     for source in sources.list_all(connection, collection_id):
-        root = _place(source.location)
+        root = absolute(source.location)
         for around in {root, root and _real(root)}:
             if around and place.is_relative_to(around):
                 path = place.relative_to(around).as_posix()

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pinakes.catalog import Connection, references
+from pinakes.catalog import Connection
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.document_identifiers import identified
+from pinakes.catalog.document_identifiers import identified, placed
 from pinakes.core.filters import normal_name
 from pinakes.core.records import Int64
 from pinakes.text import identifiers
@@ -68,9 +68,9 @@ def named_documents(connection: Connection, collection: CollectionRecord, text: 
     """Return what a query names, at most five names; ambiguous ones are left out."""
     found: dict[tuple[int, ...], str] = {}
     for name in _places(text):
-        documents = references.find(connection, collection.id, name, _MOST_DOCUMENTS)
-        if len(documents) == 1:
-            found.setdefault((documents[0].id,), name)
+        ids = placed(connection, collection.id, name, _MOST_DOCUMENTS)
+        if len(ids) == 1:
+            found.setdefault(tuple(ids), name)
     for one in _identifiers(text):
         ids = identified(connection, collection.id, one.spellings, one.metadata, _MOST_DOCUMENTS)
         if ids:
