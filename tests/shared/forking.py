@@ -32,7 +32,7 @@ PRELOADED = [
     *("pinakes.answering", "pinakes.schemas.hits", "pinakes.services.collections.completeness"),
     *("pinakes.ingestion.head_refinement", "pinakes.ingestion.progressive", "pinakes.ingestion.reindexing"),
     *("pinakes.cli.adding", "pinakes.cli.forecasting", "pinakes.cli.models", "pinakes.cli.managing"),
-    *("pinakes.cli.relaying", "pinakes.cli.searching", "pinakes.cli.spending", "pinakes.cli.staleness"),
+    *("pinakes.cli.relaying", "pinakes.cli.searching", "pinakes.cli.spending"),
     *("pinakes.chunking.markdown", "pinakes.parsing.markdown", "pinakes.models.embedders.endpoint"),
     *("pinakes.services.graph_search", "pinakes.services.model_change", "pinakes.services.sync.adding"),
     *("pinakes.services.sync.forecasting", "pinakes.services.sync.syncing", "pinakes.search.ranking.rerank"),

@@ -27,9 +27,8 @@ def test_what_type_checkers_see_is_what_there_is():
     seen = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("pinakes."):
-            (alias,) = node.names
-            assert alias.asname == alias.name
-            seen[alias.name] = node.module
+            assert all(alias.asname in (None, alias.name) for alias in node.names)
+            seen |= {alias.name: node.module for alias in node.names}
     assert set(seen) | {"__version__"} == set(pinakes.__all__)
     for name, module in seen.items():
         assert getattr(pinakes, name) is getattr(sys.modules[module], name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -11,11 +12,9 @@ from functools import partial
 import numpy as np
 
 from pinakes.catalog import Connection, selection
-from pinakes.catalog.document_identifiers import chunks_of
 from pinakes.core.errors import IndexUnavailable, ModelUnavailable
 from pinakes.core.ports import Index, VectorQuery, lexicon_of
 from pinakes.core.records import JSON, Bool, Filter, Float32, Int64, Ranking, Results
-from pinakes.search.query.named_documents import is_only_named, may_name, named_documents, names_note
 from pinakes.search.query.request import FUSIONS, MODES, Request, check
 from pinakes.search.query.understanding import ParsedRequest, understand
 from pinakes.search.query.unmatched import values
@@ -72,6 +71,9 @@ _MOSTLY_KNOWN = 0.5
 _MOST_OF_NAMED = 500
 """At most so many first chunks of a document that the query names are candidates for that."""
 
+_OF_NAMES = re.compile(r"[\d./\\]")
+"""Signs of which a query has one that names a document by an identifier, a path or an address."""
+
 _OVERTAKEN_S, _LOOK_AGAIN_S = 2.0, 0.01
 """Seconds to wait for an index that still lists replaced chunks, and seconds between two checks."""
 
@@ -116,7 +118,12 @@ def _with_named(
     asked: ParsedRequest, context: SearchContext, also: Sequence[Ranking]
 ) -> tuple[ParsedRequest, Sequence[Ranking]]:
     """Return ``asked`` with the documents that its query names, and ``also`` with their chunks."""
-    if not (asked.text and may_name(asked.text)):
+    if not _OF_NAMES.search(asked.text):
+        return asked, also
+    from pinakes.catalog.document_identifiers import chunks_of
+    from pinakes.search.query.named_documents import is_only_named, may_name, named_documents, names_note
+
+    if not may_name(asked.text):
         return asked, also
     with context.tracer.stage("names") as detail, context.catalog.read_each() as connection:
         named = named_documents(connection, context.collection, asked.text)

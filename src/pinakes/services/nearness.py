@@ -19,7 +19,6 @@ from pinakes.core.errors import PinakesError
 from pinakes.core.ports import Index, VectorQuery, lexicon_of
 from pinakes.search import Request
 from pinakes.search.federated import CollectionModels
-from pinakes.search.query.named_documents import may_name, named_documents
 from pinakes.search.query.syntax import parse_query
 from pinakes.search.query.words import query_words as taken_apart
 from pinakes.search.retrieval.term_statistics import TermStatistics
@@ -133,6 +132,8 @@ def _look(app: App, asked: Callable[[CollectionRecord], Request], name: str) -> 
 
 def _names(app: App, record: CollectionRecord, query: str) -> bool:
     """Return whether ``query`` names a document of the collection."""
+    from pinakes.search.query.named_documents import may_name, named_documents
+
     if not may_name(query):
         return False
     with app.catalog.read_each() as connection:

@@ -109,7 +109,9 @@ def test_every_route_is_listed_and_answered(mock: Running) -> None:
     for method, path in sorted(listed):
         if method != "WEBSOCKET" and path not in ("/api/v1/tools/{name}", "/api/v1/events", "/mcp"):
             body = {"query": "rotate keys"} if path != "/api/v1/ask" else {"question": "rotate keys?"}
-            asked = {"name": "Acme", "source": "Acme", "target": "Coldstore"} if "/graph" in path else {}
+            parameters = document["paths"].get(path, {}).get(method.lower(), {}).get("parameters", [])
+            entities = {"name": "Acme", "source": "Acme", "target": "Coldstore"} if "/graph" in path else {}
+            asked = {one["name"]: entities[one["name"]] for one in parameters if one["name"] in entities}
             answer = mock.client.request(method, path.format(source_id="a%2Fb"), json=body, params=asked)
             assert answer.status_code == 200, (method, path, answer.text)
 

@@ -36,7 +36,9 @@ class Sessions:
     def __init__(self, catalog: Catalog, settings: CatalogSettings) -> None:
         self._catalog, self._settings = catalog, settings
         limits = {"statement_timeout": settings.statement_timeout_s, "lock_timeout": settings.lock_timeout_s}
-        self._limits = [f"SET LOCAL {name} = {round(seconds * 1000)}" for name, seconds in limits.items()]
+        self._limits = "; ".join(f"SET LOCAL {name} = {round(seconds * 1000)}" for name, seconds in limits.items())
+        each = (f"set_config('{name}', '{round(seconds * 1000)}', true)" for name, seconds in limits.items())
+        self._limits_at_once = f"SELECT {', '.join(each)}"
 
     def rows(self, statement: str, parameters: Parameters, options: str = "") -> list[Row]:
         """Return the rows of one statement, in one round trip; ``options`` are statements before it (SET LOCAL …).
@@ -45,7 +47,7 @@ class Sessions:
             IndexCorrupt: a table is gone.
             Busy: see ``translated``.
         """
-        whole = "; ".join(filter(None, ("BEGIN READ ONLY", *self._limits, options, statement, "COMMIT")))
+        whole = "; ".join(filter(None, ("BEGIN READ ONLY", self._limits, options, statement, "COMMIT")))
         return self._again(lambda session: _of_all(session, whole, parameters))
 
     def columns(self, statement: str, parameters: Parameters) -> list[Row]:
@@ -54,8 +56,8 @@ class Sessions:
 
     def _binary(self, session: Session, statement: str, parameters: Parameters) -> list[Row]:
         with session.pipeline():  # what is sent at once is answered at once
-            for before in ("BEGIN READ ONLY", *self._limits):
-                session.execute(before)
+            session.execute("BEGIN READ ONLY")
+            session.execute(self._limits_at_once)
             found = session.execute(statement, parameters, binary=True)
             session.execute("COMMIT")
         return found.fetchall()
@@ -67,7 +69,7 @@ class Sessions:
         It draws no numbers of changes and tells nobody, since what it writes is derived.
         """
         with self._session() as session:
-            session.execute("; ".join(("BEGIN", *self._limits)))
+            session.execute(f"BEGIN; {self._limits}")
             yield session
             session.execute("COMMIT")
 

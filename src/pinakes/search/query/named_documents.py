@@ -15,7 +15,6 @@ import numpy as np
 
 from pinakes.catalog import Connection
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.document_identifiers import identified, placed
 from pinakes.core.filters import normal_name
 from pinakes.core.records import Int64
 from pinakes.text import identifiers
@@ -66,6 +65,8 @@ class _Identifier:
 
 def named_documents(connection: Connection, collection: CollectionRecord, text: str) -> list[NamedDocuments]:
     """Return what a query names, at most five names; ambiguous ones are left out."""
+    from pinakes.catalog.document_identifiers import identified, placed
+
     found: dict[tuple[int, ...], str] = {}
     for name in _places(text):
         ids = placed(connection, collection.id, name, _MOST_DOCUMENTS)

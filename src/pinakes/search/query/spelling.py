@@ -110,9 +110,10 @@ def absent(text: str, lexicon: Lexicon) -> tuple[MissingWord, ...]:
     words = _analyzer().query_words(" ".join(_between(text, _ADDRESSES)))
     if len(words) > _MOST_WORDS:
         return ()
-    joined = {word for pair in pairwise(words) if lexicon.has("".join(pair)) for word in pair}
-    short = (word for word in dict.fromkeys(words) if _is_short(word) and not lexicon.has(word) and word not in joined)
-    return tuple(map(MissingWord, islice(short, _MOST_MISSING)))
+    lacking = [word for word in dict.fromkeys(words) if _is_short(word) and not lexicon.has(word)]
+    pairs = (pair for pair in pairwise(words) if not set(pair).isdisjoint(lacking))
+    joined = {word for pair in pairs if lexicon.has("".join(pair)) for word in pair}
+    return tuple(map(MissingWord, islice((word for word in lacking if word not in joined), _MOST_MISSING)))
 
 
 def corrected(text: str, found: Iterable[MissingWord]) -> str:
