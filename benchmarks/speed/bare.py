@@ -73,12 +73,12 @@ class ComparedEmbedder:
         self.compared = 0
 
     def embed(self, texts: Sequence[str]) -> Float32:
-        """Embed, and from the second batch on (the first loads the model) now and then compare."""
+        """Embed, and compare the first batch and every ``every``-th after it; a query has loaded the model before."""
         began = time.perf_counter()
         vectors = self._embedder.embed(texts)
         done = time.perf_counter()
         self.seconds += done - began
-        if self._batches % self._every == 1 % self._every and self._batches:
+        if self._batches % self._every == 0:
             self.bare_s += self._bare.seconds(self._bare.rows(texts))
             self.compared_s += done - began
             self.compared += len(texts)

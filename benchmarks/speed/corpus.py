@@ -57,6 +57,11 @@ _ARCHIVES = {
 }
 
 
+_SMALL_BYTES = 4000
+"""Files of the project that are no larger are not among few ones: those could have so little text that all is done at
+once."""
+
+
 def prepare(name: str | None, work: Path, limit_files: int = 0) -> Corpus:
     """Put the corpus ``name`` ("keps", "linux" or "own"; None chooses) below ``work``, thinned to ``limit_files``.
 
@@ -97,6 +102,8 @@ def _copy_own(folder: Path, limit: int) -> None:
     tops = [ROOT / name for name in _OWN]
     found = [file for top in tops for file in (sorted(top.rglob("*")) if top.is_dir() else [top])]
     files = [file for file in found if file.is_file() and "__pycache__" not in file.parts]
+    if limit:
+        files = [file for file in files if file.stat().st_size > _SMALL_BYTES]
     for file in _thinned(files, limit):
         copy = folder / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
