@@ -32,8 +32,8 @@ def test_what_is_told_is_what_the_schema_has_and_json(found: Hit) -> None:
     assert hit_data(found, whole=True).keys() == HitData.model_fields.keys()
 
 
-def test_the_schema_has_every_field_of_a_hit_but_the_words_of_the_query() -> None:
-    assert {one.name for one in fields(Hit)} - HitData.model_fields.keys() == {"words"}
+def test_the_schema_has_every_field_of_a_hit_but_what_only_merging_uses() -> None:
+    assert {one.name for one in fields(Hit)} - HitData.model_fields.keys() == {"words", "named"}
 
 
 def test_what_a_hit_does_not_have_is_left_out_but_not_what_every_hit_has() -> None:
