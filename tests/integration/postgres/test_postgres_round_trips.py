@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
 from benchmarks.postgres.proxy import Proxy
 from sqlalchemy import func, insert, select
@@ -80,6 +82,23 @@ class TestTransactions:
             with beginning():
                 pass
         assert proxy.round_trips == before
+
+    def test_nothing_follows_what_ends_one(self, catalog: Catalog, tmp_path: Path) -> None:
+        """A pooler would reserve a connection for it, and never take that back."""
+        trace = tmp_path / "messages"
+        with trace.open("wb") as file, catalog.engine.connect() as traced:
+            driver = traced.connection.driver_connection
+            assert isinstance(driver, psycopg.Connection)
+            driver.pgconn.trace(file.fileno())
+            traced.close()  # it is the only one of the pool, which gives it to the next
+            for beginning in (catalog.read, catalog.read_each, catalog.write):
+                with beginning() as connection:
+                    for _ in range(2):
+                        connection.execute(_COUNT)
+            driver.pgconn.untrace()
+        sent = re.findall(r"^[^\t\n]+\tF\t\d+\t(\w+)", trace.read_text("utf-8"), re.M)
+        assert sum(kind in ("Query", "Sync") for kind in sent) >= 6
+        assert "Flush" not in sent
 
     def test_what_only_reads_cannot_write(self, catalog: Catalog) -> None:
         for reading in (catalog.read, catalog.read_each):

@@ -59,10 +59,12 @@ class _Cursor(psycopg.Cursor[Any]):
         due = _due(self.connection)
         if not due:
             return super().execute(query, params, **options)
-        with self.connection.pipeline():
-            for statement in due:
-                psycopg.Cursor(self.connection).execute(statement)
-            super().execute(query, params, **options)
+        # All in one message. A pipeline of psycopg sends a Flush after its Sync, and pgbouncer, which may have taken
+        # the transaction for ended by then, reserves another connection for it, and never gives that back.
+        statement = psycopg.ClientCursor(self.connection).mogrify(query, params)
+        super().execute("; ".join([*due, statement]).encode("utf-8"), **options)
+        while self.nextset():
+            pass
         return self
 
     def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:

@@ -23,6 +23,8 @@ Parameters: TypeAlias = Mapping[str, Any]
 Session: TypeAlias = "psycopg.Connection[Row]"
 
 _CONNECT_S = 10
+_TO_THE_LAST = "SET LOCAL cursor_tuple_fraction = 1"
+"""All rows of a cursor are read, not the first tenth, for which it is planned."""
 
 
 def of_index(statement: str, number: int) -> str:
@@ -37,8 +39,6 @@ class Sessions:
         self._catalog, self._settings = catalog, settings
         limits = {"statement_timeout": settings.statement_timeout_s, "lock_timeout": settings.lock_timeout_s}
         self._limits = "; ".join(f"SET LOCAL {name} = {round(seconds * 1000)}" for name, seconds in limits.items())
-        each = (f"set_config('{name}', '{round(seconds * 1000)}', true)" for name, seconds in limits.items())
-        self._limits_at_once = f"SELECT {', '.join(each)}"
 
     def rows(self, statement: str, parameters: Parameters, options: str = "") -> list[Row]:
         """Return the rows of one statement, in one round trip; ``options`` are statements before it (SET LOCAL …).
@@ -52,15 +52,7 @@ class Sessions:
 
     def columns(self, statement: str, parameters: Parameters) -> list[Row]:
         """Return the rows of one statement as binary, which suits large values, in one round trip."""
-        return self._again(lambda session: self._binary(session, statement, parameters))
-
-    def _binary(self, session: Session, statement: str, parameters: Parameters) -> list[Row]:
-        with session.pipeline():  # what is sent at once is answered at once
-            session.execute("BEGIN READ ONLY")
-            session.execute(self._limits_at_once)
-            found = session.execute(statement, parameters, binary=True)
-            session.execute("COMMIT")
-        return found.fetchall()
+        return self.rows(f"DECLARE found BINARY CURSOR FOR {statement}; FETCH ALL FROM found", parameters, _TO_THE_LAST)
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
