@@ -86,8 +86,8 @@ NAMES: Final[dict[str, str]] = {
 """File name (lower case) → module and class, for files recognised by their name."""
 
 VERSIONS: Final[dict[str, int]] = {
-    **dict.fromkeys(("captions", "code", "pdf", "structured", "tables"), 2),
-    **dict.fromkeys(("markdown", "text", "xml"), 3),
+    **dict.fromkeys(("captions", "code", "structured", "tables"), 2),
+    **dict.fromkeys(("markdown", "pdf", "text", "xml"), 3),
     "notebook": 4,
     **dict.fromkeys(("epub", "html", "mail", "office"), 5),
 }
