@@ -187,3 +187,16 @@ def test_a_number_of_an_account_is_looked_for_in_groups_and_joined(query: str, w
 )
 def test_other_numbers_stay_as_they_are(query: str) -> None:
     assert not [term for term in analyzer.query_terms(query) if len(term) > 10]
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("apples AND NOT pears", ["appl", "pear"]),
+        ("apples OR pears AND NOT plums", ["appl", "pear", "plum"]),
+        ("apples NOT", ["appl", "NOT"]),
+        ("NOT null", ["NOT", "null"]),
+    ],
+)
+def test_operators_of_other_engines_between_two_words_are_ignored(query: str, terms: list[str]) -> None:
+    assert analyzer.query_terms(query) == terms
