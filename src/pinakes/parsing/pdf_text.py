@@ -13,6 +13,8 @@ from typing import Any, Final
 from pinakes.parsing.pdf_gaps import Box, NarrowGaps
 
 _WORD: Final = re.compile(r"[^\s\x00\x01\x03-\x1f]+")
+_CONTROLS: Final = re.compile(r"[\x01\x03-\x08\x0b\x0c\x0e-\x1f]")
+"""Codes of a font that the library returns for characters without a mapping."""
 _RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _LEFT_TO_RIGHT: Final = re.compile(
     "[^\\W_\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"
@@ -199,14 +201,15 @@ def _characters(library: Any, textpage: Any, count: int, box_of: Callable[[int],
     text = bytes(buffer)[: max(0, written - 1) * 2].decode("utf-16-le", "replace")
     if len(text) != count:
         text = "".join(map(_character, (one(textpage, at) for at in range(count))))
+    controls = len(_CONTROLS.findall(text))
     if _UNMAPPED not in text:
-        return text, 0
+        return text, controls
     codes = {match.start(): one(textpage, match.start()) for match in re.finditer(_UNMAPPED, text)}
     characters = list(text)
     for at, code in codes.items():
         within = 0 < at < count - 1 and text[at - 1].isalpha() and text[at + 1].isalpha()
         characters[at] = _HYPHEN if code == _HYPHEN_CODE else _ligature(text, at, box_of) if within else " "
-    return "".join(characters), sum(code != _HYPHEN_CODE for code in codes.values())
+    return "".join(characters), controls + sum(code != _HYPHEN_CODE for code in codes.values())
 
 
 def _character(code: int) -> str:

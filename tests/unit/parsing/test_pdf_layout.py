@@ -225,3 +225,9 @@ def test_no_word_of_a_page_is_lost(content: list[list[str]]) -> None:
     ]
     text = read(drawn).text
     assert [word for words in content for word in words if word not in text] == []
+
+
+def test_codes_of_a_font_that_stand_for_no_character_are_counted() -> None:
+    document = read([At(72, 700, "äh Pr\x04fung und \x05 Stern")])
+    assert [(note.code, note.count) for note in document.notes] == [("unmapped-characters", 2)]
+    assert "Stern" in document.text
