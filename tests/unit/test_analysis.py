@@ -163,3 +163,40 @@ def test_tokens_are_estimated_to_start_at(text: str, starts: list[int]) -> None:
     found = estimated_token_starts(text)
     assert found.dtype == np.int64
     assert found.tolist() == starts
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("DE12 5001 0517 0648 4898 90", "de12500105170648489890"),
+        ("transfer to de12 5001 0517 0648 4898 90", "de12500105170648489890"),
+        ("IBAN FR76 3000 6000 0112 3456 7890 189", "fr7630006000011234567890189"),
+        ("GB82WEST12345698765432", "west"),
+        ("GB82WEST12345698765432", "5698"),
+    ],
+)
+def test_a_number_of_an_account_is_looked_for_in_groups_and_joined(query: str, wanted: str) -> None:
+    weights = {term.text: term.weight for term in analyzer.query(query)}
+    whole = weights.get(wanted, 0)
+    assert whole > 4 if len(wanted) > 4 else 0 < whole < 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["rooms 1234 5678", "IT12 rooms 1234 for 5001", "KB12 1234", "ab12 " + "1234 " * 9, "SHA256 1234 5678 9012"],
+)
+def test_other_numbers_stay_as_they_are(query: str) -> None:
+    assert not [term for term in analyzer.query_terms(query) if len(term) > 10]
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("apples AND NOT pears", ["appl", "pear"]),
+        ("apples OR pears AND NOT plums", ["appl", "pear", "plum"]),
+        ("apples NOT", ["appl", "NOT"]),
+        ("NOT null", ["NOT", "null"]),
+    ],
+)
+def test_operators_of_other_engines_between_two_words_are_ignored(query: str, terms: list[str]) -> None:
+    assert analyzer.query_terms(query) == terms

@@ -92,6 +92,13 @@ def test_a_short_word_that_is_one_word_with_that_beside_it_is_not_named(tmp_path
     assert [one.word for one in absent("utf 9", words)] == ["9"]
 
 
+def test_a_number_of_an_account_that_stands_in_other_groups_is_not_named(tmp_path: Path) -> None:
+    words = index_of(tmp_path, ["Pay to DE12500105170648489890 or GB82 WEST 1234 5698 7654 32."]).lexicon()
+    for query in ("DE12 5001 0517 0648 4898 90", "GB82WEST12345698765432"):
+        assert absent(query, words) == (), query
+    assert absent("DE12 5001 0517 0648 4898 91", words)
+
+
 @pytest.mark.parametrize(
     ("wrong", "right"),
     [

@@ -55,10 +55,13 @@ READERS: Final[dict[str, str]] = {
     ".pdf": "pdf:Pdf",
     ".epub": "epub:Epub",
     ".eml": "mail:Mail",
+    **dict.fromkeys((".mbox", ".mbx"), "mail:Mailbox"),
     **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"), "markdown:Markdown"),
     **dict.fromkeys((".rst", ".rest"), "text:RestructuredText"),
     **dict.fromkeys((".adoc", ".asciidoc"), "text:Asciidoc"),
     ".tex": "text:Latex",
+    ".bib": "text:Bibtex",
+    **dict.fromkeys((".ics", ".vcf"), "text:Calendar"),
     **dict.fromkeys((".yaml", ".yml"), "structured:Yaml"),
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), "structured:Json"),
     ".toml": "structured:Toml",
@@ -68,7 +71,7 @@ READERS: Final[dict[str, str]] = {
     **dict.fromkeys((".srt", ".vtt"), "captions:Captions"),
     ".ipynb": "notebook:Notebook",
     **dict.fromkeys((".txt", ".text", ".log", ".cfg", ".ini", ".conf", ".properties"), _TEXT),
-    **dict.fromkeys((".ics", ".vcf", ".in", ".tmpl", ".tpl", ".j2", ".example"), _TEXT),
+    **dict.fromkeys((".in", ".tmpl", ".tpl", ".j2", ".example"), _TEXT),
 }
 """Extension (lower case, with its dot) → module in this package and class."""
 
@@ -83,9 +86,10 @@ NAMES: Final[dict[str, str]] = {
 """File name (lower case) → module and class, for files recognised by their name."""
 
 VERSIONS: Final[dict[str, int]] = {
-    **dict.fromkeys(("captions", "code", "markdown", "pdf", "structured", "tables", "text"), 2),
-    **dict.fromkeys(("notebook", "xml"), 3),
-    **dict.fromkeys(("epub", "html", "mail", "office"), 4),
+    **dict.fromkeys(("captions", "code", "structured", "tables"), 2),
+    **dict.fromkeys(("markdown", "pdf", "text", "xml"), 3),
+    "notebook": 4,
+    **dict.fromkeys(("epub", "html", "mail", "office"), 5),
 }
 """Reader module → version. Increase it when the texts of a reader change: a sync then reads its documents again."""
 

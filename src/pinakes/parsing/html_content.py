@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from html import unescape
@@ -165,7 +166,15 @@ def _unwrapped(found: Sequence[Element]) -> Iterator[tuple[int, int, str]]:
 
 def _is_mark(content: str) -> bool:
     """Return whether a link has only a mark for text, such as the arrow from a note back to it."""
-    return len(content) < _LONGEST_MARK and not _WORD.search(unescape(content))
+    shown = unescape(content)
+    return len(content) < _LONGEST_MARK and not _WORD.search(shown) and not any(map(_is_operator, shown))
+
+
+def _is_operator(char: str) -> bool:
+    """Return whether a character is a sign of mathematics or a currency that a page may be about, such as ∑ or €."""
+    if char.isascii() or unicodedata.category(char) not in ("Sm", "Sc"):
+        return False
+    return char != "×" and "ARROW" not in unicodedata.name(char, "")  # × closes a dialogue
 
 
 def _links(source: str, found: Sequence[Element], base: str) -> Iterator[tuple[int, int, str]]:

@@ -1,4 +1,4 @@
-"""Restores words that markup splits in Markdown: entities, bold type and tags inside of a word. Code is unchanged."""
+"""Restores words that markup splits in Markdown: entities, bold type and tags inside of a word; raises superscripts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from typing import Final
 
 import numpy as np
 
+from pinakes.parsing.scripts import scripted
+
 _LETTERS: Final = r"[^\W\d_]{1,40}"
 _TAGS: Final = "b|i|em|strong|span|u|mark|font|small"
 _BEFORE: Final = rf"\*\*(?<=[^\W\d_]\*\*){_LETTERS}\*\*|\*\*{_LETTERS}\*\*(?=[^\W\d_])"
 _TAGGED: Final = rf"<(?:{_TAGS})\b[^<>\n]{{0,200}}>{_LETTERS}</(?:{_TAGS})>"
 _ENTITY: Final = r"&(?:#[0-9]{2,6}|#[xX][0-9a-fA-F]{2,6}|[A-Za-z]{2,31}[0-9]{0,2});"
-_CUT: Final = tuple(re.compile(pattern) for pattern in (_BEFORE, _TAGGED, _ENTITY, "<wbr ?/?>"))
+_SCRIPT: Final = r"(?<=[\w)\]])<(?P<level>su[bp])>(?P<raised>[\w+\-\u2212–=()]{1,20})</(?P=level)>"
+_CUT: Final = tuple(re.compile(pattern) for pattern in (_BEFORE, _TAGGED, _ENTITY, _SCRIPT, "<wbr ?/?>"))
 _ALL: Final = re.compile(
-    rf"(?P<entity>{_ENTITY})|(?P<bold>{_BEFORE})|(?P<tag>{_TAGGED})|(?P<break><wbr ?/?>)",
+    rf"(?P<entity>{_ENTITY})|(?P<bold>{_BEFORE})|(?P<tag>{_TAGGED})|(?P<script>{_SCRIPT})|(?P<break><wbr ?/?>)",
 )
 _INNER: Final = re.compile(rf"(?:\*\*|>)({_LETTERS})")
 _TABS: Final = re.compile(r"\t++$", re.MULTILINE)
@@ -57,6 +60,9 @@ def _whole(marks: set[int], found: re.Match[str]) -> str:
     if found.start() not in marks:
         return found[0]
     kind = found.lastgroup
+    if kind == "script":
+        before = found.string[max(0, found.start() - 40) : found.start()]
+        return scripted(found["raised"], "super" if found["level"] == "sup" else "sub", before)
     if kind == "entity":
         return _character(found[0])
     if kind == "break":

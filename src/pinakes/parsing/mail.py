@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from email import message_from_bytes, policy
 from email.header import decode_header, make_header
 from email.message import Message
+from itertools import pairwise
 from typing import Final
 
 from pinakes.core.errors import Binary, Empty, Unreadable
@@ -32,6 +33,14 @@ _FORM: Final = re.compile(
 _PIECES: Final = re.compile(r"(?:.{1,2000}(?:\s|\Z)|.{1,2000})", re.DOTALL)
 """Pieces of a long header, split at white space if possible."""
 _MOST_NAMES: Final = 100
+_CALENDAR: Final = "text/calendar"
+_FOLDED: Final = re.compile(r"\r?\n[ \t]")
+"""The break of a long line of a calendar entry, which may stand within a word."""
+_FLOWED: Final = re.compile(r"(?<!\n--) \r?\n(?![>\n]|-- \r?\n)[ ]?")
+"""A line that goes on in the next one, in a text that says so (RFC 3676)."""
+_POSTMARK: Final = re.compile(rb"(?:\A|\n\r?\n)(?=From [^\n]{1,300}\r?\n[!-9;-~]{1,100}:)")
+"""The place between messages of a mailbox: a line "From ..." with a header below it."""
+_QUOTED_FROM: Final = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
 class Mail:
@@ -56,7 +65,7 @@ class Mail:
             )
             if not _NEEDED & {name.lower() for name in message}:
                 raise _damaged("it has none of the headers of a message")
-            text = "\n\n".join([_head(message), *self._texts(message)]).strip("\n") + "\n"
+            text = self._text(message)
         except RecursionError as error:
             raise _damaged("its parts are nested too deeply") from error
         metadata = metadata_of(
@@ -71,6 +80,9 @@ class Mail:
         text = self._limits.check(text)
         return Document(text=text, title=title, kind="markdown", metadata=metadata, notes=tuple(self._notes))
 
+    def _text(self, message: Message) -> str:
+        return "\n\n".join([_head(message), *self._texts(message)]).strip("\n") + "\n"
+
     def _texts(self, part: Message, depth: int = 0) -> Iterator[str]:
         """Yield the visible texts of a message, including forwarded messages."""
         kind = part.get_content_type()
@@ -79,20 +91,28 @@ class Mail:
         children = part.get_payload() if part.is_multipart() else []
         inner = [child for child in children if isinstance(child, Message)] if isinstance(children, list) else []
         if kind == "multipart/alternative":
-            forms = ("\n\n".join(self._texts(child, depth + 1)) for child in inner)
-            if chosen := next(filter(str.strip, forms), ""):
-                yield chosen
+            yield from self._chosen(inner, depth)
         elif kind == "message/rfc822":
-            for child in inner:
-                yield from (_head(child), *self._texts(child, depth + 1))
+            yield from (text for child in inner for text in (_head(child), *self._texts(child, depth + 1)))
         elif kind == "multipart/related":
             yield from (text for child in inner[:1] for text in self._texts(child, depth + 1))
         elif kind.startswith("multipart/"):
             yield from (text for child in inner for text in self._texts(child, depth + 1))
         elif kind == "text/plain":
-            yield self._decoded(part).strip("\n")
+            text = self._decoded(part).strip("\n")
+            yield _FLOWED.sub("", text) if str(part.get_param("delsp")).lower() == "yes" else text
+        elif kind == _CALENDAR:
+            yield _FOLDED.sub("", self._decoded(part)).strip("\n")
         elif kind == "text/html":
             yield to_markdown(main_part(self._decoded(part)), self._limits).strip("\n")
+
+    def _chosen(self, forms: Sequence[Message], depth: int) -> Iterator[str]:
+        """Yield the first of several forms that has text, and the entries of a calendar."""
+        entries = [form for form in forms if form.get_content_type() == _CALENDAR]
+        texts = ("\n\n".join(self._texts(form, depth + 1)) for form in forms if form not in entries)
+        if chosen := next(filter(str.strip, texts), ""):
+            yield chosen
+        yield from (text for entry in entries for text in self._texts(entry, depth + 1))
 
     def _decoded(self, part: Message) -> str:
         """Return the text of a part in its declared encoding, or a guessed one if that is impossible."""
@@ -104,6 +124,37 @@ class Mail:
             return ""
         self._notes.update(dict.fromkeys(notes))
         return text
+
+
+class Mailbox(Mail):
+    """Reads MBOX: a section for each message, with its subject as heading."""
+
+    def read(self, data: bytes, path: str) -> Document:
+        """Read ``data``; the title is the file name's.
+
+        Raises:
+            Empty: the file is empty.
+            Unreadable: it has no message.
+        """
+        begins = [place.end() for place in _POSTMARK.finditer(data)]
+        if not begins:
+            return super().read(data, path)
+        parts: list[str] = []
+        damaged = 0
+        for begin, end in pairwise([*begins, len(data)]):
+            source = _QUOTED_FROM.sub(rb"\1", data[begin:end].partition(b"\n")[2])
+            message = message_from_bytes(_FORM.sub(_shortened, source), policy=policy.default)
+            try:
+                text = self._text(message)
+            except RecursionError:
+                damaged += 1
+                continue
+            parts.append(f"## {_header(message, 'Subject') or 'Message'}\n\n{text}")
+        if damaged:
+            message_text = f"Left out, since their parts are nested too deeply: {damaged} of {len(begins)} messages."
+            self._notes[ReadingNote("damaged-part", message_text, count=damaged)] = None
+        text = self._limits.check("\n".join(parts))
+        return Document(text=text, kind="markdown", notes=tuple(self._notes))
 
 
 def _head(message: Message) -> str:

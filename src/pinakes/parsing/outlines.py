@@ -2,6 +2,7 @@
 
 - Notes of outline lines are attributes. They are appended to the text of the line until it is converted.
 - Captions of Org tables are keywords, and become paragraphs. Tags of headings are put in parentheses.
+- Items of Org lists lose depth and number. Both are put before the text of the item until it is converted.
 """
 
 from __future__ import annotations
@@ -15,12 +16,19 @@ _NEW_LINE: Final = re.compile(rb"(?:\r|&#(?:13|x0?[dD]);)?(?:\n|&#(?:10|x0?[aA])
 _CAPTION: Final = rb"^[ \t]*#\+CAPTION(?:\[[^\]\n]*\])?:[ \t]*(?P<caption>[^\n]*)$"
 _TAGGED: Final = rb"^(?P<line>\*+[ \t][^\n]*?)(?<![ \t])[ \t]+(?P<tags>:(?:[\w@#%\x80-\xff]+:)+)[ \t]*$"
 _BLOCK: Final = rb"^[ \t]*#\+BEGIN_(?P<block>\w+)[^\n]*+(?:\n(?![ \t]*#\+END_(?P=block)\b)[^\n]*+)*+"
-_ORG: Final = re.compile(b"|".join((_BLOCK, _CAPTION, _TAGGED)), re.MULTILINE | re.IGNORECASE)
-_IN_BLOCK: Final = re.compile(_CAPTION, re.MULTILINE | re.IGNORECASE)
+_ITEM: Final = rb"^(?:(?P<indent>[ \t]*)(?P<bullet>[-+]|\d{1,9}[.)])|(?P<deep>[ \t]+)\*)[ \t]+(?=\S)"
+_ORG: Final = re.compile(b"|".join((_BLOCK, _CAPTION, _TAGGED, _ITEM)), re.MULTILINE | re.IGNORECASE)
+_IN_BLOCK: Final = re.compile(b"|".join((_CAPTION, _ITEM)), re.MULTILINE | re.IGNORECASE)
 _LISTINGS: Final = (b"src", b"example", b"export", b"comment", b"verse", b"html", b"latex")
 """Blocks without Org markup, and so without captions; no block contains headings."""
-_MARK, _MARK_OF_LINE = "\ue0e0", "\ue0e1"
+_MARK, _MARK_OF_LINE, _MARK_OF_ITEM = "\ue0e0", "\ue0e1", "\ue0e2"
 _NOTE: Final = re.compile(f"^(?P<line>[^\n{_MARK}]*){_MARK}(?P<note>[^\n]*)", re.MULTILINE)
+
+_MARKED_ITEM: Final = re.compile(
+    f"^((?:> ?)*+)[ \t]*-[ \t]+{_MARK_OF_ITEM}(\\d+) ([^ {_MARK_OF_ITEM}]+){_MARK_OF_ITEM}"
+)
+_INDENT: Final = " " * 4
+_DEEPEST: Final = 50
 
 
 def prepared(data: bytes, extension: str) -> bytes:
@@ -31,20 +39,45 @@ def prepared(data: bytes, extension: str) -> bytes:
 
 
 def restored(text: str) -> str:
-    """Return the converted text of an outline with each note below its line."""
-    return _NOTE.sub(_below, text)
+    """Return the converted text of an outline with each note below its line, and each item at its depth."""
+    return _nested(_NOTE.sub(_below, text))
+
+
+def _nested(text: str) -> str:
+    """Return ``text`` with the depth and the number of each marked item."""
+    if _MARK_OF_ITEM not in text:
+        return text
+    lines, widths = [], list[int]()
+    for line in text.split("\n"):
+        item = _MARKED_ITEM.match(line)
+        if item is None:
+            lines.append(line.replace(_MARK_OF_ITEM, ""))
+            widths = widths if not line or line[0] in " \t>" else []
+            continue
+        width = int(item[2])
+        while widths and widths[-1] >= width:
+            widths.pop()
+        indent = _INDENT * min(len(widths), _DEEPEST)
+        lines.append(f"{item[1]}{indent}{item[3]} {line[item.end() :].lstrip()}")
+        widths.append(width)
+    return "\n".join(lines)
 
 
 def _rewritten(found: re.Match[bytes]) -> bytes:
     if block := found["block"]:
-        return found[0] if block.lower() in _LISTINGS else _IN_BLOCK.sub(_paragraph, found[0])
+        return found[0] if block.lower() in _LISTINGS else _IN_BLOCK.sub(_kept, found[0])
     if tags := found["tags"]:
         return b"%b (%b)" % (found["line"], b", ".join(tags.strip(b":").split(b":")))
-    return _paragraph(found)
+    return _kept(found)
 
 
-def _paragraph(caption: re.Match[bytes]) -> bytes:
-    return b"\n%b\n" % caption["caption"]
+def _kept(found: re.Match[bytes]) -> bytes:
+    """Return a caption as a paragraph, or an item with its depth and number."""
+    if (caption := found["caption"]) is not None:
+        return b"\n%b\n" % caption
+    indent = found["indent"] or found["deep"] or b""
+    bullet = (found["bullet"] or b"-").replace(b"+", b"-").replace(b")", b".")
+    return b"%b- %b%d %b%b" % (indent, _MARK_OF_ITEM.encode(), len(indent.expandtabs()), bullet, _MARK_OF_ITEM.encode())
 
 
 def _with_note(line: re.Match[bytes]) -> bytes:

@@ -8,9 +8,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
+
+from pinakes.parsing.pdf_gaps import Box, NarrowGaps
 
 _WORD: Final = re.compile(r"[^\s\x00\x01\x03-\x1f]+")
+_CONTROLS: Final = re.compile(r"[\x01\x03-\x08\x0b\x0c\x0e-\x1f]")
+"""Codes of a font that the library returns for characters without a mapping."""
 _RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _LEFT_TO_RIGHT: Final = re.compile(
     "[^\\W_\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"
@@ -50,9 +54,6 @@ _DROP_CAP: Final = 1.75
 _NEAR: Final = 6
 _LONG: Final = 40
 _LONGEST_SCRIPT: Final = 8
-
-Box: TypeAlias = tuple[float, float, float, float]
-"""Left, right, bottom, top: in points from the bottom left of the page."""
 
 
 @dataclass(slots=True)
@@ -127,6 +128,7 @@ def text_of(library: Any, page: Any, textpage: Any) -> PageText:
     area = library.FS_RECTF()
     shows = bool(library.FPDF_GetPageBoundingBox(page, ctypes.byref(area)))
     box_of = _boxes(library, textpage)
+    gaps = NarrowGaps(box_of)
 
     def guessed(at: int) -> bool:
         return bool(library.FPDFText_IsGenerated(textpage, at) == 1)
@@ -137,7 +139,7 @@ def text_of(library: Any, page: Any, textpage: Any) -> PageText:
     was_hidden = False
     characters, unmapped = _characters(library, textpage, count, box_of)
     for match in _LINE.finditer(characters):
-        if not match[0].isspace() and (words := _words(match[0], match.start(), box_of, guessed)):
+        if not match[0].isspace() and (words := _words(match[0], match.start(), box_of, guessed, gaps)):
             seen = [word for word in words if _within(word, area)] if shows else words
             outside += len(words) - len(seen)
             is_hidden = _is_invisible(library, textpage, match.end() - len(match[0].lstrip()))
@@ -199,14 +201,15 @@ def _characters(library: Any, textpage: Any, count: int, box_of: Callable[[int],
     text = bytes(buffer)[: max(0, written - 1) * 2].decode("utf-16-le", "replace")
     if len(text) != count:
         text = "".join(map(_character, (one(textpage, at) for at in range(count))))
+    controls = len(_CONTROLS.findall(text))
     if _UNMAPPED not in text:
-        return text, 0
+        return text, controls
     codes = {match.start(): one(textpage, match.start()) for match in re.finditer(_UNMAPPED, text)}
     characters = list(text)
     for at, code in codes.items():
         within = 0 < at < count - 1 and text[at - 1].isalpha() and text[at + 1].isalpha()
         characters[at] = _HYPHEN if code == _HYPHEN_CODE else _ligature(text, at, box_of) if within else " "
-    return "".join(characters), sum(code != _HYPHEN_CODE for code in codes.values())
+    return "".join(characters), controls + sum(code != _HYPHEN_CODE for code in codes.values())
 
 
 def _character(code: int) -> str:
@@ -237,14 +240,16 @@ def _boxes(library: Any, textpage: Any) -> Callable[[int], Box]:
     return box
 
 
-def _words(raw: str, begin: int, box_of: Callable[[int], Box], guessed: Callable[[int], bool]) -> list[Word]:
+def _words(
+    raw: str, begin: int, box_of: Callable[[int], Box], guessed: Callable[[int], bool], gaps: NarrowGaps
+) -> list[Word]:
     """Return the words of a line whose first character has the index ``begin``.
 
     ``guessed``: index → whether the library inserted this character because of a gap.
     """
     words: list[Word] = []
-    for match in _WORD.finditer(raw):
-        text, first, last = match[0], begin + match.start(), begin + match.end() - 1
+    for start, end in _spans(raw, begin, gaps):
+        text, first, last = raw[start:end], begin + start, begin + end - 1
         left, right, bottom, top = box_of(first)
         if last > first:
             left_2, right_2, bottom_2, top_2 = box_of(last)
@@ -264,6 +269,24 @@ def _words(raw: str, begin: int, box_of: Callable[[int], Box], guessed: Callable
     if _RIGHT_TO_LEFT.search(raw):
         return _right_to_left(raw, begin, box_of, words)
     return _joined_scripts(words, guessed)
+
+
+def _spans(raw: str, begin: int, gaps: NarrowGaps) -> list[tuple[int, int]]:
+    """Return the begin and the end of each word of a line; words that stand too close are parted."""
+    found = [match.span() for match in _WORD.finditer(raw)]
+    if _RIGHT_TO_LEFT.search(raw):
+        return found
+    seen = gaps.seen
+    parts = _parted(raw, begin, found, gaps)
+    return parts if seen == gaps.seen else _parted(raw, begin, found, gaps)  # with the shorter words of the line
+
+
+def _parted(raw: str, begin: int, found: list[tuple[int, int]], gaps: NarrowGaps) -> list[tuple[int, int]]:
+    return [
+        (start + left, start + right)
+        for start, end in found
+        for left, right in gaps.parts(raw[start:end], begin + start)
+    ]
 
 
 def _is_kerned(last: Word, text: str, left: float, bottom: float, top: float) -> bool:

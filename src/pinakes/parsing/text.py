@@ -1,4 +1,4 @@
-"""Plain text, reStructuredText, AsciiDoc and LaTeX: the unchanged text, and its title."""
+"""Plain text, reStructuredText, AsciiDoc, LaTeX and calendars: the text with words whole, and its title."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pinakes.core.records import Document
 from pinakes.parsing.code import language_of_script
 from pinakes.parsing.decode import decode
 from pinakes.parsing.escapes import unescaped_properties
+from pinakes.parsing.inner_formatting import whole_words_of_asciidoc, whole_words_of_rst
+from pinakes.parsing.latex_letters import with_letters
 from pinakes.parsing.limits import Limits
 from pinakes.parsing.titles import cut, first_line, plain
 
@@ -44,6 +46,9 @@ _HEAD_CHARS: Final = 20_000
 _RST_ROLE: Final = re.compile(r":[\w:+.-]+:`([^`<]+?)(?:\s*<[^`>]*>)?`")
 _RST_LITERAL: Final = re.compile(r"``([^`]+)``|`([^`<]+?)(?:\s*<[^`>]*>)?`_{0,2}")
 
+_FOLDED_LINES: Final = re.compile(r"^[A-Za-z][^\n]*(?:\n[ \t][^\n]*)+", re.MULTILINE)
+"""A line of a calendar that goes on in the next lines, which begin with a blank that does not count."""
+
 
 class Text:
     """Reads text without a known structure. A script without an extension is code."""
@@ -65,26 +70,26 @@ class Text:
 
 
 class RestructuredText:
-    """Reads reStructuredText unchanged."""
+    """Reads reStructuredText as it stands, with words whole."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
         """Read ``data``; the title is that of the first section."""
-        text = self._limits.check(decode(data))
+        text = whole_words_of_rst(self._limits.check(decode(data)))
         return Document(text=text, title=rst_title(text), kind="text", language="rst")
 
 
 class Asciidoc:
-    """Reads AsciiDoc unchanged."""
+    """Reads AsciiDoc as it stands, with words whole."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
         """Read ``data``; the title is that of the document, else its first line of text."""
-        text = self._limits.check(decode(data))
+        text = whole_words_of_asciidoc(self._limits.check(decode(data)))
         above = _ABOVE_ASCIIDOC_TITLE.match(text[:_HEAD_CHARS])
         body = text[above.end() :] if above else text
         found = _ASCIIDOC_TITLE.match(body)
@@ -93,17 +98,45 @@ class Asciidoc:
 
 
 class Latex:
-    """Reads LaTeX unchanged."""
+    """Reads LaTeX as it stands, with letters for the commands that stand for them."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
         """Read ``data``; the title is that of ``\\title`` outside of comments."""
-        text = self._limits.check(decode(data))
+        text = with_letters(self._limits.check(decode(data)))
         found = _LATEX_TITLE.search(_LATEX_COMMENT.sub("", text[:_HEAD_CHARS]))
         title = cut(" ".join(_LATEX_COMMAND.sub(" ", found[1]).split())) if found else ""
         return Document(text=text, title=title, kind="text", language="latex")
+
+
+class Bibtex:
+    """Reads a bibliography (BibTeX), which writes letters as LaTeX does."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
+        """Read ``data``; it has no title."""
+        return Document(text=with_letters(self._limits.check(decode(data))), kind="code", language="bibtex")
+
+
+class Calendar:
+    """Reads calendars and address cards (iCalendar, vCard). The total number of lines does not change."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
+        """Read ``data`` with long lines that are folded whole; it has no title."""
+        text = self._limits.check(decode(data))
+        return Document(text=_FOLDED_LINES.sub(_unfolded, text), kind="text")
+
+
+def _unfolded(found: re.Match[str]) -> str:
+    lines = found[0].split("\n")
+    return "".join([lines[0], *(line[1:] for line in lines[1:])]) + "\n" * (len(lines) - 1)
 
 
 def rst_title(text: str) -> str:

@@ -151,3 +151,67 @@ def test_long_headers_take_no_time(head: bytes) -> None:
     begun = time.process_time()
     assert read(head + b"\n\nWords in the mail.").text
     assert time.process_time() - begun < 3
+
+
+CALENDAR = (
+    "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nSUMMARY:Meeting about Flamin\r\n goes\r\n"
+    "LOCATION:Room Ibis\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+)
+
+
+@pytest.mark.parametrize("form", ["mixed", "alternative", "alone"])
+def test_an_invitation_is_read_with_its_text(form: str) -> None:
+    invitation = message("" if form == "alone" else "Please come.")
+    if form == "alone":
+        invitation.set_content(CALENDAR, subtype="calendar")
+    elif form == "alternative":
+        invitation.add_alternative(CALENDAR, subtype="calendar")
+    else:
+        invitation.add_attachment(CALENDAR, subtype="calendar", disposition="inline")
+    text = read(invitation).text
+    assert "SUMMARY:Meeting about Flamingoes\nLOCATION:Room Ibis\n" in text
+    assert ("Please come." in text) == (form != "alone")
+
+
+def test_lines_that_flow_are_joined_without_the_space_where_the_message_says_so() -> None:
+    kind = b"Content-Type: text/plain; charset=utf-8; format=flowed; delsp=yes\r\n\r\n"
+    text = read(DATED + kind + b"A word Zaun \r\nkoenig.\r\n> quoted \r\n-- \r\nJo\r\n").text
+    assert text.endswith("A word Zaunkoenig.\n> quoted \n-- \nJo\n")
+
+
+def mailbox(data: bytes) -> Document:
+    return parsing.read(data, "archive.mbox", max_chars=1_000_000)
+
+
+def test_each_message_of_a_mailbox_is_a_section() -> None:
+    second = HEAD.replace(b"The subject", b"=?utf-8?b?R3LDvMOfZQ==?=") + (
+        b"Content-Type: text/plain; charset=iso-8859-1\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n"
+        b"Fl=FCgel\r\n>From here on\r\n"
+    )
+    document = mailbox(
+        b"From a@b Mon Jan  1 00:00:00 2024\r\n" + PLAIN + b"\r\nFrom c@d Tue Jan  2 00:00:00 2024\r\n" + second
+    )
+    assert document.text.startswith(f"## The subject\n\n{TOP}")
+    assert "\n\n## Grüße\n\nSubject: Grüße\n" in document.text
+    assert document.text.endswith("\n\nFlügel\nFrom here on\n")
+
+
+def test_a_mailbox_with_a_line_that_only_begins_so_is_not_cut() -> None:
+    text = mailbox(
+        b"From a@b Mon Jan  1 00:00:00 2024\n" + HEAD + b"\nHello.\n\nFrom my point of view\nall is well.\n"
+    ).text
+    assert text.endswith("Hello.\n\nFrom my point of view\nall is well.\n")
+    assert text.count("## ") == 1
+
+
+def test_a_mailbox_without_messages_is_no_mail() -> None:
+    with pytest.raises(Unreadable):
+        mailbox(b"just words\n")
+    with pytest.raises(Empty):
+        mailbox(b" \n")
+
+
+def test_a_mailbox_of_many_messages_is_read_at_once() -> None:
+    start = time.process_time()
+    mailbox((b"From a@b Mon Jan  1 00:00:00 2024\nSubject: a\n\nb\n\n") * 5000)
+    assert time.process_time() - start < 30

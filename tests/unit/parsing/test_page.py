@@ -208,13 +208,16 @@ def test_other_links_keep_their_addresses(address: str) -> None:
     assert f"[Ann]({address})" in page(f"{PROSE}<p><a href='{address}'>Ann</a></p>").text
 
 
-@pytest.mark.parametrize(("sign", "shown"), [("+", "+"), ("&lt;=", "<="), ("...", "..."), ("**", "**")])
+SIGNS = [("+", "+"), ("&lt;=", "<="), ("...", "..."), ("**", "**"), ("∑", "∑"), ("≤", "≤"), ("€", "€")]
+
+
+@pytest.mark.parametrize(("sign", "shown"), SIGNS)
 def test_a_link_to_a_sign_that_the_page_is_about_is_there(sign: str, shown: str) -> None:
     text = page(f"{PROSE}<p>There is <a href='#op'>{sign}</a> for numbers.</p>").text
     assert f"There is [{shown}](#op) for numbers." in text.replace("\\", "")
 
 
-@pytest.mark.parametrize("mark", ["↩", "&#8617;&#xFE0E;", "¶", "^", " ↑ "])
+@pytest.mark.parametrize("mark", ["↩", "&#8617;&#xFE0E;", "¶", "^", " ↑ ", "←", "×"])
 def test_a_mark_that_leads_back_into_the_text_is_dropped(mark: str) -> None:
     link = f"<a href='#fnref:1' title='Jump back to footnote 1 in the text'>{mark}</a>"
     text = page(f"{PROSE}<ol><li>A note.{link}</li></ol><p><a href='#fn:1'>1</a> <a href='#a'>See</a></p>").text

@@ -124,6 +124,42 @@ def test_letters_that_touch_each_other_are_one_word_whatever_their_font_says(apa
     assert parsing.read(printed([[kerned]]), "a.pdf", max_chars=1000).text == f"{text}\n"
 
 
+SENTENCE = "Thïs ïs ä räther räre séntence äbout nötes ïn ä fïeld"
+
+
+def closely(text: str, gap: float, size: float, *, invisible: bool = False) -> list[At]:
+    """Return each word by itself, ``gap`` of its size behind the last; each letter is half as wide as its size."""
+    x, found = 72.0, []
+    for word in text.split():
+        found.append(At(round(x, 4), 700, word, size, invisible=invisible))
+        x += (len(word) / 2 + gap) * size
+    return found
+
+
+@pytest.mark.parametrize("gap", [0.08, 0.1, 0.13, 0.16, 0.25])
+@pytest.mark.parametrize("size", [4, 9, 12])
+def test_words_that_stand_close_together_are_parted(gap: float, size: float) -> None:
+    assert read(closely(SENTENCE, gap, size)).text == f"{SENTENCE}\n"
+
+
+def test_words_of_an_invisible_layer_are_parted_too() -> None:
+    assert SENTENCE in read([*lines("Seen"), *closely(SENTENCE, 0.12, 10, invisible=True)]).text
+
+
+@pytest.mark.parametrize("apart", [20, 40, 90])
+def test_letters_that_are_spaced_out_evenly_stay_one_word(apart: int) -> None:
+    letters = f" -{apart} ".join(f"<{ord(char):04x}>" for char in "configuration")
+    drawn = f"BT /F2 12 Tf 72 700 Td [{letters}] TJ ET"
+    assert parsing.read(printed([[drawn]]), "a.pdf", max_chars=1000).text == "configuration\n"
+
+
+@pytest.mark.parametrize("number", ["1234567890123", "192.168.100.200", "INV-2024-0113-A"])
+def test_numbers_and_identifiers_are_not_parted(number: str) -> None:
+    letters = " ".join(f"<{ord(char):04x}>{' -80' if at == 5 else ''}" for at, char in enumerate(number))
+    drawn = f"BT /F2 12 Tf 72 700 Td [{letters}] TJ ET"
+    assert parsing.read(printed([[drawn]]), "a.pdf", max_chars=1000).text == f"{number}\n"
+
+
 @pytest.mark.parametrize("hyphen", ["-", "\u00ad", "\u2010"])
 def test_a_word_that_a_hyphen_cuts_at_the_end_of_a_line_is_one(hyphen: str) -> None:
     page = lines(f"the configu{hyphen}", "ration of all the servers")
@@ -189,3 +225,9 @@ def test_no_word_of_a_page_is_lost(content: list[list[str]]) -> None:
     ]
     text = read(drawn).text
     assert [word for words in content for word in words if word not in text] == []
+
+
+def test_codes_of_a_font_that_stand_for_no_character_are_counted() -> None:
+    document = read([At(72, 700, "äh Pr\x04fung und \x05 Stern")])
+    assert [(note.code, note.count) for note in document.notes] == [("unmapped-characters", 2)]
+    assert "Stern" in document.text

@@ -40,6 +40,7 @@ def test_a_mask_keeps_length_and_lines_and_is_found_no_more(file: Planted) -> No
     [
         "aws_access_key_id = AKIAIOSFODNN7EXAMPLE\naws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
         "password: changeme",
+        "password: OAuth2Pwd\npassword = Base64Url\npassword: Sha256Sum",
         "password = <your password here>",
         'password: "${DB_PASSWORD}"',
         "password: {{ .Values.database.password2 }}",
@@ -246,6 +247,9 @@ def test_secrets_beside_each_other_in_a_table_are_all_found() -> None:
         ("PASSWORD=", "xK9mP2qLw7", "&&run.sh --now"),
         ("token=", "xK9mP2qLw7vB4nR8tZ1c", "&user=alice&next"),
         ("password: ", "Gh7#kLm2pQ9", "\n"),
+        ("password: ", "Xk9mPq2Lz", "\n"),
+        ("DB_PASSWORD=", "a1B2c3D4e", "\n"),
+        ("Passwort: ", "7gT5kP2w", "\n"),
         ("auths: {r.io: {auth: ", "dXNlcjpxbndnUHFWRTlBRVdtVXZNZFFwTA==", "}}"),
         ("  mysql -u root -p", "eTtloIhQ3llV", " shop\n"),
         ("$ mysqldump -h db -p", "A8kd92ldkQ", " > a.sql"),

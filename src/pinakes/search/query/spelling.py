@@ -16,6 +16,7 @@ from string import ascii_lowercase
 from pinakes.core.ports import Lexicon
 from pinakes.text import identifiers
 from pinakes.text.analysis import NAMES, STOP_WORDS, Analyzer
+from pinakes.text.analysis.folding import other_groups
 from pinakes.text.analysis.segmentation import UNSPACED
 
 _WORD = re.compile(r"\w+(?:[-.'’]\w+)*")
@@ -113,6 +114,8 @@ def absent(text: str, lexicon: Lexicon) -> tuple[MissingWord, ...]:
     lacking = [word for word in dict.fromkeys(words) if _is_short(word) and not lexicon.has(word)]
     pairs = (pair for pair in pairwise(words) if not set(pair).isdisjoint(lacking))
     joined = {word for pair in pairs if lexicon.has("".join(pair)) for word in pair}
+    if (others := other_groups(words)) and all(lexicon.has(word) for word, _ in others):
+        joined.update(word for word in words if any(map(str.isdigit, word)))
     return tuple(map(MissingWord, islice((word for word in lacking if word not in joined), _MOST_MISSING)))
 
 

@@ -26,7 +26,7 @@ import Stemmer
 from pinakes.core.records import Int64, Span
 from pinakes.text.analysis import compounds
 from pinakes.text.analysis import segmentation as cut
-from pinakes.text.analysis.folding import forms
+from pinakes.text.analysis.folding import forms, other_groups
 from pinakes.text.analysis.languages import ENGLISH, LANGUAGES, Stems, detect
 from pinakes.text.analysis.segmentation import NAMES, STOP_WORDS, UNSPACED
 
@@ -202,8 +202,10 @@ class Analyzer:
         words = cut.of_query(text)
         names = cut.names_in_query(words)
         found: dict[str, QueryTerm] = {}
-        for word in _content(words, names):
-            for term in self._query_terms(word, word in names):
+        weighted = [*((word, 1.0) for word in _content(words, names)), *other_groups(words)]
+        for word, weight in weighted:
+            for one in self._query_terms(word, word in names):
+                term = one if weight == 1.0 else replace(one, weight=one.weight * weight)
                 before = found.get(term.text)
                 if before is None:
                     found[term.text] = term

@@ -210,16 +210,20 @@ def named(words: list[str]) -> set[str]:
 def names_in_query(words: list[str]) -> set[str]:
     """Return the stop words in capitals that are names in a query; none if the whole query is in capitals.
 
-    AND, OR and NOT between two relevant words are operators of other search engines.
+    AND, OR, NOT and AND NOT between two relevant words are operators of other search engines.
     """
     found = {word for word in words if word in NAMES}
     if not found or (all(map(_is_capital, words)) and any(word not in NAMES for word in words)):
         return set()
-    operators = {
-        word
-        for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False)
-        if word in _OPERATORS and before and after and not {before.lower(), after.lower()} & STOP_WORDS
-    }
+    operators: set[str] = set()
+    before, waiting = "", set[str]()
+    for word in words:
+        if word in _OPERATORS:
+            waiting.add(word)
+            continue
+        if before and not {before.lower(), word.lower()} & STOP_WORDS:
+            operators |= waiting
+        before, waiting = word, set()
     return found - operators
 
 

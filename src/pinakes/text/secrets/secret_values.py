@@ -59,6 +59,8 @@ _NOT_ASCII: Final = lazy(r"[^\x00-\x7f]")
 _SAME_KIND: Final = lazy(r"d+|u+|l+|s+")
 _TOKEN_RUN: Final = 20
 _SHORTEST: Final = 8
+_MOST_TURNS: Final = 5
+"""Names of code with a number turn less often between capitals, small letters and digits: ``OAuth2Pwd``."""
 _SHORTEST_TOKEN: Final = 12
 _HEX: Final = lazy(r"[0-9a-f]{,19}")
 """Length up to which a hexadecimal value is rather the short id of a commit or container."""
@@ -98,6 +100,8 @@ def is_password(value: str, *, quoted: bool) -> bool:
         segment = max(re.findall(r"[A-Za-z0-9]+", value), key=len)
         if longest > _SHORTEST + 1 - quoted:
             return _turns(segment) >= 3 and "d" in _kinds(segment) and not _HEX.fullmatch(value)
+        if kinds == {"d", "l", "u"} and _turns(value) >= _MOST_TURNS:  # Xk9mPq2Lz
+            return True
         if "#" in value and len(kinds) == 4 and _turns(value) >= len(value) // 2:
             return True
         odd = sum(not _WORD.fullmatch(part) for part in re.findall(r"[A-Za-z0-9]+", value))

@@ -1,0 +1,128 @@
+"""LaTeX, reStructuredText, AsciiDoc, Org, calendars: letters and words that markup splits are read as shown."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from pinakes import parsing
+
+
+def read(text: str, path: str) -> str:
+    return parsing.read(text.encode(), path, max_chars=10_000_000).text
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        (r"B\"ucher, {\"U}ber, \"{a}, K\"uhl", "Bücher, Über, ä, Kühl"),
+        (r"Stra{\ss}e, Stra\ss e, Gr\"o\ss{}e", "Straße, Straße, Größe"),
+        (r"caf\'e, \'{e}tude, na\"{\i}ve, na\"\i ve", "café, étude, naïve, naïve"),
+        (r"\v{C}apek, Gar\c{c}on, Gar\c con, Erd\H{o}s, \L{}\'od\'z", "Čapek, Garçon, Garçon, Erdős, Łódź"),
+        (r"Vi\d{\^e}t, \o re, \AA ngstr\"om, \ae ra", "Việt, øre, Ångström, æra"),
+        (r"soft\-ware, ef\/fect, max\_retry\_count", "software, effect, max_retry_count"),
+        (r"dis\textbf{tinct}, \emph{cat}s, \textbf{W}ort", "distinct, cats, Wort"),
+        (r"{\bf\"a} and \section{\"Uber \"a}", r"{\bf ä} and \section{Über ä}"),
+    ],
+)
+def test_letters_of_latex_are_letters(source: str, shown: str) -> None:
+    assert read(f"{source}\n", "a.tex") == f"{shown}\n"
+    assert read(f"@book{{a,\n  title = {{{source}}}\n}}\n", "a.bib") == f"@book{{a,\n  title = {{{shown}}}\n}}\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"\begin{verbatim}\"a \ss\end{verbatim}",
+        r"\begin{tabbing}a \= b \'e\end{tabbing}",
+        r"\verb|\"a \ss| and \lstinline!\_a\_b!",
+        r"\newcommand{\v}[1]{\vec{#1}} $\v{c}$",
+        r"a \\[1ex] $\in \int \leq \left \omega \lambda$",
+        r"\emph{all} words, \textbf{whole} ones, \v{x}",
+        '"a" is no letter without babel',
+    ],
+)
+def test_listings_and_other_commands_of_latex_stay(source: str) -> None:
+    assert read(f"{source}\n", "a.tex") == f"{source}\n"
+
+
+def test_letters_of_german_shorthand_are_letters_where_babel_is_german() -> None:
+    head = "\\usepackage[english,ngerman]{babel}\n"
+    assert read(f'{head}"Uber die Stra"se, Auf"|lage, "`Zitat"\'\n', "a.tex") == (
+        f'{head}Über die Straße, Auflage, "`Zitat"\'\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("Wort\\ *mitte*\\ stamm", "Wortmittestamm"),
+        ("**K**\\ opf", "Kopf"),
+        ("H\\ :sub:`2`\\ O, 10\\ :sup:`-9`", "H₂O, 10⁻⁹"),
+        ("a *whole* word, ``x\\ *y*\\ z``", "a *whole* word, ``x\\ *y*\\ z``"),
+    ],
+)
+def test_words_of_restructured_text_are_whole(source: str, shown: str) -> None:
+    assert read(f"{source}\n", "a.rst") == f"{shown}\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("K**nopf**druck, **K**raft, __f__oto", "Knopfdruck, Kraft, foto"),
+        ("H~2~O, 10^-9^, m^2^", "H₂O, 10⁻⁹, m²"),
+        ("a *bold* and **bold** word, `p**q**r`", "a *bold* and **bold** word, `p**q**r`"),
+        ("----\nx = a**b**c\n----", "----\nx = a**b**c\n----"),
+    ],
+)
+def test_words_of_asciidoc_are_whole(source: str, shown: str) -> None:
+    assert read(f"{source}\n", "a.adoc") == f"{shown}\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("H<sub>2</sub>O, 10<sup>-9</sup>, 40 m<sup>2</sup>", "H₂O, 10⁻⁹, 40 m²"),
+        ("a word<sup>1</sup>, 21<sup>st</sup>", "a word[1], 21st"),
+        ("`H<sub>2</sub>O`", "`H<sub>2</sub>O`"),
+        ("<sub>small print</sub>", "<sub>small print</sub>"),
+    ],
+)
+def test_superscripts_of_markdown_are_characters(source: str, shown: str) -> None:
+    assert read(f"{source}\n", "a.md") == f"{shown}\n"
+
+
+def test_folded_lines_of_calendars_are_whole_and_the_others_keep_their_number() -> None:
+    text = read("BEGIN:VEVENT\r\nSUMMARY:A long Schleier\r\n eule\r\nLOCATION:Uhuhaus\r\n", "a.ics")
+    assert text.split("\n") == ["BEGIN:VEVENT", "SUMMARY:A long Schleiereule", "", "LOCATION:Uhuhaus", ""]
+    assert "Waldohreule" in read("BEGIN:VCARD\nNOTE:Wald\n\tohreule\n", "a.vcf")
+
+
+def test_items_of_org_keep_depth_and_number() -> None:
+    source = (
+        "* Plan\n- A\n  goes on\n  + Aa\n    * Aaa\n  - Ab\n- B\n  1. first\n  2) second\n\nText\n\n7. seven\n"
+        "#+BEGIN_QUOTE\n- q\n  - r\n#+END_QUOTE\n#+BEGIN_SRC sh\n- no item\n#+END_SRC\n"
+    )
+    text = read(source, "a.org")
+    assert "- A goes on\n    - Aa\n        - Aaa\n    - Ab\n- B\n    1. first\n    2. second\n" in text
+    assert "\n7. seven\n" in text
+    assert ">     - r\n" in text
+    assert "```sh\n- no item\n```" in text
+
+
+@pytest.mark.parametrize("piece", ['\\"', '{\\"', "\\begin{verbatim}", "\\verb|", "\\textbf{a", "{" * 9 + "\\ss "])
+def test_hostile_commands_of_latex_take_linear_time(piece: str) -> None:
+    start = time.process_time()
+    read(piece * 100_000, "a.tex")
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("path", "piece"),
+    [("a.rst", "\\ *a"), ("a.adoc", "a**"), ("a.adoc", "----\n"), ("a.org", "  - a\n"), ("a.ics", "a\n b")],
+)
+def test_hostile_marks_within_words_take_linear_time(path: str, piece: str) -> None:
+    start = time.process_time()
+    read("x" + piece * 50_000, path)
+    assert time.process_time() - start < 10
