@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,8 @@ from pinakes.catalog import Connection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.filters import normal_name
 from pinakes.core.records import Int64
+from pinakes.core.wording import cut
+from pinakes.search.query.spelling import lacked_word
 from pinakes.text import identifiers
 from pinakes.text.analysis import STOP_WORDS
 
@@ -25,6 +27,7 @@ _MOST_DOCUMENTS = 20
 """What fits more documents names none of them."""
 
 _MOST_CHARS, _SHOWN = 500, 60
+_FIRST = "of that name comes first"
 _AROUND = ".,;:!?()[]{}<>\"'`“”„«»‘’|*"
 _ENDS_AS_FILE = re.compile(r"[^\s/\\][^/\\]*\.[^\W_]\w{0,7}")
 _NUMBERED = re.compile(r"([^\W\d_]{2,16})[-_ ]?(\d{1,8})")
@@ -148,7 +151,19 @@ def _numbers(kind: str, number: str, spellings: Sequence[str] = ()) -> tuple[Seq
     return [f"{normal_name(kind)}_{end}" for end in _OF_NUMBER], [number, number.lstrip("0") or "0", *spellings]
 
 
-def names_note(named: Sequence[NamedDocuments]) -> str:
-    """Return the note for the reader of an answer."""
-    quoted = ", ".join(repr(one.name[:_SHOWN]) for one in named)
-    return f"{quoted}: the best chunk of the document of that name comes first"
+def names_notes(names: Iterable[str], what: str = "the best chunk of the document") -> list[str]:
+    """Return the note that ``what`` of these names comes first, each once; none without names (also empty ones)."""
+    quoted = ", ".join(repr(cut(name, _SHOWN)) for name in dict.fromkeys(names) if name)
+    return [f"{quoted}: {what} {_FIRST}"] if quoted else []
+
+
+def is_names_note(note: str) -> bool:
+    """Return whether ``note`` is one of ``names_notes``."""
+    return note.endswith(_FIRST)
+
+
+def without_names(notes: Iterable[str], named: Sequence[NamedDocuments]) -> tuple[str, ...]:
+    """Return ``notes`` without those that no chunk has a word which is (part of) the name of a document."""
+    names = [one.name.casefold() for one in named]
+    lacked = ((note, _plain(lacked_word(note)[1:-1]).casefold()) for note in notes)
+    return tuple(note for note, word in lacked if not word or not any(word in name for name in names))
