@@ -113,11 +113,32 @@ def sections(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
 @pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
 @pytest.mark.parametrize(
     "query",
-    ["RFC-0011", "(rfc 0011)", "RFC-0011's?", "what is RFC-0011", "shed.md", "./shed.md:3"],
+    ["RFC-0011", "(rfc 0011)", "RFC-0011's?", "what is RFC-0011", "shed.md", "./shed.md:3", "shed.md:0"],
 )
 def test_a_name_alone_shows_the_beginning_of_the_document(sections: Library, query: str, mode: SearchMode) -> None:
     hit = sections.search(query, "main", mode=mode, top_k=5).hits[0]
     assert (hit.path, hit.chunk_index) == ("shed.md", 0)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+@pytest.mark.parametrize(
+    ("lines", "section"),
+    [
+        (":5", "Paint"),
+        (":11-14", "Risks"),
+        (":13:4", "Risks"),
+        ("#L13", "Risks"),
+        ("#L17-L19", "Costs"),
+        (":9999", "Costs"),
+    ],
+)
+def test_lines_behind_a_path_choose_the_chunk_that_has_them(
+    sections: Library, lines: str, section: str, mode: SearchMode
+) -> None:
+    for query in (f"shed.md{lines}", f"words about shed.md{lines}?", f"./shed.md{lines}, green colour"):
+        found = sections.search(query, "main", mode=mode, top_k=5)
+        assert (found.hits[0].path, found.hits[0].section) == ("shed.md", section)
+        assert not any("no chunk has" in note for note in found.notes), found.notes
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "keyword"])

@@ -121,7 +121,7 @@ def _with_named(
     if not _OF_NAMES.search(asked.text):
         return asked, also
     from pinakes.catalog.document_identifiers import chunks_of
-    from pinakes.search.query.named_documents import is_only_named, may_name, named_documents, without_names
+    from pinakes.search.query.named_documents import may_name, named_documents, openings, without_names
 
     if not may_name(asked.text):
         return asked, also
@@ -130,13 +130,15 @@ def _with_named(
         detail["names"] = [one.name for one in named]
         every = sorted({each for one in named for each in one.documents})
         chunks = chunks_of(connection, every, _MOST_OF_NAMED)
-        first = chunks_of(connection, every, 1).ids.tolist() if is_only_named(asked.text, named) else []
-    _, ids, owners = _passing(asked, context, chunks.ids, chunks.documents)
+        first = openings(connection, asked.text, named)
+    ids, places = np.unique(np.concatenate([chunks.ids, first.ids]), return_index=True)
+    owners = np.concatenate([chunks.documents, first.documents])[places]
+    _, ids, owners = _passing(asked, context, ids, owners)
     named = [longest for one in named if (longest := one.longest(owners))]
     if not named:
         return asked, also
     documents = {each: one.name for one in reversed(named) for each in one.documents}
-    asked = replace(asked, named=documents, openings=tuple(first), notes=without_names(asked.notes, named))
+    asked = replace(asked, named=documents, openings=tuple(first.ids.tolist()), notes=without_names(asked.notes, named))
     return asked, [*also, Ranking(ids, owners, np.zeros(len(ids), np.float32))]
 
 
