@@ -98,6 +98,25 @@ def test_a_server_that_only_reads_neither_lists_nor_does_what_writes(serve: Serv
     assert [one["name"] for one in called(server, "list_collections")["collections"]] == ["default"]
 
 
+def test_what_is_of_a_toolset_that_is_off_says_how_to_turn_it_on(serve: Serve) -> None:
+    server = serve(toolsets=["search", "code"], server__read_only=True)
+    refused = mcp(server, "tools/call", name="graph_overview", arguments={})
+    assert refused["isError"] is True
+    [told] = refused["content"]
+    on = "to the setting toolsets (config.toml in the server's home, or --toolsets where it is started)"
+    assert told["text"].startswith("The tool 'graph_overview' of the toolset 'graph' is not offered here.")
+    assert f"Add 'graph' {on}" in told["text"]
+    writes = mcp(server, "tools/call", name="index_content", arguments={})
+    assert "It writes, and nothing may be changed here: server.read_only is set." in writes["content"][0]["text"]
+    unknown = mcp(server, "tools/call", name="no_such_tool", arguments={})
+    assert unknown["content"][0]["text"] == "Unknown tool: 'no_such_tool'"
+    route = server.client.post("/api/v1/knowledge/ask", json={"query": "x"})
+    assert route.status_code == 404
+    assert f"Add 'knowledge' {on}" in route.json()["error"]["details"]["hint"]
+    message = {"jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": {"name": "x", "arguments": {}}}
+    assert f"Add 'retrieve' {on}" in server.client.post("/mcp", json=message).json()["error"]["data"]["hint"]
+
+
 def stdio(home: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Ask ``pinakes mcp`` for its tools."""
     message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
