@@ -175,7 +175,7 @@ def paths(settings: Settings) -> frozenset[str]:
 def executed(tool: Tool, outcome: Outcome, seconds: float) -> Response:
     """Return what ``tool`` answered, in the envelope and beside it."""
     error = outcome.error
-    if error is not None and outcome.failed and http_status(error) == 500:
+    if error is not None and tool.error_data is None and http_status(error) == 500:
         details = {"hint": error.hint, "tool": tool.name, "errorCode": error.code}
         return refused(500, "EXECUTION_ERROR", error.message, details)
     result = outcome.data

@@ -62,6 +62,33 @@ def called(server: Running, tool: str, **arguments: Any) -> Any:
     return result["structuredContent"]
 
 
+def failed(server: Running, tool: str, **arguments: Any) -> Any:
+    result = mcp(server, "tools/call", name=tool, arguments=arguments)
+    assert result["isError"] is True
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    return result["structuredContent"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("search_summaries", {}),
+        ("get_document_chunk", {"doc_id": "none", "chunk_index": 0}),
+        ("find_similar", {"doc_id": "none"}),
+        ("ingest_document", {"title": "", "text": "x"}),
+        ("delete_document", {"doc_id": 3}),
+        ("kb_resync", {"no": "such parameter"}),
+        ("document_history", {"doc_id": "none"}),
+        ("semantic_search", {"query": ""}),
+        ("find_vendor_info", {"vendor_name": "Nobody"}),
+        ("entity_path", {"source": "Nobody", "target": "None"}),
+    ],
+)
+def test_a_call_that_fails_is_an_error_to_the_protocol(serve: Serve, tool: str, arguments: dict[str, Any]) -> None:
+    server = serve(toolsets=["retrieve", "manage", "observe", "history", "graph", "code"])
+    assert failed(server, tool, **arguments)["error"]
+
+
 def test_an_agent_keeps_documents_over_mcp_and_http_alike(serve: Serve) -> None:
     server = serve()
     assert len(listed(server)) == 17
@@ -71,7 +98,7 @@ def test_an_agent_keeps_documents_over_mcp_and_http_alike(serve: Serve) -> None:
     [found] = called(server, "search_summaries", query="unused days")["results"]
     assert found["doc_id"] == over_mcp["doc_id"]
     assert called(server, "delete_document", doc_id=found["doc_id"]) == {"doc_id": found["doc_id"], "deleted": True}
-    assert called(server, "update_document", doc_id=found["doc_id"], title="X") == {
+    assert failed(server, "update_document", doc_id=found["doc_id"], title="X") == {
         "error": "Document not found",
         "not_found": [found["doc_id"]],
     }
