@@ -133,7 +133,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     """A body that is not even text in JSON comes here as a 400."""
     assert isinstance(error, HTTPException)
     if envelope.of_this_interface(request.url.path):
-        off: dict[str, str] = request.app.state.off
+        off: dict[str, str] = request.scope["app"].state.off
         hint = next((how_on(toolset) for path, toolset in off.items() if request.url.path.startswith(path)), "")
         return envelope.unhandled(error.status_code, request.url.path, error.headers, hint)
     return as_response({"detail": error.detail}, 422 if error.status_code == 400 else error.status_code, error.headers)
