@@ -225,6 +225,9 @@ def test_nothing_is_recorded_when_that_is_switched_off(open_library: OpenLibrary
         (AuditQuery(until="2020-01-01T12:00:00Z"), 0),
         (AuditQuery(since="2020-01-01T12:00:00+02:00", until="2100-01-01"), 1),
         (AuditQuery(until="2020-01-01"), 0),
+        (AuditQuery(since="30m"), 1),
+        (AuditQuery(since="1w", until="2d"), 0),
+        (AuditQuery(until="1h30m"), 0),
     ],
 )
 def test_days_and_times_bound_what_is_shown(library: Library, wanted: AuditQuery, count: int) -> None:
@@ -239,7 +242,9 @@ def test_a_day_ends_with_its_last_moment(library: Library) -> None:
     assert library.audit.entries(wanted=AuditQuery(since=day, until=day)) == [entry]
 
 
-@pytest.mark.parametrize("time_", ["yesterday", "2026-13-01", "99999-01-01", "12:00"])
+@pytest.mark.parametrize(
+    "time_", ["yesterday", "2026-13-01", "99999-01-01", "12:00", "1 hour", "h", "-1h", "9999999999w"]
+)
 def test_what_is_no_time_is_refused(library: Library, time_: str) -> None:
     with pytest.raises(InvalidInput, match="is no time") as caught:
         library.audit.entries(wanted=AuditQuery(since=time_))

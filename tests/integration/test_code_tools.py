@@ -28,7 +28,7 @@ SLAB = (
 def answer(library: Library, name: str, **arguments: Any) -> dict[str, Any]:
     outcome = BY_NAME[name].answer(library, arguments)
     assert outcome.data is not None
-    assert not outcome.failed
+    assert outcome.failed == (outcome.error is not None)
     return outcome.data
 
 

@@ -67,6 +67,25 @@ def test_a_link_is_a_relation_of_the_documents_or_of_what_they_are_about(library
     assert library.graph.report("default").missing_by_reason == {"no document has this path": 1}
 
 
+@pytest.mark.parametrize(
+    ("types", "found"),
+    [
+        ([], ["POLICY"]),
+        (["DOCUMENT"], []),
+        (["DOCUMENT", "VENDOR"], []),
+        (["DOCUMENT", "POLICY"], ["POLICY"]),
+    ],
+)
+def test_only_entities_of_the_types_that_are_asked_for_are_found(
+    library: Library, types: list[str], found: list[str]
+) -> None:
+    page = "https://handbook.example.org/travel/"
+    assert [one.type for one in library.graph.find(page, types=types)] == found
+    assert [one.type for one in library.graph.called(page, types=types)] == found
+    start = library.graph.find("https://handbook.example.org/index.md", types=types)
+    assert [one.type for one in start] == (["DOCUMENT"] if not types or "DOCUMENT" in types else [])
+
+
 def test_what_a_document_is_about_has_its_other_names(library: Library) -> None:
     policy = library.graph.one("travelling")
     assert (policy.name, policy.type, policy.aliases) == ("Policy 7", "POLICY", ("travelling",))

@@ -28,6 +28,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
         "proposals/RFC-00110-bridge.md": "# The bridge\n\nA bridge over the river, RFC-00110 in full.\n",
         "decisions/0054.md": f"---\nid: DEC-0054\n---\n\n{DECISION}",
         "tasks/oil.md": "---\ntask-number: 42\n---\n\n# Oil the hinges\n\nThe hinges of the gate need oil.\n",
+        "tasks/hammer.md": "---\nkep-number: 753\n---\n\n# A hammer\n\nA hammer is bought for the workshop.\n",
         "bills/INV-2024-0113.txt": "Bill for two buckets of paint.\n",
         "guides/keys/rotate.md": "# Rotation\n\nKeys are rotated in spring.\n",
         "guides/keys/eight.md": "---\nnumber: 8\nid: 8\n---\n\n# The eighth\n\nWhat is said of gates.\n",
@@ -112,11 +113,32 @@ def sections(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
 @pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
 @pytest.mark.parametrize(
     "query",
-    ["RFC-0011", "(rfc 0011)", "RFC-0011's?", "what is RFC-0011", "shed.md", "./shed.md:3"],
+    ["RFC-0011", "(rfc 0011)", "RFC-0011's?", "what is RFC-0011", "shed.md", "./shed.md:3", "shed.md:0"],
 )
 def test_a_name_alone_shows_the_beginning_of_the_document(sections: Library, query: str, mode: SearchMode) -> None:
     hit = sections.search(query, "main", mode=mode, top_k=5).hits[0]
     assert (hit.path, hit.chunk_index) == ("shed.md", 0)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+@pytest.mark.parametrize(
+    ("lines", "section"),
+    [
+        (":5", "Paint"),
+        (":11-14", "Risks"),
+        (":13:4", "Risks"),
+        ("#L13", "Risks"),
+        ("#L17-L19", "Costs"),
+        (":9999", "Costs"),
+    ],
+)
+def test_lines_behind_a_path_choose_the_chunk_that_has_them(
+    sections: Library, lines: str, section: str, mode: SearchMode
+) -> None:
+    for query in (f"shed.md{lines}", f"words about shed.md{lines}?", f"./shed.md{lines}, green colour"):
+        found = sections.search(query, "main", mode=mode, top_k=5)
+        assert (found.hits[0].path, found.hits[0].section) == ("shed.md", section)
+        assert not any("no chunk has" in note for note in found.notes), found.notes
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "keyword"])
@@ -170,6 +192,43 @@ def test_longer_numbers_do_not_hide_a_shorter_one(tmp_path: Path) -> None:
         found = library.search("RFC-1", "main", mode="keyword")
     assert found.hits[0].path == "z.md"
     assert any("the document of that name" in note for note in found.notes)
+
+
+LONG = "a-file-whose-name-is-so-long-that-no-note-can-say-all-of-it-in-one-line.md"
+
+
+@pytest.mark.parametrize("collection", ["main", "minutes,main", "*"])
+def test_a_note_says_only_what_is_true_of_the_hits(library: Library, collection: str) -> None:
+    for where in ({"min_score": 0.9999}, {"filters": {"path": {"glob": "*May*"}}}):
+        found = library.search("RFC-0011", collection, **where)  # type: ignore[arg-type]
+        assert not any(hit.path == "shed.md" for hit in found.hits)
+        assert not any("the document of that name" in note for note in found.notes)
+    [hit] = library.search("RFC-0011 or DEC-0054", collection, top_k=1).hits
+    notes = library.search("RFC-0011 or DEC-0054", collection, top_k=1).notes
+    name = {"shed.md": "RFC-0011", "0054.md": "DEC-0054"}[hit.path]
+    assert f"{name!r}: the best chunk of the document of that name comes first" in notes
+
+
+def test_a_name_that_stands_in_no_text_is_not_told_as_missing(library: Library) -> None:
+    for query in ("KEP-0753", "kep-753 hammer", "keys/eight.md"):
+        for collection in ("main", "minutes,main"):
+            found = library.search(query, collection)
+            assert any("the document of that name" in note for note in found.notes)
+            assert not any("no chunk has" in note for note in found.notes)
+    assert "no chunk has 'KEP-0754'" in library.search("KEP-0754", "main").notes
+
+
+def test_documents_that_are_left_out_are_not_noted_among_documents(library: Library) -> None:
+    assert not any("of that name" in note for note in library.staged.summaries("RFC-0011", "main", min_score=1).notes)
+    [note] = [one for one in library.staged.summaries("RFC-0011", "main,minutes").notes if "of that name" in one]
+    assert note == "'RFC-0011': the document of that name comes first"
+
+
+def test_a_long_name_is_cut_visibly(library: Library, tmp_path: Path) -> None:
+    (tmp_path / LONG).write_text("# Words\n\nAbout the mill.\n")
+    library.add(str(tmp_path), "long")
+    [note] = [one for one in library.search(LONG, "long").notes if "of that name" in one]
+    assert note.startswith(f"'{LONG[:59]}…': ")
 
 
 def test_filters_and_exclusions_hold_for_named_documents(library: Library) -> None:

@@ -37,6 +37,7 @@ from pinakes.core.errors import NO_DESCRIPTORS, InvalidInput, PinakesError, http
 from pinakes.library import Library
 from pinakes.schemas import envelope
 from pinakes.schemas.envelope import as_response
+from pinakes.tools.toolset_hints import how_on
 
 _DESCRIPTION = "Hybrid search (keyword and meaning) over indexed documents, for people, programs and AI agents."
 _TAGS = [
@@ -87,6 +88,7 @@ def create_app(
         lifespan=lifespan,
     )
     api.state.workers, api.state.ending = service.workers, service.ending
+    api.state.off = {} if keeps_knowledge else {f"{envelope.PREFIX}/knowledge/": "knowledge"}
     api.include_router(html_pages.routes(service, api))
     parts = [import_module(f"pinakes.compat.{name}") for name in compat]
     for part in (*parts, monitoring, asking, cli_search, events, sources):
@@ -131,7 +133,9 @@ async def _http_error(request: Request, error: Exception) -> Response:
     """A body that is not even text in JSON comes here as a 400."""
     assert isinstance(error, HTTPException)
     if envelope.of_this_interface(request.url.path):
-        return envelope.unhandled(error.status_code, request.url.path, error.headers)
+        off: dict[str, str] = request.scope["app"].state.off
+        hint = next((how_on(toolset) for path, toolset in off.items() if request.url.path.startswith(path)), "")
+        return envelope.unhandled(error.status_code, request.url.path, error.headers, hint)
     return as_response({"detail": error.detail}, 422 if error.status_code == 400 else error.status_code, error.headers)
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from pinakes.core.installation import outdated, running_version
 from pinakes.platform.permissions import PRIVATE_FILE
 from pinakes.settings import Settings, dotenv
 
@@ -29,7 +30,8 @@ class Instance:
     """A running server. ``serves`` is equal for servers with equal settings.
 
     ``key`` lets in who can read the file, as one who may do everything: whoever can read it can change the home, too.
-    ``answers`` is equal for a command that would answer a question as the server does (``answers``).
+    ``answers`` is equal for a command that would answer a question as the server does (``answers``). ``version``: of
+    Pinakes, "" where that was not written yet.
     """
 
     url: str
@@ -38,6 +40,7 @@ class Instance:
     serves: str
     key: str = ""
     answers: str = ""
+    version: str = ""
 
 
 _log = logging.getLogger(__name__)
@@ -73,7 +76,7 @@ def announced(settings: Settings, url: str, instance_id: str, key: str = "") -> 
     """Let others find this server while the body runs, where the home can be written to."""
     file = _file(settings.home)
     temporary = file.with_name(f"{file.name}.{instance_id}")
-    instance = Instance(url, instance_id, os.getpid(), serves(settings), key, answers(settings))
+    instance = Instance(url, instance_id, os.getpid(), serves(settings), key, answers(settings), running_version())
     try:
         temporary.touch(mode=PRIVATE_FILE)
         temporary.write_text(json.dumps(asdict(instance)), "utf-8")
@@ -111,6 +114,17 @@ def for_commands(settings: Settings) -> Instance | None:
             if written is not None and written.key and written.answers == answers(settings):
                 return written
     return None
+
+
+def of_other_version(settings: Settings) -> str:
+    """Return that the server of this home runs another version than this program, "" where none does."""
+    try:  # a later version may have written more into the file than is known here
+        written = json.loads(_file(settings.home).read_text("utf-8"))
+        url, of_server = str(written["url"]), str(written.get("version", ""))
+        words = outdated(of_server, running_version())
+        return words if words and answering(url) == written["id"] else ""
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return ""
 
 
 def answering(url: str) -> str | None:

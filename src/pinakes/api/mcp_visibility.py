@@ -1,4 +1,4 @@
-"""What MCP tells a client of: only what its key is for."""
+"""What MCP tells a client of: only what its key is for, and why a tool that there is, is not offered."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 import mcp_types as mt
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import Tool as McpTool
+from fastmcp.tools.base import ToolResult
 
 from pinakes.api.greeting import instructions
 from pinakes.core import caller
 from pinakes.settings import Settings
-from pinakes.tools import Tool
+from pinakes.tools import Tool, why_off
 
 
 class ToolVisibility(Middleware):
@@ -51,6 +52,19 @@ class ToolVisibility(Middleware):
         who = caller.current()
         listed = await call_next(context)
         return [one for one in listed if one.name not in self._tools or self._tools[one.name].is_for(who)]
+
+    async def on_call_tool(
+        self,
+        context: MiddlewareContext[mt.CallToolRequestParams],
+        call_next: CallNext[mt.CallToolRequestParams, ToolResult],
+    ) -> ToolResult:
+        """Call a tool; of one that there is and that is not offered, say why."""
+        name = context.message.name
+        toolset, why = ("", "") if name in self._tools else why_off(name, self._settings)
+        if not why:
+            return await call_next(context)
+        text = f"The tool {name!r} of the toolset {toolset!r} is not offered here. {why}"
+        return ToolResult(content=[mt.TextContent(type="text", text=text)], is_error=True)
 
     def _greeting(self) -> dict[str, str]:
         return {"instructions": instructions(self._settings)}

@@ -14,6 +14,7 @@ from pydantic_core import to_json
 
 from pinakes.api.instance import HEADER
 from pinakes.api.service import Service
+from pinakes.core.installation import installed_version, outdated, running_version
 from pinakes.core.records import JSON
 from pinakes.services.collections.status import CollectionStatus
 from pinakes.tools.exactness import counted, distinct, exact_share
@@ -82,7 +83,10 @@ def _health(service: Service) -> dict[str, JSON]:
         "indexed_documents": sum(map(distinct, every)),
         "indexed_chunks": sum(status.chunks for status in every),
     }
-    components: dict[str, JSON] = {"catalog": "ok", "index": _index(every), "embedding": _embedding(every)}
+    components: dict[str, JSON] = {"catalog": "ok", "version": running_version(), "index": _index(every)}
+    components["embedding"] = _embedding(every)
+    if words := outdated(running_version(), installed_version(), "installed is"):
+        components["outdated"] = words
     components["collections"] = {
         status.name: {"documents": distinct(status), "chunks": status.chunks} for status in every
     }

@@ -29,7 +29,7 @@ from pinakes.schemas.envelope import (
 )
 from pinakes.schemas.hits import QUESTION
 from pinakes.settings import Settings
-from pinakes.tools import TOOLS, Outcome, Tool, tools_of
+from pinakes.tools import Outcome, Tool, tools_of, why_off
 from pinakes.tools.listing_limits import listing_for
 
 
@@ -139,7 +139,8 @@ def routes(service: Service, api: FastAPI) -> APIRouter:
         """Call a tool; the body has its arguments. What goes wrong in the tool is in its answer, with status 200."""
         tool = tools.get(name)
         if tool is None:
-            details = {"availableTools": sorted(tools), **_why_off(name, service.settings)}
+            toolset, why = why_off(name, service.settings)
+            details = {"availableTools": sorted(tools), **({"toolset": toolset, "hint": why} if why else {})}
             return refused(404, "TOOL_NOT_FOUND", f"Tool '{name}' not found", details)
         arguments = await json_object(request)
         if isinstance(arguments, Response):
@@ -154,17 +155,6 @@ def routes(service: Service, api: FastAPI) -> APIRouter:
         return as_response(openapi.document(api, list(tools.values()), MODELS, service.settings))
 
     return router
-
-
-def _why_off(name: str, settings: Settings) -> dict[str, JSON]:
-    """Return why a tool that there is, is not offered."""
-    known: Mapping[str, Tool] = {tool.name: tool for tool in TOOLS}
-    if name not in known:
-        return {}
-    toolset = known[name].toolset
-    if toolset in settings.toolsets:
-        return {"toolset": toolset, "hint": "It writes, and nothing may be changed here: server.read_only is set."}
-    return {"toolset": toolset, "hint": f"Its toolset is off: name {toolset!r} in the setting toolsets."}
 
 
 def example_call(tools: Iterable[Tool]) -> tuple[str, dict[str, JSON]]:
@@ -185,7 +175,7 @@ def paths(settings: Settings) -> frozenset[str]:
 def executed(tool: Tool, outcome: Outcome, seconds: float) -> Response:
     """Return what ``tool`` answered, in the envelope and beside it."""
     error = outcome.error
-    if error is not None and outcome.failed and http_status(error) == 500:
+    if error is not None and tool.error_data is None and http_status(error) == 500:
         details = {"hint": error.hint, "tool": tool.name, "errorCode": error.code}
         return refused(500, "EXECUTION_ERROR", error.message, details)
     result = outcome.data

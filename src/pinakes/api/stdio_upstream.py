@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from pinakes.api.guard import is_loopback
-from pinakes.api.instance import running
+from pinakes.api.instance import of_other_version, running
 from pinakes.core.caller import KEY_VARIABLE, SESSION_HEADER, shown_key
 from pinakes.core.errors import Busy, RateLimited, Refused, ServerUnreachable, TooLarge, Unauthorized
 from pinakes.core.records import JSON
@@ -184,6 +184,8 @@ class RunningOrLocal:
         self._settings = settings
         self._opening = threading.Lock()
         instance = running(settings)
+        if words := of_other_version(settings):
+            _log.warning("%s", words)
         self._remote = (
             RemoteServer(settings, instance.url, on_this_machine=True, key=instance.key) if instance else None
         )

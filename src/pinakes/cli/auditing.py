@@ -42,9 +42,16 @@ class CallFilters:
     ] = ""
     outcome: Annotated[str, typer.Option("--outcome", metavar="CODE", help="ok, failed, or the code of an error.")] = ""
     since: Annotated[
-        str, typer.Option("--since", metavar="TIME", help="From this day or time on, UTC: 2026-01-31.")
+        str,
+        typer.Option(
+            "--since",
+            metavar="TIME",
+            help="From this day or time on, UTC: 2026-01-31; or how long ago: 30m, 1h, 2d, 1w.",
+        ),
     ] = ""
-    until: Annotated[str, typer.Option("--until", metavar="TIME", help="Up to this day or time, included.")] = ""
+    until: Annotated[
+        str, typer.Option("--until", metavar="TIME", help="Up to this day or time, included, or so long ago.")
+    ] = ""
     text: Annotated[
         str, typer.Option("--text", metavar="WORDS", help="Only where the parameters have these words, or of this id.")
     ] = ""

@@ -133,7 +133,7 @@ def _called_here(session: Session, name: str, words: Sequence[str], as_object: s
     ):
         outcome = tool.answer(library, arguments)
     failed = None if outcome.error is None else type(outcome.error)
-    return ToolResult(outcome.text, outcome.data, failed, outcome.error if outcome.failed else None)
+    return ToolResult(outcome.text, outcome.data, failed, outcome.error if tool.error_data is None else None)
 
 
 def _own_tool(session: Session, name: str) -> Tool:

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Sequence
 from copy import copy
 from functools import cache
+from typing import TextIO
 
 import typer
 from typer.exceptions import TyperException
@@ -39,6 +40,17 @@ def _having(name: str) -> typer.Typer:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command that ``arguments`` spell; return the exit code of the process."""
+    try:
+        return _run(arguments)
+    except BrokenPipeError:  # of stderr, too, while trouble is told
+        return _without_readers()
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # how Rich ends where nobody reads a page of help
+            return _without_readers()
+        raise
+
+
+def _run(arguments: Sequence[str]) -> int:
     if "_PINAKES_COMPLETE" in os.environ:
         app(prog_name="pinakes")
     for stream in (sys.stdout, sys.stderr):
@@ -50,7 +62,7 @@ def run(arguments: Sequence[str]) -> int:
         code = _invoke(arguments, invocation)
         sys.stdout.flush()
     except BrokenPipeError:
-        return _without_stdout()
+        raise
     except KeyboardInterrupt as stop:
         return _stopped(invocation, stop)
     except (IncompleteError, PinakesError, TyperException, OSError) as error:
@@ -124,15 +136,17 @@ def _stopped(invocation: Invocation, stop: KeyboardInterrupt) -> int:
     return _ended(invocation, INTERRUPTED, {"error": error})
 
 
-def _without_stdout() -> int:
-    """Leave quietly when nobody reads stdout any more."""
-    _discard_stdout()
+def _without_readers() -> int:
+    """Leave quietly when nobody reads stdout or stderr any more."""
+    _discard(sys.stdout, sys.stderr)
     return BROKEN_PIPE
 
 
-def _discard_stdout() -> None:
-    """Have what stdout could not take go nowhere: Python tries that again at its exit, and has a code of its own."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _discard(*streams: TextIO) -> None:
+    """Have what these could not take go nowhere: Python tries that again at its exit, and has a code of its own."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        os.dup2(nowhere, stream.fileno())
 
 
 def _ended(invocation: Invocation, code: int, document: dict[str, JSON]) -> int:
@@ -141,9 +155,9 @@ def _ended(invocation: Invocation, code: int, document: dict[str, JSON]) -> int:
             write_json(document)
         sys.stdout.flush()
     except BrokenPipeError:
-        return _without_stdout()
+        raise
     except OSError as error:
-        _discard_stdout()
+        _discard(sys.stdout)
         if invocation.common.as_json:
             sys.stderr.write(f"error: {_ours(error).message}\n")
     return code

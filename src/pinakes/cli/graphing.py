@@ -12,6 +12,7 @@ from pinakes.cli.options import Searched, with_common_options
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
 from pinakes.core.errors import InvalidInput
+from pinakes.core.graph_records import folded
 from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
@@ -244,9 +245,14 @@ def _decide(session: Session, kind: Literal["merge", "split"], name: str, other:
         library.graph.decide(kind, entity, rest, other_kind)
         report = library.graph.show(library.graph.one(entity.name, entity.collection, (entity.type,)), mentions=0)
     session.screen.document({"entity": asdict(report.entity), "merged": [list(one) for one in report.merged]})
-    names = ", ".join(report.entity.aliases) or "none"
+    key = folded(rest)  # of a name that no document has, only that form is kept
+    names = ", ".join(rest if one == key else one for one in report.entity.aliases) or "none"
     session.screen.show(printable(f"{report.entity.name}: other names: {names}"))
-    if report.entity.aliases == before:
+    if report.entity.aliases != before:
+        return
+    if kind == "merge" and key in map(folded, before):
+        session.screen.say(printable(f"{rest!r} is another name of {report.entity.name} already"))
+    else:
         of_type = other_kind or entity.type
         session.screen.warn(
             printable(f"nothing changes by now: {rest!r} is no entity of type {of_type} that this is about.")

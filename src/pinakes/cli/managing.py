@@ -56,8 +56,11 @@ def status(
 
 
 def _show_status(session: Session, collection: str | None, *, problems: bool, check_model: bool, stale: bool) -> None:
+    from pinakes.api.instance import of_other_version
     from pinakes.settings.catalog_database import without_password
 
+    if words := of_other_version(session.settings):
+        session.screen.warn(words)
     with session.library() as library:
         states = library.status(collection)
         jobs = library.jobs.list_all()

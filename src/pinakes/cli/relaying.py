@@ -13,7 +13,7 @@ from contextlib import closing
 from typing import Final
 from urllib.parse import urlsplit
 
-from pinakes.api.instance import COMMANDS, HEADER, Instance, for_commands
+from pinakes.api.instance import COMMANDS, HEADER, Instance, for_commands, of_other_version
 from pinakes.cli.session import Session
 from pinakes.core.errors import InvalidInput, NotFound, PinakesError, kind_of
 from pinakes.core.records import JSON, Results
@@ -35,6 +35,8 @@ def answer_of_server(session: Session, question: Mapping[str, JSON]) -> Results 
         return None
     instance = for_commands(session.settings)
     if instance is None:
+        if words := of_other_version(session.settings):
+            session.screen.warn(words)
         return None
     from http.client import HTTPException
 

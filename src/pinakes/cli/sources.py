@@ -300,5 +300,6 @@ def _undeclared(session: Session, one: SourceStatus) -> Iterator[Session]:
 
 def _replace(path: Path, text: str) -> None:
     fresh = path.with_suffix(".new")
-    fresh.write_text(text, "utf-8")
-    fresh.replace(path)
+    with storing(f"The file {str(path)!r}"):
+        fresh.write_text(text, "utf-8")
+        fresh.replace(path)

@@ -397,14 +397,18 @@ def no_descriptors() -> Busy:
 
 @contextmanager
 def storing(what: str) -> Iterator[None]:
-    """Turn an ``OSError`` while writing ``what`` into ``StorageFull``, or into ``Busy`` for too many open files."""
+    """Turn an ``OSError`` while writing ``what`` into ``StorageFull``, or into ``Busy`` for too many open files.
+
+    Where ``what`` names a place, that is told, and not the temporary file beside it that may have failed.
+    """
     try:
         yield
     except OSError as error:
         if error.errno in NO_DESCRIPTORS:
             raise no_descriptors() from error
         hint = "Free disk space." if error.errno in NO_ROOM else "Check that the folder can be written to."
-        raise StorageFull(f"{what} cannot be written: {error}.", hint=hint) from error
+        reason = error.strerror if error.strerror and any(sign in what for sign in "'/\\") else str(error)
+        raise StorageFull(f"{what} cannot be written: {reason}.", hint=hint) from error
 
 
 def _nearest(error: PinakesError | type[PinakesError]) -> tuple[int, int]:

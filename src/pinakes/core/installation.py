@@ -1,9 +1,10 @@
-"""The command that installs the dependencies of an extra into the environment of this Pinakes."""
+"""The installed Pinakes: its version, and the command that installs the dependencies of an extra beside it."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,6 +24,29 @@ def install_command(extra: str) -> str:
     if find_spec("pip") is None:  # as in the environments of uv
         return f"uv pip install --python {python} {needed}"
     return f"{python} -m pip install {needed}"
+
+
+def installed_version() -> str:
+    """Return the version that is installed now, "" where Pinakes is not installed as a package."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(NAME)
+    except PackageNotFoundError:
+        return ""
+
+
+@cache
+def running_version() -> str:
+    """Return the version that was installed at the first call, which a process makes when it starts."""
+    return installed_version()
+
+
+def outdated(served: str, other: str, what: str = "this program is") -> str:
+    """Return what to do about a server of the version ``served``, "" where ``other`` is the same version."""
+    if served == other:
+        return ""
+    return f"the server runs {served or 'an earlier version'}, {what} {other}: restart the server"
 
 
 def _libraries(extra: str) -> list[str]:

@@ -366,7 +366,7 @@ class Hit(LazyRecord):
     ``page_end``: first and last page, slide or sheet, from 1; None if the file has none. ``phrases``: the query's
     phrases that the chunk contains. ``words``: the query's words in its text or headings. ``relationship_path``: the
     relations that lead from an entity of the query to a hit that the knowledge graph added; () if the search found it.
-    ``named``: whether the query names its document.
+    ``named``: the name that the query calls its document by; "" without.
     """
 
     chunk_id: str
@@ -406,7 +406,7 @@ class Hit(LazyRecord):
     score_parts: Mapping[str, float] = field(default_factory=dict)
     words: frozenset[str] = frozenset()
     relationship_path: tuple[PathStep, ...] = ()
-    named: bool = False
+    named: str = ""
 
     @property
     def section(self) -> str:

@@ -45,7 +45,7 @@ class Replies:
         self._path = path
         self._kept: dict[str, StoredReply] = {}
         self._file: IO[str] | None = None
-        with storing(str(path)):
+        with storing(f"The file {str(path)!r}"):
             data = path.read_bytes() if path.exists() else b""
             lines, cut_short = self._read(data)
             if cut_short or lines > 2 * len(self._kept):
@@ -67,7 +67,7 @@ class Replies:
         """
         key, kept = _key(side, options, question), StoredReply(reply, datetime.now(UTC))
         self._kept[key] = kept
-        with storing(str(self._path)):
+        with storing(f"The file {str(self._path)!r}"):
             if self._file is None:
                 make_private(self._path.parent)
                 self._file = self._path.open("a", encoding="utf-8")

@@ -134,10 +134,12 @@ class _Walker:
             yield f"{'#' * min(level + 1, _MAX_LEVEL)} {_ADDED[name]}"
             level += 1
         inner = level + 1 if has_title and level > 1 else level
+        titles = [child for child in node.children if local(child.name) in _TITLES]
+        is_named_body = name == "body" and any(_words(child) not in ("", self._title) for child in titles)
+        is_level = name in ("body", "back", "front", "article", "article-meta", "title-group") and not is_named_body
         for child in node.children:
-            is_title = local(child.name) in _TITLES
-            deeper = name in ("body", "back", "front", "article", "article-meta", "title-group")
-            yield from self.blocks(child, level if is_title or deeper else max(inner, level + has_title))
+            as_deep = is_level or local(child.name) in _TITLES
+            yield from self.blocks(child, level if as_deep else max(inner, level + has_title))
 
     def _heading(self, node: Node, level: int) -> Iterator[str]:
         words = _words(node)

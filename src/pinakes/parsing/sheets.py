@@ -30,7 +30,10 @@ _OF_A_THREAD: Final = "tc="
 """Prefix of the author of a note that only points old programs to a comment thread."""
 _GENERIC_TABLE: Final = re.compile(r"(?:Table|Tabelle|Tableau|Tabla|Tabella|表)_?\d+")
 _BEGUN: Final = frozenset(("row",))
-_ENDED: Final = frozenset(("c", "col", "mergeCell"))
+_ENDED: Final = frozenset(("c", "col", "mergeCell", "hyperlink"))
+_LINK_FORMULA: Final = re.compile(r'\s*HYPERLINK\(\s*"([^"]{1,2000})"\s*[,)]', re.IGNORECASE)
+_LINKED_ROWS, _LINKED_COLUMNS = 100, 10
+"""Of an area with one link, so many cells have its address."""
 _TRUE: Final = ("1", "true")
 _ESCAPED: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
@@ -127,6 +130,7 @@ def _sheet(book: _Book, part: str, comments: list[str], *, chart_only: bool) -> 
 def _cells(book: _Book, part: str) -> Sheet:
     """Return the cell texts of a sheet, with its merged, hidden and named areas."""
     sheet = Sheet()
+    links: list[Element] = []
     row, column, hidden = -1, -1, False
     for element in book.package.events(part, _BEGUN, _ENDED):
         tag = element.tag
@@ -139,20 +143,63 @@ def _cells(book: _Book, part: str) -> Sheet:
             row, column = at if row < at < _MOST_ROWS else row + 1, -1
             hidden = element.get("hidden") in _TRUE
         elif tag == "col":
-            first, last = number(element.get("min"), 1), number(element.get("max"), 1)
-            if element.get("hidden") in _TRUE and last - first < _MOST_COLUMNS // 2:  # else all unused ones
-                sheet.hidden_columns |= set(range(first - 1, last))
+            sheet.hidden_columns |= _hidden_columns(element)
+        elif tag == "hyperlink":
+            links.append(element)
         elif area := _area(element.get("ref", "")):
             sheet.merged.append(area)
+    for area, address in _links(book, part, links):
+        _link(book, sheet, area, address)
     sheet.hidden_columns &= sheet.columns
     sheet.hidden_rows &= sheet.rows.keys()
+    _name_tables(book, part, sheet)
+    return sheet
+
+
+def _name_tables(book: _Book, part: str, sheet: Sheet) -> None:
+    """Add the named tables of a sheet, with their names and numbers of header rows."""
     for name in book.package.targets(part, "table"):
         table = book.package.tree(name)
         if area := _area(table.get("ref", "")):
             called = line(table.get("displayName", ""))
             heads = number(table.get("headerRowCount"), 1)
             sheet.named.append((area, "" if _GENERIC_TABLE.fullmatch(called) else called, min(heads, 5)))
-    return sheet
+
+
+def _hidden_columns(columns: Element) -> set[int]:
+    """Return the columns, from 0, that are hidden; none of so many that they are all unused ones."""
+    first, last = number(columns.get("min"), 1), number(columns.get("max"), 1)
+    is_hidden = columns.get("hidden") in _TRUE and last - first < _MOST_COLUMNS // 2
+    return set(range(first - 1, last)) if is_hidden else set()
+
+
+def _links(book: _Book, part: str, links: Sequence[Element]) -> Iterator[tuple[tuple[Place, Place], str]]:
+    """Yield the area and the address of each link to something outside of the workbook."""
+    relations = book.package.relations(part) if links else {}
+    for one in links:
+        named = next((value for name, value in one.attrib.items() if name.endswith("}id")), "")
+        to, area = relations.get(named), _area(one.get("ref", ""))
+        if to is not None and to.external and area is not None:
+            within = one.get("location", "")
+            yield area, f"{to.target}#{within}" if within and "#" not in to.target else to.target
+
+
+def _link(book: _Book, sheet: Sheet, area: tuple[Place, Place], address: str) -> None:
+    """Have the cells of ``area`` that have a text be links to ``address``."""
+    (top, left), (bottom, right) = area
+    for row in range(top, min(bottom + 1, top + _LINKED_ROWS)):
+        cells = sheet.rows.get(row, {})
+        for column in range(left, min(right + 1, left + _LINKED_COLUMNS)):
+            if (text := cells.get(column)) and "](" not in text:
+                cells[column] = _linked(text, address)
+                sheet.size += len(cells[column]) - len(text)
+    book.limits.check_size(sheet.size)
+
+
+def _linked(text: str, address: str) -> str:
+    """Return a text with the address of its link, where that says more than the text."""
+    address = line(address).replace(" ", "%20")
+    return text if not address or address in (text, f"mailto:{text}") else f"[{text}]({address})"
 
 
 def _cell(book: _Book, sheet: Sheet, cell: Element, row: int, column: int) -> int:
@@ -180,7 +227,9 @@ def _value(book: _Book, cell: Element) -> tuple[str, bool]:
     if not value:  # never calculated: only the formula exists
         formula = line(parts["f"].text or "") if "f" in parts else ""
         return (f"={formula}" if formula else ""), False
-    return _calculated(book, cell, kind, value)
+    text, is_number = _calculated(book, cell, kind, value)
+    link = _LINK_FORMULA.match(parts["f"].text or "") if "f" in parts else None
+    return (_linked(text, link[1]), False) if text and link and ":" in link[1] else (text, is_number)
 
 
 def _calculated(book: _Book, cell: Element, kind: str, value: str) -> tuple[str, bool]:

@@ -95,10 +95,10 @@ def failed(error: PinakesError) -> Response:
     return refused(http_status(error), error.code, error.message, error.details)
 
 
-def unhandled(status: int, path: str, headers: Mapping[str, str] | None) -> Response:
+def unhandled(status: int, path: str, headers: Mapping[str, str] | None, hint: str = "") -> Response:
     """Return the refusal of a request that no route takes, or that its route could not read."""
     if status == 404:
-        return refused(404, "NOT_FOUND", "API endpoint not found", {"path": path})
+        return refused(404, "NOT_FOUND", "API endpoint not found", {"path": path, **({"hint": hint} if hint else {})})
     if status == 405:
         allowed = (headers or {}).get("Allow", "")
         return refused(405, "METHOD_NOT_ALLOWED", f"Only {allowed} method allowed", headers=headers)

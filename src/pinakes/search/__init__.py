@@ -14,7 +14,7 @@ import numpy as np
 from pinakes.catalog import Connection, selection
 from pinakes.core.errors import IndexUnavailable, ModelUnavailable
 from pinakes.core.ports import Index, VectorQuery, lexicon_of
-from pinakes.core.records import JSON, Bool, Filter, Float32, Int64, Ranking, Results
+from pinakes.core.records import JSON, Bool, Filter, Float32, Hit, Int64, Ranking, Results
 from pinakes.search.query.request import FUSIONS, MODES, Request, check
 from pinakes.search.query.understanding import ParsedRequest, understand
 from pinakes.search.query.unmatched import values
@@ -121,7 +121,7 @@ def _with_named(
     if not _OF_NAMES.search(asked.text):
         return asked, also
     from pinakes.catalog.document_identifiers import chunks_of
-    from pinakes.search.query.named_documents import is_only_named, may_name, named_documents, names_note
+    from pinakes.search.query.named_documents import may_name, named_documents, openings, without_names
 
     if not may_name(asked.text):
         return asked, also
@@ -130,13 +130,15 @@ def _with_named(
         detail["names"] = [one.name for one in named]
         every = sorted({each for one in named for each in one.documents})
         chunks = chunks_of(connection, every, _MOST_OF_NAMED)
-        first = chunks_of(connection, every, 1).ids.tolist() if is_only_named(asked.text, named) else []
-    _, ids, owners = _passing(asked, context, chunks.ids, chunks.documents)
+        first = openings(connection, asked.text, named)
+    ids, places = np.unique(np.concatenate([chunks.ids, first.ids]), return_index=True)
+    owners = np.concatenate([chunks.documents, first.documents])[places]
+    _, ids, owners = _passing(asked, context, ids, owners)
     named = [longest for one in named if (longest := one.longest(owners))]
     if not named:
         return asked, also
-    documents = tuple(dict.fromkeys(each for one in named for each in one.documents))
-    asked = replace(asked, named=documents, openings=tuple(first), notes=(*asked.notes, names_note(named)))
+    documents = {each: one.name for one in reversed(named) for each in one.documents}
+    asked = replace(asked, named=documents, openings=tuple(first.ids.tolist()), notes=without_names(asked.notes, named))
     return asked, [*also, Ranking(ids, owners, np.zeros(len(ids), np.float32))]
 
 
@@ -336,6 +338,7 @@ def _search_pool(request: Request, context: SearchContext) -> tuple[Results, boo
                 degraded += ": keyword search only" if asked.request.mode == "hybrid" else ""
             diversity, chunks = Diversity.wanted(context, connection), ChunkTexts(connection, asked.text)
             hits = hydrated(context, ranked, asked.request, chunks, diversity)
+            notes += _names_notes(hits) if asked.named else []
             notes += ranked.doubts(request.min_score)
             if asked.text and total and vector is None and lexicon_of(index) and not (len(ranked.rows) or notes):
                 notes.append("no chunk has a word of the query")
@@ -366,6 +369,12 @@ def _search_pool(request: Request, context: SearchContext) -> tuple[Results, boo
         total_found=int(above) - sum(len(hit.duplicates) for hit in hits),
     )
     return answer, found.limited and more
+
+
+def _names_notes(hits: Sequence[Hit]) -> list[str]:
+    from pinakes.search.query.named_documents import names_notes
+
+    return names_notes(hit.named for hit in hits)
 
 
 def _has_all_near(request: Request, found: Candidates) -> bool:

@@ -36,8 +36,8 @@ class FoundDocument:
     ``chunk_id``: its best chunk; None if no chunk has a vector. ``cosine`` and ``bm25`` (relative to the best BM25) are
     of that chunk, each 0 to 1; None if it has no such score. ``summary_cosine``: of the document's own summary.
     ``phrases``: number of preferred phrases in that chunk; documents with more rank first. ``copies``: ids of found
-    documents with the same content. ``named``: whether the query names it. ``parts`` add up to the score, except those
-    of the chunk, at ``row`` of the candidates, which ``with_parts`` adds.
+    documents with the same content. ``named``: the name that the query calls it by; "" without. ``parts`` add up to the
+    score, except those of the chunk, at ``row`` of the candidates, which ``with_parts`` adds.
     """
 
     document_id: int
@@ -49,7 +49,7 @@ class FoundDocument:
     approximate: bool = False
     phrases: int = 0
     copies: tuple[int, ...] = ()
-    named: bool = False
+    named: str = ""
     row: int | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
 
@@ -93,7 +93,7 @@ def in_order(found: Sequence[FoundDocument]) -> list[FoundDocument]:
 
 def named_first(found: Sequence[FoundDocument]) -> list[FoundDocument]:
     """Return ``found``, given best first, behind those of them that the query names, with scores raised to match."""
-    counts = np.array([one.named for one in found], np.int64)
+    counts = np.array([bool(one.named) for one in found], np.int64)
     if not (np.diff(counts) > 0).any():
         return list(found)
     order = np.argsort(-counts, kind="stable")
@@ -125,7 +125,7 @@ def _by_chunks(order: RankedCandidates) -> list[FoundDocument]:
             approximate=found.exact is not None and not bool(found.exact[row]),
             phrases=count,
             row=row,
-            named=int(found.documents[row]) in found.named,
+            named=found.named.get(int(found.documents[row]), ""),
         )
         for row, score, count in zip(rows.tolist(), ranked.scores[places].tolist(), phrases.tolist(), strict=True)
     ]

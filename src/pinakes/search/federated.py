@@ -184,7 +184,7 @@ def ask_all(
         trace=Trace((*_stages(answers), merge), (now - start) * 1000),
         degraded=_degraded(answers, failures),
         notes=(
-            *_notes(answers),
+            *_notes(answers, enough[: wanted.most]),
             *notes,
             *far_note(far),
             *unanswered(failures),
@@ -438,8 +438,13 @@ def _degraded(answers: Sequence[Results], failures: Mapping[str, PinakesError]) 
     return "; ".join(words) or None
 
 
-def _notes(answers: Sequence[Results]) -> list[str]:
-    """Return the merged notes, without those on a word or filter that matches in some other collection."""
+def _notes(answers: Sequence[Results], hits: Sequence[Hit]) -> list[str]:
+    """Return the merged notes, without those on a word or filter that matches in some other collection.
+
+    Which documents are named, of all that were found, is said of those in ``hits``.
+    """
+    from pinakes.search.query.named_documents import is_names_note, names_notes
+
     lacked = [{lacked_word(note) for note in answer.notes} for answer in answers]
     nowhere = set.intersection(*lacked) if lacked else set[str]()
     passed = any(answer.total_candidates for answer in answers)
@@ -447,12 +452,14 @@ def _notes(answers: Sequence[Results]) -> list[str]:
     for answer in answers:
         for note in answer.notes:
             word = lacked_word(note)
+            if is_names_note(note):
+                continue
             if not word and (answer.total_candidates or not (passed and note.startswith(DOUBT))):
                 texts.append((note, answer.collection))
             elif word in nowhere and word not in words:
                 words.add(word)
                 texts += [(note, one.collection) for one in answers]
-    return _grouped_by_text(texts, len(answers))
+    return [*names_notes(hit.named for hit in hits), *_grouped_by_text(texts, len(answers))]
 
 
 def _grouped_by_text(words: Sequence[tuple[str, str]], of: int) -> list[str]:

@@ -29,6 +29,7 @@ from pinakes.catalog.engine import now
 from pinakes.core import caller
 from pinakes.core.errors import InvalidInput, PinakesError, storing, worded
 from pinakes.core.records import JSON
+from pinakes.core.schedules import length_s
 from pinakes.settings import Settings
 from pinakes.text.parameter_cleaning import ParameterCleaner
 
@@ -382,6 +383,8 @@ def _code(error: BaseException) -> str:
 def _parsed(time_: str, *, last: bool) -> str:
     """Return a time as entries have it; a day stands for its first moment, or its ``last``. Without a zone it is UTC.
 
+    A duration such as ``1h`` or ``2d`` is the time so long ago.
+
     Raises:
         InvalidInput: it is no time.
     """
@@ -389,13 +392,16 @@ def _parsed(time_: str, *, last: bool) -> str:
     if not text:
         return ""
     try:
+        if (seconds := length_s(text)) is not None:
+            return _time(datetime.now(UTC) - timedelta(seconds=seconds))
         if len(text) == len("2026-01-31"):
             day = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
             return _time(day + timedelta(days=1, milliseconds=-1) if last else day)
         found = datetime.fromisoformat(text)
         return _time(found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC))
     except (ValueError, OverflowError) as error:
-        raise InvalidInput(f"{text!r} is no time.", hint="Write 2026-01-31 or 2026-01-31T14:30:00Z.") from error
+        hint = "Write 2026-01-31, 2026-01-31T14:30:00Z, or how long ago it is: 30m, 1h, 2d, 1w."
+        raise InvalidInput(f"{text!r} is no time.", hint=hint) from error
 
 
 def _time(moment: datetime) -> str:

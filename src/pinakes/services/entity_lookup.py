@@ -201,7 +201,8 @@ class EntityLookup:
                 exact += called(record, key, _symbol(plain), wanted)
                 rules = self._app.rules(record).graph
                 for kind, form in other_forms(plain, rules, wanted):
-                    meant = types_of(rules) if kind == DOCUMENT else [kind]  # a page may be that of an entity
+                    of_page = wanted or types_of(rules)  # a page may be that of an entity
+                    meant = of_page if kind == DOCUMENT else [kind]
                     formed += called(record, folded(form), form, meant) if len(form) <= MAX_NAME_CHARS else []
         if not exact and not formed and records and (kind := unknown_type(name)):
             there = ", ".join(sorted(self._types(records)))

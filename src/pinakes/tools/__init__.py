@@ -26,6 +26,7 @@ from pinakes.tools.prompts import prompts_of
 from pinakes.tools.resources import list_resources, read_resource
 from pinakes.tools.retrieve import read, search, status
 from pinakes.tools.sources import list_sources
+from pinakes.tools.toolset_hints import how_on
 from pinakes.tools.vendor_info import find_vendor_info
 
 _GRAPH = (find_vendor_info, find_entity, related_entities, entity_path, graph_overview, find_experts, impact_of)
@@ -47,6 +48,7 @@ __all__ = [
     "staged_rag_system_prompt",
     "tool",
     "tools_of",
+    "why_off",
 ]
 
 
@@ -71,3 +73,14 @@ def tools_of(settings: Settings) -> tuple[Tool, ...]:
     every: tuple[Tool, ...] = __getattr__("TOOLS")
     chosen = (one for one in every if one.toolset in settings.toolsets and one.name not in taken)
     return named + tuple(one for one in chosen if one.reads_sometimes or not settings.server.read_only)
+
+
+def why_off(name: str, settings: Settings) -> tuple[str, str]:
+    """Return the toolset of the tool ``name``, and why ``settings`` do not offer it; both "" where there is none."""
+    every: tuple[Tool, ...] = __getattr__("TOOLS")
+    toolset = next((one.toolset for one in every if one.name == name), "")
+    if not toolset:
+        return "", ""
+    if toolset in settings.toolsets:
+        return toolset, "It writes, and nothing may be changed here: server.read_only is set."
+    return toolset, f"Its toolset is off. {how_on(toolset)}"

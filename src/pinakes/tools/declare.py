@@ -150,8 +150,9 @@ class Tool:
     on_error: str = "{message}"
     """How a failure is told, with ``{message}``."""
     error_data: ErrorData | None = None
-    """How a failure is told as the data of an answer that is none to the protocol; None: as an error with code and
-    hint."""
+    """How a failure is told as data; None: with code and hint."""
+    fails_unmarked: bool = False
+    """Whether a failure is an answer like any other to the protocol, as a contract wants it."""
     returns: type[Reply] | None = None
     tags: tuple[str, ...] = ()
     """Words to find it by in a list of tools."""
@@ -296,7 +297,7 @@ class Tool:
         """Return the outcome that tells a caller of this tool about ``error``."""
         if self.error_data is not None:
             data = self.error_data(self, arguments, error)
-            return Outcome(self.json(data), data, error=error)
+            return Outcome(self.json(data), data, not self.fails_unmarked, error)
         return Outcome(
             error_text(self.on_error, error), None if self.collection else {"error": described(error)}, True, error
         )
@@ -349,6 +350,7 @@ def tool(
     destructive: bool = False,
     idempotent: bool | None = None,
     error_data: ErrorData | None = None,
+    fails_unmarked: bool = False,
     name: str = "",
     tags: tuple[str, ...] = (),
     reads_when: Callable[[Mapping[str, JSON]], bool] | None = None,
@@ -374,6 +376,7 @@ def tool(
             destructive=destructive,
             idempotent=read_only if idempotent is None else idempotent,
             error_data=error_data,
+            fails_unmarked=fails_unmarked,
             returns=returns if isinstance(returns, type) and issubclass(returns, Reply) else None,
             tags=tags,
             reads_when=reads_when,

@@ -11,6 +11,7 @@ from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.records import JSON
 from pinakes.models.token_counts import TokenCounter
 from pinakes.settings import Settings, Toolset
+from pinakes.tools.toolset_hints import how_on
 
 Prompt: TypeAlias = Callable[..., str]
 
@@ -49,7 +50,7 @@ def prompted(settings: Settings, name: str, arguments: Mapping[str, str], counte
     """
     offered = {prompt.__name__: prompt for prompt in prompts_of(settings)}
     if name not in offered:
-        hint = f"There are: {', '.join(offered)}." if offered else "None is offered here."
+        hint = f"There are: {', '.join(offered)}." if offered else f"None is offered here. {how_on(_TOOLSET)}"
         raise NotFound(f"There is no prompt {name!r}.", hint=hint)
     wanted = list(inspect.signature(offered[name]).parameters)
     if set(arguments) != set(wanted):

@@ -69,9 +69,11 @@ def test_options_narrow_what_is_shown(orchard: Any) -> None:
             ("--session", "x"),
             ("--until", "2020-01-01"),
             ("--since", "2020-01-01", "--tool", "search"),
+            ("--since", "1h", "--tool", "search"),
+            ("--until", "1d"),
         ]
     }
-    assert list(count.values()) == [2, 1, 1, 0, 1, 0, 0, 2]
+    assert list(count.values()) == [2, 1, 1, 0, 1, 0, 0, 2, 2, 0]
     done = orchard("audit", "--tool", "nothing")
     assert (done.code, done.out) == (0, "")
     assert "no call is like that" in done.err
@@ -81,6 +83,14 @@ def test_what_is_no_time_is_an_error(orchard: Any) -> None:
     done = orchard("audit", "--since", "soon")
     assert done.code == 2
     assert "'soon' is no time." in done.err
+
+
+def test_a_file_that_cannot_be_written_is_named_as_it_was_given(orchard: Any, tmp_path: Path) -> None:
+    file = tmp_path / "nowhere" / "calls.jsonl"
+    done = orchard("audit", "export", file)
+    assert done.code != 0
+    assert f"error: The file {str(file)!r} cannot be written: No such file or directory." in done.err
+    assert ".tmp" not in done.err
 
 
 def test_calls_are_exported_as_json_lines(orchard: Any, tmp_path: Path) -> None:

@@ -116,3 +116,15 @@ def test_the_filter_of_relations_has_one_name_and_a_quiet_rebuild_prints_nothing
     assert "--relation-type" in pinakes("search", "--help").out
     assert "VENDOR" in pinakes("reindex", "--graph", *notes).out
     assert pinakes("reindex", "--graph", "-q", *notes).out == ""
+
+
+def test_a_name_given_twice_is_said_to_be_there_already(pinakes: Call, notes: tuple[str, ...]) -> None:
+    for command, other, shown in (("alias", "BC", "BC"), ("merge", "Globex", "Globex, bc")):
+        first = pinakes("graph", command, "Acme", other, *notes)
+        assert first.out == f"Acme: other names: {shown}\n"
+        assert "already" not in first.err
+        second = pinakes("graph", command, "Acme", other.lower(), *notes)
+        assert f"{other.lower()!r} is another name of Acme already" in second.err
+        assert "nothing changes" not in second.err
+    unknown = pinakes("graph", "split", "Acme", "Initech", *notes)
+    assert "nothing changes by now" in unknown.err

@@ -104,6 +104,27 @@ def test_a_closed_pipe_is_no_error(pinakes, corpus):
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("streams", ["stdout", "both"])
+@pytest.mark.parametrize(
+    "words",
+    ["--help", "status --help", "graph alias --help", "--version", "status", "no-such-command", "read --json x"],
+)
+def test_whatever_is_written_into_a_closed_pipe_ends_quietly(tmp_path, monkeypatch, words, streams):
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path))
+    reading, writing = os.pipe()
+    os.close(reading)
+    errors = tmp_path / "errors"
+    with errors.open("w") as told:
+        process = subprocess.run(
+            [PINAKES[0], *words.split()], stdout=writing, stderr=writing if streams == "both" else told, check=False
+        )
+    os.close(writing)
+    in_words = {"no-such-command": 2, "status": 3}
+    expected = in_words.get(words, 141) if streams == "stdout" else 141
+    assert process.returncode == expected
+    assert "Traceback" not in errors.read_text()
+
+
 def test_a_full_disk_under_stdout_is_an_error_in_words():
     device = Path("/dev/full")
     if not device.exists():

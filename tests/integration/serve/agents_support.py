@@ -156,9 +156,10 @@ def steady(value: Any) -> Any:
 
 
 async def answered(client: Asked, tool: Any, arguments: dict[str, Any]) -> Any:
-    """Return the answer to a call, which is no error to the protocol, fits its schema and is the same as text."""
+    """Return the answer to a call, which fits its schema and is the same as text; a failure is marked as one."""
     result = await client.call(tool.name, arguments)
-    assert not result.is_error, (tool.name, arguments, result.content)
+    failed = "error" in result.structured_content or result.structured_content.get("status") == "error"
+    assert result.is_error == failed, (tool.name, arguments, result.content)
     jsonschema.validate(result.structured_content, tool.output_schema)
     [content] = result.content
     assert json.loads(content.text) == result.structured_content

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,28 @@ def test_a_server_of_another_version_is_not_asked(home: Path, served: Mapping[st
             file.write_text(json.dumps(other), "utf-8")
             found = said(home, "search", "keys")
             assert (found.code, found.alone) == (0, True)
+    finally:
+        file.write_text(before, "utf-8")
+
+
+def test_a_running_server_of_another_version_is_told(home: Path, served: Mapping[str, Any]) -> None:
+    file, own = home / "server.json", version("pinakes")
+    assert served["version"] == own
+    components = httpx.get(f"{served['url']}/health").json()["components"]
+    assert (components["version"], "outdated" in components) == (own, False)
+    before = file.read_text("utf-8")
+    told = f"the server runs 0.0.1, this program is {own}: restart the server"
+    try:
+        assert told not in said(home, "status").err
+        file.write_text(json.dumps({**served, "answers": "of another", "version": "0.0.1", "unheard of": 1}), "utf-8")
+        for words in (("status",), ("search", "keys")):
+            found = said(home, *words)
+            assert (found.code, found.err.count(told)) == (0, 1)
+        earlier = {name: value for name, value in served.items() if name != "version"}
+        file.write_text(json.dumps({**earlier, "answers": "of another"}), "utf-8")
+        assert f"the server runs an earlier version, this program is {own}" in said(home, "status").err
+        file.write_text(json.dumps({**served, "id": "another program is there", "version": "0.0.1"}), "utf-8")
+        assert told not in said(home, "status").err
     finally:
         file.write_text(before, "utf-8")
 

@@ -86,7 +86,10 @@ def test_a_tool_of_a_toolset_that_is_off_names_the_toolset(server: Running, libr
     assert answer.status_code == 404
     error = answer.json()["error"]
     assert (error["code"], error["message"]) == ("TOOL_NOT_FOUND", "Tool 'semantic_search' not found")
-    assert error["details"]["hint"] == "Its toolset is off: name 'code' in the setting toolsets."
+    assert error["details"]["hint"] == (
+        "Its toolset is off. Add 'code' to the setting toolsets (config.toml in the server's home, or --toolsets where "
+        "it is started) and restart the server."
+    )
     assert "hint" not in server.client.post("/api/v1/tools/nothing", json={}).json()["error"]["details"]
     told = server.client.post("/api/v1/tools/find_vendor_info", json={"vendor_name": "Nobody"}).json()
     assert told["error"].startswith("Vendor 'Nobody' not found. Try using semantic_search first")

@@ -62,6 +62,33 @@ def called(server: Running, tool: str, **arguments: Any) -> Any:
     return result["structuredContent"]
 
 
+def failed(server: Running, tool: str, **arguments: Any) -> Any:
+    result = mcp(server, "tools/call", name=tool, arguments=arguments)
+    assert result["isError"] is True
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    return result["structuredContent"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("search_summaries", {}),
+        ("get_document_chunk", {"doc_id": "none", "chunk_index": 0}),
+        ("find_similar", {"doc_id": "none"}),
+        ("ingest_document", {"title": "", "text": "x"}),
+        ("delete_document", {"doc_id": 3}),
+        ("kb_resync", {"no": "such parameter"}),
+        ("document_history", {"doc_id": "none"}),
+        ("semantic_search", {"query": ""}),
+        ("find_vendor_info", {"vendor_name": "Nobody"}),
+        ("entity_path", {"source": "Nobody", "target": "None"}),
+    ],
+)
+def test_a_call_that_fails_is_an_error_to_the_protocol(serve: Serve, tool: str, arguments: dict[str, Any]) -> None:
+    server = serve(toolsets=["retrieve", "manage", "observe", "history", "graph", "code"])
+    assert failed(server, tool, **arguments)["error"]
+
+
 def test_an_agent_keeps_documents_over_mcp_and_http_alike(serve: Serve) -> None:
     server = serve()
     assert len(listed(server)) == 17
@@ -71,7 +98,7 @@ def test_an_agent_keeps_documents_over_mcp_and_http_alike(serve: Serve) -> None:
     [found] = called(server, "search_summaries", query="unused days")["results"]
     assert found["doc_id"] == over_mcp["doc_id"]
     assert called(server, "delete_document", doc_id=found["doc_id"]) == {"doc_id": found["doc_id"], "deleted": True}
-    assert called(server, "update_document", doc_id=found["doc_id"], title="X") == {
+    assert failed(server, "update_document", doc_id=found["doc_id"], title="X") == {
         "error": "Document not found",
         "not_found": [found["doc_id"]],
     }
@@ -96,6 +123,25 @@ def test_a_server_that_only_reads_neither_lists_nor_does_what_writes(serve: Serv
     about = called(server, "get_document_metadata", doc_id=kept["doc_id"])
     assert (about["title"], about["version"]) == ("Leave", 1)
     assert [one["name"] for one in called(server, "list_collections")["collections"]] == ["default"]
+
+
+def test_what_is_of_a_toolset_that_is_off_says_how_to_turn_it_on(serve: Serve) -> None:
+    server = serve(toolsets=["search", "code"], server__read_only=True)
+    refused = mcp(server, "tools/call", name="graph_overview", arguments={})
+    assert refused["isError"] is True
+    [told] = refused["content"]
+    on = "to the setting toolsets (config.toml in the server's home, or --toolsets where it is started)"
+    assert told["text"].startswith("The tool 'graph_overview' of the toolset 'graph' is not offered here.")
+    assert f"Add 'graph' {on}" in told["text"]
+    writes = mcp(server, "tools/call", name="index_content", arguments={})
+    assert "It writes, and nothing may be changed here: server.read_only is set." in writes["content"][0]["text"]
+    unknown = mcp(server, "tools/call", name="no_such_tool", arguments={})
+    assert unknown["content"][0]["text"] == "Unknown tool: 'no_such_tool'"
+    route = server.client.post("/api/v1/knowledge/ask", json={"query": "x"})
+    assert route.status_code == 404
+    assert f"Add 'knowledge' {on}" in route.json()["error"]["details"]["hint"]
+    message = {"jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": {"name": "x", "arguments": {}}}
+    assert f"Add 'retrieve' {on}" in server.client.post("/mcp", json=message).json()["error"]["data"]["hint"]
 
 
 def stdio(home: Path, *options: str) -> subprocess.CompletedProcess[str]:

@@ -32,6 +32,19 @@ def test_notes_of_a_book_are_chapters_at_its_end(name: str) -> None:
     assert text.index("Words go on.") < text.index("# Notes") < text.index("A walrus.")
 
 
+def test_titles_within_a_part_of_a_book_are_below_that_of_the_part() -> None:
+    book = (
+        '<FictionBook xmlns="http://www.gribuser.ru/xml/fictionbook/2.0"><description><title-info>'
+        "<book-title>Birds</book-title></title-info></description><body><title><p>Birds</p></title>"
+        "<section><title><p>One</p></title><p>Words.</p><section><title><p>Deep</p></title><p>More.</p></section>"
+        '</section></body><body name="notes"><title><p>Notes</p></title>'
+        "<section><title><p>1</p></title><p>A walrus.</p></section>"
+        "<section><title><p>2</p></title><p>An otter.</p></section></body></FictionBook>"
+    )
+    headings = [line for line in read(book, "a.fb2").splitlines() if line.startswith("#")]
+    assert headings == ["# Birds", "## One", "### Deep", "## Notes", "### 1", "### 2"]
+
+
 def test_the_note_of_a_line_stands_below_it() -> None:
     lines = (
         '<outline text="A &amp; &quot;b&quot;" _note="First line&#10;second &lt;x&gt; it\'s">'

@@ -44,6 +44,37 @@ def test_notes_stand_below_their_sheet_with_cell_and_author() -> None:
     assert document.pages == (0, document.text.index("## Two"))
 
 
+LINKED = """<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+ xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheetData>
+<row r="1"><c r="A1" t="inlineStr"><is><t>Name</t></is></c><c r="B1" t="inlineStr"><is><t>Where</t></is></c></row>
+<row r="2"><c r="A2" t="inlineStr"><is><t>Guide</t></is></c><c r="B2" t="inlineStr"><is><t>Ada</t></is></c></row>
+<row r="3"><c r="A3" t="inlineStr"><is><t>https://example.org/a</t></is></c><c r="B3"><v>7</v></c></row>
+<row r="4"><c r="A4" t="str"><f>HYPERLINK("https://example.org/x|y z","Plan")</f><v>Plan</v></c>
+<c r="B4" t="inlineStr"><is><t>Inside</t></is></c></row>
+</sheetData><hyperlinks>
+<hyperlink ref="A2" r:id="h1" location="top"/><hyperlink ref="B2:B3" r:id="h2"/><hyperlink ref="A3" r:id="h3"/>
+<hyperlink ref="B4" location="Two!A1"/><hyperlink ref="C9" r:id="h1"/><hyperlink ref="A1:XFD1048576" r:id="no"/>
+</hyperlinks></worksheet>"""
+LINKS = """<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">
+<Relationship Id="h1" Type="http://x/hyperlink" Target="https://example.org/guide" TargetMode="External"/>
+<Relationship Id="h2" Type="http://x/hyperlink" Target="mailto:ada@example.org" TargetMode="External"/>
+<Relationship Id="h3" Type="http://x/hyperlink" Target="https://example.org/a" TargetMode="External"/>
+</Relationships>"""
+
+
+def test_cells_keep_the_addresses_of_their_links() -> None:
+    with zipfile.ZipFile(io.BytesIO(xlsx({"One": ["a"]}))) as made:
+        entries = {name: made.read(name) for name in made.namelist()}
+    entries["xl/worksheets/sheet1.xml"] = LINKED.encode()
+    entries["xl/worksheets/_rels/sheet1.xml.rels"] = LINKS.encode()
+    assert read(zipped(entries)).text == (
+        "## One\n\n| Name | Where |\n| --- | --- |\n"
+        "| [Guide](https://example.org/guide#top) | [Ada](mailto:ada@example.org) |\n"
+        "| https://example.org/a | [7](mailto:ada@example.org) |\n"
+        "| [Plan](https://example.org/x\\|y%20z) | Inside |\n"
+    )
+
+
 def test_threads_are_read_and_what_stands_for_them_in_old_programs_is_not() -> None:
     made = comments(["tc={1}", "Ada"], ("A1", 0, "[Threaded comment] Your version"), ("B1", 1, "A note"))
     there = {"comments": made, "threadedComment": THREAD}

@@ -55,7 +55,7 @@ def library(tmp_path_factory: pytest.TempPathFactory, tree: Path) -> Iterator[Li
 def answer(library: Library, name: str, **arguments: Any) -> dict[str, Any]:
     outcome = BY_NAME[name].answer(library, arguments)
     assert outcome.data is not None
-    assert not outcome.failed
+    assert outcome.failed == (outcome.error is not None)
     return outcome.data
 
 

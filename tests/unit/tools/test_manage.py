@@ -28,7 +28,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
 def answer(library: Library, tool: str, /, **arguments: Any) -> dict[str, Any]:
     outcome = BY_NAME[tool].answer(library, arguments)
     assert outcome.data is not None
-    assert not outcome.failed
+    assert outcome.failed == (outcome.error is not None)
     jsonschema.validate(outcome.data, BY_NAME[tool].output_schema() or {})
     return outcome.data
 

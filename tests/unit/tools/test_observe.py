@@ -39,7 +39,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 def ask(library: Library, name: str, **arguments: Any) -> dict[str, Any]:
     outcome = BY_NAME[name].answer(library, arguments)
-    assert not outcome.failed
+    assert outcome.failed == (outcome.error is not None)
     assert outcome.data == json.loads(outcome.text)
     assert outcome.data is not None
     return outcome.data

@@ -144,6 +144,7 @@ def _message(operation: str, error: PinakesError) -> str:
     destructive=True,
     idempotent=True,
     error_data=failed,
+    fails_unmarked=True,
     tags=("knowledge", "documents", "ingest", "semantic", "search"),
     reads_when=lambda arguments: arguments.get("operation") in _READING,
     keeps_in=COLLECTION,

@@ -90,11 +90,6 @@ def _outcomes(schema: dict[str, JSON]) -> None:
     schema["enum"] = list(_OUTCOMES)
 
 
-def _moment(schema: dict[str, JSON]) -> None:
-    undefaulted(schema)
-    schema["format"] = "date-time"
-
-
 def _outcome(written: str) -> str:
     """Return an outcome as it is recorded, "" for any.
 
@@ -162,7 +157,11 @@ def retrieval_log(
         str, Field(description="failed: any error; or the code of one.", json_schema_extra=_outcomes)
     ] = "",
     since: Annotated[
-        str, Field(description="From this time on, or a day alone: 2026-01-31; UTC.", json_schema_extra=_moment)
+        str,
+        Field(
+            description="From this time on, or a day alone: 2026-01-31; UTC; or so long ago: 30m, 1h, 2d, 1w.",
+            json_schema_extra=undefaulted,
+        ),
     ] = "",
     text: Annotated[str, Field(description="Only where the parameters have this, or of this query_id.")] = "",
 ) -> Log:

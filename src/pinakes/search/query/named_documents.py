@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,9 @@ import numpy as np
 from pinakes.catalog import Connection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.filters import normal_name
-from pinakes.core.records import Int64
+from pinakes.core.records import Int64, Ranking
+from pinakes.core.wording import cut
+from pinakes.search.query.spelling import lacked_word
 from pinakes.text import identifiers
 from pinakes.text.analysis import STOP_WORDS
 
@@ -25,14 +27,18 @@ _MOST_DOCUMENTS = 20
 """What fits more documents names none of them."""
 
 _MOST_CHARS, _SHOWN = 500, 60
+_FIRST = "of that name comes first"
 _AROUND = ".,;:!?()[]{}<>\"'`“”„«»‘’|*"
 _ENDS_AS_FILE = re.compile(r"[^\s/\\][^/\\]*\.[^\W_]\w{0,7}")
 _NUMBERED = re.compile(r"([^\W\d_]{2,16})[-_ ]?(\d{1,8})")
 _PAIR = re.compile(r"\b([^\W\d_]{2,16})(?: |: ?| ?#| (?:no|nr|number)\.? )(\d{1,8})\b(?![.\w-])", re.IGNORECASE)
 _DASHES = str.maketrans(dict.fromkeys("‐‑‒–—―−", "-"))
 _OWN = re.compile(r"(?<=\w)['’]s\b")
-_WITHIN = re.compile(r"(\.\w{1,8})(?::\d+(?:-\d+)?|#[^\s/]*)$|(?<=\w)#[^\s/]*$")
+_WITHIN = re.compile(r"(\.\w{1,8})(?::\d+(?:-\d+|:\d+)?|#[^\s/]*)$|(?<=\w)#[^\s/]*$")
 """Lines or a heading behind a file or an address: ``keys.md:10-20``, ``https://example.org/keys#risks``."""
+
+_LINES = re.compile(r"(?::|#L)(\d{1,9})(?:-L?(\d{1,9})|:\d+)?$")
+"""Lines behind a file: ``keys.md:10-20``, ``keys.md:10``, ``keys.md:10:4`` (a column), ``keys.md#L10-L20``."""
 
 _OF_NUMBER = ("number", "id", "no")
 _IDENTIFYING = ("id", "identifier", "key", "number")
@@ -40,10 +46,15 @@ _IDENTIFYING = ("id", "identifier", "key", "number")
 
 @dataclass(frozen=True, slots=True)
 class NamedDocuments:
-    """``documents``: ids of those that ``name``, a part of the query, stands for."""
+    """``documents``: ids of those that ``name``, a part of the query, stands for.
+
+    ``written``: the name with what stands behind it; ``lines``: the first and the last line of that, None without.
+    """
 
     name: str
     documents: tuple[int, ...]
+    written: str
+    lines: tuple[int, int] | None = None
 
     def longest(self, owners: Int64) -> NamedDocuments | None:
         """Return this with the document that has the most chunks, given the documents of all chunks; None without."""
@@ -67,16 +78,31 @@ def named_documents(connection: Connection, collection: CollectionRecord, text: 
     """Return what a query names, at most five names; ambiguous ones are left out."""
     from pinakes.catalog.document_identifiers import identified, placed
 
-    found: dict[tuple[int, ...], str] = {}
-    for name in _places(text):
+    found: dict[tuple[int, ...], NamedDocuments] = {}
+    for name, written in _places(text):
         ids = placed(connection, collection.id, name, _MOST_DOCUMENTS)
         if len(ids) == 1:
-            found.setdefault(tuple(ids), name)
+            found.setdefault(tuple(ids), NamedDocuments(name, tuple(ids), written, _lines_of(written)))
     for one in _identifiers(text):
         ids = identified(connection, collection.id, one.spellings, one.metadata, _MOST_DOCUMENTS)
         if ids:
-            found.setdefault(tuple(ids), one.name)
-    return [NamedDocuments(name, ids) for ids, name in found.items()][:_MOST_NAMES]
+            found.setdefault(tuple(ids), NamedDocuments(one.name, tuple(ids), one.name))
+    return list(found.values())[:_MOST_NAMES]
+
+
+def openings(connection: Connection, text: str, named: Sequence[NamedDocuments]) -> Ranking:
+    """Return the chunks to show of documents that ``text`` names whatever its words are; scores are 0.
+
+    Of a document with lines, the chunk that has most of them; else, if ``text`` says nothing else, the first chunk.
+    """
+    from pinakes.catalog.document_identifiers import chunk_at, chunks_of
+
+    only = is_only_named(text, named)
+    found = [chunk_at(connection, one.documents, *one.lines) for one in named if one.lines]
+    found += [chunks_of(connection, one.documents, 1) for one in named if only and not one.lines]
+    ids, first = np.unique(np.concatenate([one.ids for one in found]) if found else np.empty(0, np.int64), True)
+    owners = np.concatenate([one.documents for one in found])[first] if found else np.empty(0, np.int64)
+    return Ranking(ids, owners, np.zeros(len(ids), np.float32))
 
 
 def may_name(text: str) -> bool:
@@ -92,14 +118,24 @@ def is_only_named(text: str, named: Sequence[NamedDocuments]) -> bool:
     return all(word.lower() in STOP_WORDS for word in re.findall(r"\w+", rest))
 
 
-def _places(text: str) -> Iterator[str]:
-    """Yield paths and addresses: the whole text, or words with folders."""
+def _places(text: str) -> Iterator[tuple[str, str]]:
+    """Yield paths and addresses, the whole text, or words with folders or lines; and each as it is written."""
     whole = text.strip().strip("\"'`")
-    words = list(dict.fromkeys(_file_of(word.strip(_AROUND)) for word in text.split()))
-    whole = _file_of(whole)
-    names = [whole] if "\n" not in whole and _is_place(whole) else []
-    names += [word for word in words if word != whole and re.search(r"[/\\]", word) and _is_place(word)]
-    yield from names[:_MOST_NAMES]
+    words = dict.fromkeys(word.strip(_AROUND) for word in text.split())
+    names = {_file_of(whole): whole} if "\n" not in whole and _is_place(_file_of(whole)) else {}
+    for word in words:
+        if (_lines_of(word) or re.search(r"[/\\]", _file_of(word))) and _is_place(_file_of(word)):
+            names.setdefault(_file_of(word), word)
+    yield from list(names.items())[:_MOST_NAMES]
+
+
+def _lines_of(word: str) -> tuple[int, int] | None:
+    """Return the first and the last line that are named behind a file; None without."""
+    found = _LINES.search(word) if _file_of(word) != word else None
+    if found is None:
+        return None
+    first = max(1, int(found[1]))
+    return first, max(first, int(found[2] or 0))
 
 
 def _file_of(word: str) -> str:
@@ -148,7 +184,19 @@ def _numbers(kind: str, number: str, spellings: Sequence[str] = ()) -> tuple[Seq
     return [f"{normal_name(kind)}_{end}" for end in _OF_NUMBER], [number, number.lstrip("0") or "0", *spellings]
 
 
-def names_note(named: Sequence[NamedDocuments]) -> str:
-    """Return the note for the reader of an answer."""
-    quoted = ", ".join(repr(one.name[:_SHOWN]) for one in named)
-    return f"{quoted}: the best chunk of the document of that name comes first"
+def names_notes(names: Iterable[str], what: str = "the best chunk of the document") -> list[str]:
+    """Return the note that ``what`` of these names comes first, each once; none without names (also empty ones)."""
+    quoted = ", ".join(repr(cut(name, _SHOWN)) for name in dict.fromkeys(names) if name)
+    return [f"{quoted}: {what} {_FIRST}"] if quoted else []
+
+
+def is_names_note(note: str) -> bool:
+    """Return whether ``note`` is one of ``names_notes``."""
+    return note.endswith(_FIRST)
+
+
+def without_names(notes: Iterable[str], named: Sequence[NamedDocuments]) -> tuple[str, ...]:
+    """Return ``notes`` without those that no chunk has a word which is (part of) the name of a document."""
+    names = [_plain(one.written).casefold() for one in named]
+    lacked = ((note, _plain(lacked_word(note)[1:-1]).casefold()) for note in notes)
+    return tuple(note for note, word in lacked if not word or not any(word in name for name in names))

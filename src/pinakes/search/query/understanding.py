@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pinakes.core.ports import Index, lexicon_of
@@ -24,9 +24,10 @@ class ParsedRequest:
 
     ``request``: with the filters of its query added, and a mode other than "auto". ``text`` is searched by keyword and
     vector; ``added``, the expansions, by keyword alone with less weight. A chunk must have all of ``phrases`` and none
-    of ``excluded``; those with more of ``preferred`` rank first. ``named``: ids of documents that the query names; the
-    best chunk of each comes first; ``openings``: ids of their first chunks if it says nothing else. ``route``: why the
-    mode was chosen; None if the request gave it. ``notes``: how the query was understood, for the reader.
+    of ``excluded``; those with more of ``preferred`` rank first. ``named``: id of each document that the query names →
+    its name there; the best chunk of each comes first; ``openings``: ids of their first chunks if it says nothing else.
+    ``route``: why the mode was chosen; None if the request gave it. ``notes``: how the query was understood, for the
+    reader.
     """
 
     request: Request
@@ -35,7 +36,7 @@ class ParsedRequest:
     phrases: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
-    named: tuple[int, ...] = ()
+    named: Mapping[int, str] = field(default_factory=dict)
     openings: tuple[int, ...] = ()
     route: Route | None = None
     notes: tuple[str, ...] = ()

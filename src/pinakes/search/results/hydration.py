@@ -186,7 +186,7 @@ class _View:
             page_end=page_end,
             phrases=phrases,
             score_parts={} if self.found.scoring is None else self.found.scoring.parts_of(row),
-            named=int(self.found.documents[row]) in self.found.named,
+            named=self.found.named.get(int(self.found.documents[row]), ""),
         )
         return with_lazy_fields(hit, _LAZY, partial(_shown, chunk, self.query, numbers, evidence, word))
 

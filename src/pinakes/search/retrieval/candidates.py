@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -69,8 +69,8 @@ class Candidates:
     ``adjustments``: score adjustments. ``phrases``: which candidates have which quoted phrases. ``scoring``: the parts
     of the scores; None before ranking. ``fused``: the scores before reranking and preferred phrases, None if neither
     changed them. ``limited``: a retriever returned as many as requested, so there may be more.
-    ``graph``: how strongly entities tie each to the question, times the weight of that; None without. ``named``: ids
-    of documents that the query names; ``openings``: ids of their first chunks if it says nothing else.
+    ``graph``: how strongly entities tie each to the question, times the weight of that; None without. ``named``: id
+    of each document that the query names → its name; ``openings``: ids of their first chunks if it says nothing else.
     """
 
     ids: Int64
@@ -89,7 +89,7 @@ class Candidates:
     scoring: Scoring | None = None
     vectors: Float32 | None = None
     graph: Float32 | None = None
-    named: tuple[int, ...] = ()
+    named: Mapping[int, str] = field(default_factory=dict)
     openings: tuple[int, ...] = ()
 
     def vectors_of(self, rows: Int64, index: Index) -> Float32:

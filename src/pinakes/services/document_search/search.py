@@ -27,6 +27,7 @@ from pinakes.search.collection_choice import AskedCollections, CollectionChoice,
 from pinakes.search.copies import without_copies
 from pinakes.search.documents import FoundDocument, best_documents, in_order, similarities
 from pinakes.search.federated import far_note, near_first, unanswered
+from pinakes.search.query.named_documents import names_notes
 from pinakes.search.query.request import check_least
 from pinakes.search.query.syntax import PhraseUse
 from pinakes.search.ranking.duplicates import named_versions
@@ -405,6 +406,7 @@ class DocumentSearch:
             if (brief := known.get(one.document_id)) is not None
         )
         said = [f"{answer.record.name}: {note}" if several else note for answer in answers for note in answer.notes]
+        said += names_notes((one.named for one in ranked), "the document")
         lacking = {answer.record.name: answer.degraded for answer in answers if answer.degraded}
         words = [f"{name}: {what}" if several else what for name, what in lacking.items()]
         return FoundSummaries(
