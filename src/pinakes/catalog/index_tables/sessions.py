@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import psycopg
 from psycopg import ClientCursor, Cursor
@@ -21,6 +21,7 @@ from pinakes.settings import CatalogSettings
 Row: TypeAlias = tuple[Any, ...]
 Parameters: TypeAlias = Mapping[str, Any]
 Session: TypeAlias = "psycopg.Connection[Row]"
+_Found = TypeVar("_Found")
 
 _CONNECT_S = 10
 
@@ -52,15 +53,19 @@ class Sessions:
 
     def columns(self, statement: str, parameters: Parameters) -> list[Row]:
         """Return the rows of one statement as binary, which suits large values, in one round trip."""
-        return self._again(lambda session: self._binary(session, statement, parameters))
+        return self.several_columns((statement, parameters))[0]
 
-    def _binary(self, session: Session, statement: str, parameters: Parameters) -> list[Row]:
+    def several_columns(self, *asked: tuple[str, Parameters]) -> list[list[Row]]:
+        """Do the same for several statements, which see one state, in one round trip."""
+        return self._again(lambda session: self._binary(session, asked))
+
+    def _binary(self, session: Session, asked: Sequence[tuple[str, Parameters]]) -> list[list[Row]]:
         with session.pipeline():  # what is sent at once is answered at once
-            session.execute("BEGIN READ ONLY")
+            session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             session.execute(self._limits_at_once)
-            found = session.execute(statement, parameters, binary=True)
+            found = [session.execute(statement, parameters, binary=True) for statement, parameters in asked]
             session.execute("COMMIT")
-        return found.fetchall()
+        return [one.fetchall() for one in found]
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
@@ -81,20 +86,18 @@ class Sessions:
         with translated(), psycopg.connect(address, autocommit=True, connect_timeout=_CONNECT_S) as session:
             yield session
 
-    def _again(self, ask: Any) -> list[Row]:
+    def _again(self, ask: Callable[[Session], _Found]) -> _Found:
         """Ask once more where the connection broke while nobody used it."""
         try:
             with self._session(raw=True) as session:
-                found: list[Row] = ask(session)
-                return found
+                return ask(session)
         except psycopg.OperationalError as error:
             if error.sqlstate is not None and not error.sqlstate.startswith(("08", "57P")):
                 with translated():
                     raise
             self._catalog.engine.dispose()
         with self._session() as session:
-            again: list[Row] = ask(session)
-            return again
+            return ask(session)
 
     @contextmanager
     def _session(self, *, raw: bool = False) -> Iterator[Session]:

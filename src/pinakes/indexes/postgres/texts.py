@@ -10,7 +10,8 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from pinakes.catalog.index_tables import word_table
-from pinakes.catalog.index_tables.sessions import Session, Sessions
+from pinakes.catalog.index_tables.sessions import Row, Session, Sessions
+from pinakes.core.latest_values import LatestValues
 from pinakes.indexes.keyword.clauses import EXACT, METADATA, SPELLED, TEXT, VARIANTS, QueryVocabulary
 from pinakes.indexes.keyword.stored_terms import LANGUAGE
 from pinakes.indexes.postgres import segments
@@ -20,6 +21,7 @@ from pinakes.text.analysis.languages import Stems
 
 _MOST_CACHED_BYTES: Final = 64_000_000
 _MOST_BEGINNING: Final = 1000
+_MOST_BEGINNINGS: Final = 64
 _TEXTS_FIELDS: Final = (TEXT, "title", "path", METADATA, VARIANTS)
 
 Held: TypeAlias = Mapping[int, Postings]
@@ -40,6 +42,7 @@ class Snapshot:
         self._with_positions: set[bytes] = set()
         self._bytes = 0
         self._lock = threading.Lock()
+        self._begun = LatestValues[tuple[int, bytes], list[tuple[bytes, int]]](_MOST_BEGINNINGS)
         self._known = {segment.number for segment in found}
 
     def of(self, kind: int) -> list[Segment]:
@@ -57,8 +60,10 @@ class Snapshot:
         missing += [key for key in with_positions if key not in missing]
         if not missing:
             return
-        rows = word_table.of_terms(self._sessions, self._number, missing, with_positions)
-        found: dict[bytes, dict[int, Postings]] = {key: {} for key in missing}
+        self._keep(missing, with_positions, word_table.of_terms(self._sessions, self._number, missing, with_positions))
+
+    def _keep(self, keys: Sequence[bytes], with_positions: Sequence[bytes], rows: Sequence[Row]) -> None:
+        found: dict[bytes, dict[int, Postings]] = {key: {} for key in keys}
         size = 0
         for key, segment, names, counts, stored, at in rows:
             if segment not in self._known:
@@ -93,16 +98,36 @@ class Snapshot:
 
     def beginning(self, kind: int, first: bytes) -> list[tuple[bytes, int]]:
         """Return the terms of a kind that begin so, with how many texts have them, removed ones counted."""
-        beyond = first[:-1] + bytes([first[-1] + 1]) if first[-1] < 255 else first + b"\xff" * 8
+        known = self._begun.get((kind, first))
+        if known is None:
+            self.load_near(kind, [], [first])
+            known = self._begun.get((kind, first))
+        return known or []
+
+    def load_near(self, kind: int, keys: Iterable[bytes], beginnings: Iterable[bytes]) -> None:
+        """Read the postings of terms, and the terms that begin so, in one round trip, unless all are there."""
+        missing = [key for key in dict.fromkeys(keys) if key not in self._held]
+        firsts = [first for first in dict.fromkeys(beginnings) if self._begun.get((kind, first)) is None]
+        if not (missing or firsts):
+            return
         among = [segment.number for segment in self.of(kind)]
-        found: dict[bytes, int] = {}
-        for names, counts in word_table.beginning(
-            self._sessions, self._number, among, first, beyond, _MOST_BEGINNING + 1
-        ):
-            for term, count in zip(segments.terms_of(names), segments.counts_of(counts).tolist(), strict=True):
-                if first <= term < beyond:
-                    found[term] = found.get(term, 0) + count
-        return sorted(found.items())[:_MOST_BEGINNING]
+        ranges = [(first, _beyond(first)) for first in firsts]
+        rows, begun = word_table.of_terms_and_ranges(
+            self._sessions, self._number, missing, among, ranges, _MOST_BEGINNING + 1
+        )
+        self._keep(missing, [], rows)
+        for (first, beyond), blocks in zip(ranges, begun, strict=True):
+            found: dict[bytes, int] = {}
+            for names, counts in blocks:
+                for term, count in zip(segments.terms_of(names), segments.counts_of(counts).tolist(), strict=True):
+                    if first <= term < beyond:
+                        found[term] = found.get(term, 0) + count
+            self._begun.put((kind, first), sorted(found.items())[:_MOST_BEGINNING])
+
+
+def _beyond(first: bytes) -> bytes:
+    """Return what follows all that begins with ``first``."""
+    return first[:-1] + bytes([first[-1] + 1]) if first[-1] < 255 else first + b"\xff" * 8
 
 
 class Texts:
