@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -12,16 +12,21 @@ import numpy as np
 from pinakes.catalog.index_tables import word_table
 from pinakes.catalog.index_tables.sessions import Row, Session, Sessions
 from pinakes.core.latest_values import LatestValues
+from pinakes.core.records import Float32
 from pinakes.indexes.keyword.clauses import EXACT, METADATA, SPELLED, TEXT, VARIANTS, QueryVocabulary
 from pinakes.indexes.keyword.stored_terms import LANGUAGE
 from pinakes.indexes.postgres import segments
+from pinakes.indexes.postgres.bm25_queries import Query
 from pinakes.indexes.postgres.segments import CHUNKS, Postings, Segment
 from pinakes.text.analysis import LANGUAGES, QueryTerm
 from pinakes.text.analysis.languages import Stems
 
 _MOST_CACHED_BYTES: Final = 64_000_000
 _MOST_BEGINNING: Final = 1000
-_MOST_BEGINNINGS: Final = 64
+_MOST_BEGINNINGS: Final = 256
+_MOST_SCORES: Final = 64
+"""So many segments keep the scores of a query: a search asks for them twice. Each takes 256 KB at most."""
+
 _TEXTS_FIELDS: Final = (TEXT, "title", "path", METADATA, VARIANTS)
 
 Held: TypeAlias = Mapping[int, Postings]
@@ -139,6 +144,8 @@ class Texts:
         self.num_docs = sum(int(segment.alive.sum()) for segment in self.segments)
         self._averages = {field: self._average(field) for field in segments.MEASURED}
         self._counted = lru_cache(20_000)(self._count)
+        self._keys = lru_cache(2000)(self._keys_of)
+        self._scores = LatestValues[tuple[Hashable, int], Float32](_MOST_SCORES)
         self._languages = self._of_languages()
         self.vocabulary = QueryVocabulary(self, self.fields, stems)
 
@@ -165,21 +172,20 @@ class Texts:
 
     def prepare(self, terms: Sequence[QueryTerm]) -> list[bytes]:
         """Return the keys of all forms of the terms of a query."""
-        keys: dict[bytes, None] = {}
+        return list(dict.fromkeys(key for term in terms for key in self._keys(term)))
+
+    def remembering(self, asked: Hashable, query: Query) -> Query:
+        """Return a query that keeps its last scores, by what was ``asked``."""
+        return lambda texts, segment: self._scores.get_or_make((asked, segment.number), lambda: query(texts, segment))
+
+    def _keys_of(self, term: QueryTerm) -> list[bytes]:
         written = EXACT if self.kind == CHUNKS else SPELLED
-
-        def add(term: str, *fields: str) -> None:
-            keys.update(dict.fromkeys(segments.key_of(self.kind, field, term) for field in fields if term))
-
-        for term in terms:
-            add(term.text, *_TEXTS_FIELDS)
-            for other in term.others:
-                add(other, TEXT, VARIANTS)
-            for word in (term.exact, *term.inflected):
-                add(word, written)
-            for language in self.vocabulary.languages if term.word else ():
-                add(f"{language}:{self.vocabulary.stem(language, term.word)}", VARIANTS)
-        return list(keys)
+        found = [(term.text, field) for field in _TEXTS_FIELDS]
+        found += [(other, field) for other in term.others for field in (TEXT, VARIANTS)]
+        found += [(word, written) for word in (term.exact, *term.inflected)]
+        for language in self.vocabulary.languages if term.word else ():
+            found.append((f"{language}:{self.vocabulary.stem(language, term.word)}", VARIANTS))
+        return [segments.key_of(self.kind, field, one) for one, field in found if one]
 
     def _count(self, field: str, term: str) -> int:
         held = self.snapshot.held(segments.key_of(self.kind, field, term))

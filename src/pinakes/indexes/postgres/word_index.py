@@ -108,7 +108,8 @@ class WordIndex:
                 yield one.made
                 continue
             of = texts[one.kind]
-            yield query_of(one.terms, None, of.vocabulary, search, of.fields, Queries)
+            query = query_of(one.terms, None, of.vocabulary, search, of.fields, Queries)
+            yield of.remembering((tuple(one.terms), search), query)
 
     def apply(
         self, session: Session, gone: Iterable[int], added: Sequence[IndexEntry], known: Sequence[Segment]
