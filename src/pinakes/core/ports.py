@@ -433,6 +433,13 @@ class Lexicon(Protocol):
         """Return for each of ``words`` the number of documents that contain it as written, lower-cased."""
         ...
 
-    def prepare(self, text: str) -> None:
-        """Expect to be asked for the words of ``text``: an engine in a database reads all of them at once."""
+    def prepare(self, text: str, words: Sequence[str] = ()) -> None:
+        """Expect to be asked for the words of ``text``, and whether there are ``words``.
+
+        An engine in a database reads all of them at once.
+        """
+        ...
+
+    def prepare_near(self, words: Sequence[str], prefixes: Sequence[str]) -> None:
+        """Expect to be asked for the ``counts`` of ``words``, and for ``beginning`` with each of ``prefixes``."""
         ...

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import psycopg
-from psycopg import ClientCursor, Cursor
+from psycopg import ClientCursor
 from sqlalchemy.engine import make_url
 
 from pinakes.catalog.dialects.postgresql import cancel
@@ -21,8 +21,10 @@ from pinakes.settings import CatalogSettings
 Row: TypeAlias = tuple[Any, ...]
 Parameters: TypeAlias = Mapping[str, Any]
 Session: TypeAlias = "psycopg.Connection[Row]"
+_Found = TypeVar("_Found")
 
 _CONNECT_S = 10
+_CURSOR = "DECLARE found_{0} BINARY CURSOR FOR {1}; FETCH ALL FROM found_{0}"
 _TO_THE_LAST = "SET LOCAL cursor_tuple_fraction = 1"
 """All rows of a cursor are read, not the first tenth, for which it is planned."""
 
@@ -48,11 +50,22 @@ class Sessions:
             Busy: see ``translated``.
         """
         whole = "; ".join(filter(None, ("BEGIN READ ONLY", self._limits, options, statement, "COMMIT")))
-        return self._again(lambda session: _of_all(session, whole, parameters))
+        return self._again(lambda session: _of_each(session, whole, parameters))[0]
 
     def columns(self, statement: str, parameters: Parameters) -> list[Row]:
         """Return the rows of one statement as binary, which suits large values, in one round trip."""
-        return self.rows(f"DECLARE found BINARY CURSOR FOR {statement}; FETCH ALL FROM found", parameters, _TO_THE_LAST)
+        return self.several_columns((statement, parameters))[0]
+
+    def several_columns(self, *asked: tuple[str, Parameters]) -> list[list[Row]]:
+        """Do the same for several statements, which see one state, in one round trip."""
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+        def ask(session: Session) -> list[list[Row]]:
+            merge = ClientCursor(session).mogrify
+            each = (merge(_CURSOR.format(n, statement), given) for n, (statement, given) in enumerate(asked))
+            return _of_each(session, "; ".join([begin, self._limits, _TO_THE_LAST, *each, "COMMIT"]))
+
+        return self._again(ask)
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
@@ -73,20 +86,18 @@ class Sessions:
         with translated(), psycopg.connect(address, autocommit=True, connect_timeout=_CONNECT_S) as session:
             yield session
 
-    def _again(self, ask: Any) -> list[Row]:
+    def _again(self, ask: Callable[[Session], _Found]) -> _Found:
         """Ask once more where the connection broke while nobody used it."""
         try:
             with self._session(raw=True) as session:
-                found: list[Row] = ask(session)
-                return found
+                return ask(session)
         except psycopg.OperationalError as error:
             if error.sqlstate is not None and not error.sqlstate.startswith(("08", "57P")):
                 with translated():
                     raise
             self._catalog.engine.dispose()
         with self._session() as session:
-            again: list[Row] = ask(session)
-            return again
+            return ask(session)
 
     @contextmanager
     def _session(self, *, raw: bool = False) -> Iterator[Session]:
@@ -127,18 +138,14 @@ def _lost_tables() -> Iterator[None]:
         ) from error
 
 
-def _of_all(session: Session, statements: str, parameters: Parameters) -> list[Row]:
-    """Send several statements at once; return the rows of those that have any."""
-    found: list[Row] = []
+def _of_each(session: Session, statements: str, parameters: Parameters | None = None) -> list[list[Row]]:
+    """Send several statements at once; return the rows of each that gives rows."""
+    found = []
     with ClientCursor(session) as cursor:
         cursor.execute(statements, parameters)
         more: bool | None = True
         while more:
-            if _has_rows(cursor):
-                found += cursor.fetchall()
+            if cursor.description is not None:
+                found.append(cursor.fetchall())
             more = cursor.nextset()
     return found
-
-
-def _has_rows(cursor: Cursor[Row]) -> bool:
-    return cursor.description is not None

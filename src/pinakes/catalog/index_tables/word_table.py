@@ -87,8 +87,21 @@ def of_terms(sessions: Sessions, number: int, terms: Sequence[bytes], with_posit
 
     ``positions`` of those ``with_positions``, else None.
     """
-    given = {"terms": terms, "positions": with_positions, "separator": SEPARATOR}
-    return sessions.columns(of_index(_OF_TERMS.format(_POSTINGS), number), given)
+    return sessions.columns(*_of_terms(number, terms, with_positions))
+
+
+def of_terms_and_ranges(
+    sessions: Sessions,
+    number: int,
+    terms: Sequence[bytes],
+    wanted: Sequence[int],
+    ranges: Sequence[tuple[bytes, bytes]],
+    most: int,
+) -> tuple[list[Row], list[list[Row]]]:
+    """Return ``of_terms`` without positions, and ``beginning`` of each range, all read at once."""
+    among = [_in_range(number, wanted, first, beyond, most) for first, beyond in ranges]
+    found, *begun = sessions.several_columns(_of_terms(number, terms, []), *among)
+    return found, begun
 
 
 def counts(sessions: Sessions, number: int, terms: Sequence[bytes]) -> list[Row]:
@@ -100,8 +113,16 @@ def beginning(
     sessions: Sessions, number: int, wanted: Sequence[int], first: bytes, beyond: bytes, most: int
 ) -> list[Row]:
     """Return (names, counts) of the blocks that may have terms in a range, up to ``most`` of each of these segments."""
-    given = {"wanted": wanted, "first": first, "beyond": beyond, "most": most}
-    return sessions.columns(of_index(_BEGINNING, number), given)
+    return sessions.columns(*_in_range(number, wanted, first, beyond, most))
+
+
+def _of_terms(number: int, terms: Sequence[bytes], with_positions: Sequence[bytes]) -> tuple[str, Parameters]:
+    given = {"terms": terms, "positions": with_positions, "separator": SEPARATOR}
+    return of_index(_OF_TERMS.format(_POSTINGS), number), given
+
+
+def _in_range(number: int, wanted: Sequence[int], first: bytes, beyond: bytes, most: int) -> tuple[str, Parameters]:
+    return of_index(_BEGINNING, number), {"wanted": wanted, "first": first, "beyond": beyond, "most": most}
 
 
 _POSTINGS: Final = ", block.postings, CASE WHEN asked.term = ANY(%(positions)s::bytea[]) THEN block.positions END"

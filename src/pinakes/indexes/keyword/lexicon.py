@@ -50,7 +50,10 @@ class TantivyLexicon(VocabularyLexicon):
         queries = [tantivy.Query.term_query(self._schema, SPELLED, word, "basic") for word in words]
         return [int(self._searcher.search(query, limit=1, count=True).count) for query in queries]
 
-    def prepare(self, text: str) -> None:
+    def prepare(self, text: str, words: Sequence[str] = ()) -> None:
+        """Do nothing: every word is at hand."""
+
+    def prepare_near(self, words: Sequence[str], prefixes: Sequence[str]) -> None:
         """Do nothing: every word is at hand."""
 
     def beginning(self, prefix: str) -> list[tuple[str, int]]:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from pinakes.catalog.index_tables import word_table
-from pinakes.catalog.index_tables.sessions import Session, Sessions
+from pinakes.catalog.index_tables.sessions import Row, Session, Sessions
+from pinakes.core.latest_values import LatestValues
+from pinakes.core.records import Float32
 from pinakes.indexes.keyword.clauses import EXACT, METADATA, SPELLED, TEXT, VARIANTS, QueryVocabulary
 from pinakes.indexes.keyword.stored_terms import LANGUAGE
 from pinakes.indexes.postgres import segments
+from pinakes.indexes.postgres.bm25_queries import Query
 from pinakes.indexes.postgres.segments import CHUNKS, Postings, Segment
 from pinakes.text.analysis import LANGUAGES, QueryTerm
 from pinakes.text.analysis.languages import Stems
 
 _MOST_CACHED_BYTES: Final = 64_000_000
 _MOST_BEGINNING: Final = 1000
+_MOST_BEGINNINGS: Final = 256
+_MOST_SCORES: Final = 64
+"""So many segments keep the scores of a query: a search asks for them twice. Each takes 256 KB at most."""
+
 _TEXTS_FIELDS: Final = (TEXT, "title", "path", METADATA, VARIANTS)
 
 Held: TypeAlias = Mapping[int, Postings]
@@ -40,6 +47,7 @@ class Snapshot:
         self._with_positions: set[bytes] = set()
         self._bytes = 0
         self._lock = threading.Lock()
+        self._begun = LatestValues[tuple[int, bytes], list[tuple[bytes, int]]](_MOST_BEGINNINGS)
         self._known = {segment.number for segment in found}
 
     def of(self, kind: int) -> list[Segment]:
@@ -57,8 +65,10 @@ class Snapshot:
         missing += [key for key in with_positions if key not in missing]
         if not missing:
             return
-        rows = word_table.of_terms(self._sessions, self._number, missing, with_positions)
-        found: dict[bytes, dict[int, Postings]] = {key: {} for key in missing}
+        self._keep(missing, with_positions, word_table.of_terms(self._sessions, self._number, missing, with_positions))
+
+    def _keep(self, keys: Sequence[bytes], with_positions: Sequence[bytes], rows: Sequence[Row]) -> None:
+        found: dict[bytes, dict[int, Postings]] = {key: {} for key in keys}
         size = 0
         for key, segment, names, counts, stored, at in rows:
             if segment not in self._known:
@@ -93,16 +103,36 @@ class Snapshot:
 
     def beginning(self, kind: int, first: bytes) -> list[tuple[bytes, int]]:
         """Return the terms of a kind that begin so, with how many texts have them, removed ones counted."""
-        beyond = first[:-1] + bytes([first[-1] + 1]) if first[-1] < 255 else first + b"\xff" * 8
+        known = self._begun.get((kind, first))
+        if known is None:
+            self.load_near(kind, [], [first])
+            known = self._begun.get((kind, first))
+        return known or []
+
+    def load_near(self, kind: int, keys: Iterable[bytes], beginnings: Iterable[bytes]) -> None:
+        """Read the postings of terms, and the terms that begin so, in one round trip, unless all are there."""
+        missing = [key for key in dict.fromkeys(keys) if key not in self._held]
+        firsts = [first for first in dict.fromkeys(beginnings) if self._begun.get((kind, first)) is None]
+        if not (missing or firsts):
+            return
         among = [segment.number for segment in self.of(kind)]
-        found: dict[bytes, int] = {}
-        for names, counts in word_table.beginning(
-            self._sessions, self._number, among, first, beyond, _MOST_BEGINNING + 1
-        ):
-            for term, count in zip(segments.terms_of(names), segments.counts_of(counts).tolist(), strict=True):
-                if first <= term < beyond:
-                    found[term] = found.get(term, 0) + count
-        return sorted(found.items())[:_MOST_BEGINNING]
+        ranges = [(first, _beyond(first)) for first in firsts]
+        rows, begun = word_table.of_terms_and_ranges(
+            self._sessions, self._number, missing, among, ranges, _MOST_BEGINNING + 1
+        )
+        self._keep(missing, [], rows)
+        for (first, beyond), blocks in zip(ranges, begun, strict=True):
+            found: dict[bytes, int] = {}
+            for names, counts in blocks:
+                for term, count in zip(segments.terms_of(names), segments.counts_of(counts).tolist(), strict=True):
+                    if first <= term < beyond:
+                        found[term] = found.get(term, 0) + count
+            self._begun.put((kind, first), sorted(found.items())[:_MOST_BEGINNING])
+
+
+def _beyond(first: bytes) -> bytes:
+    """Return what follows all that begins with ``first``."""
+    return first[:-1] + bytes([first[-1] + 1]) if first[-1] < 255 else first + b"\xff" * 8
 
 
 class Texts:
@@ -114,6 +144,8 @@ class Texts:
         self.num_docs = sum(int(segment.alive.sum()) for segment in self.segments)
         self._averages = {field: self._average(field) for field in segments.MEASURED}
         self._counted = lru_cache(20_000)(self._count)
+        self._keys = lru_cache(2000)(self._keys_of)
+        self._scores = LatestValues[tuple[Hashable, int], Float32](_MOST_SCORES)
         self._languages = self._of_languages()
         self.vocabulary = QueryVocabulary(self, self.fields, stems)
 
@@ -140,21 +172,20 @@ class Texts:
 
     def prepare(self, terms: Sequence[QueryTerm]) -> list[bytes]:
         """Return the keys of all forms of the terms of a query."""
-        keys: dict[bytes, None] = {}
+        return list(dict.fromkeys(key for term in terms for key in self._keys(term)))
+
+    def remembering(self, asked: Hashable, query: Query) -> Query:
+        """Return a query that keeps its last scores, by what was ``asked``."""
+        return lambda texts, segment: self._scores.get_or_make((asked, segment.number), lambda: query(texts, segment))
+
+    def _keys_of(self, term: QueryTerm) -> list[bytes]:
         written = EXACT if self.kind == CHUNKS else SPELLED
-
-        def add(term: str, *fields: str) -> None:
-            keys.update(dict.fromkeys(segments.key_of(self.kind, field, term) for field in fields if term))
-
-        for term in terms:
-            add(term.text, *_TEXTS_FIELDS)
-            for other in term.others:
-                add(other, TEXT, VARIANTS)
-            for word in (term.exact, *term.inflected):
-                add(word, written)
-            for language in self.vocabulary.languages if term.word else ():
-                add(f"{language}:{self.vocabulary.stem(language, term.word)}", VARIANTS)
-        return list(keys)
+        found = [(term.text, field) for field in _TEXTS_FIELDS]
+        found += [(other, field) for other in term.others for field in (TEXT, VARIANTS)]
+        found += [(word, written) for word in (term.exact, *term.inflected)]
+        for language in self.vocabulary.languages if term.word else ():
+            found.append((f"{language}:{self.vocabulary.stem(language, term.word)}", VARIANTS))
+        return [segments.key_of(self.kind, field, one) for one, field in found if one]
 
     def _count(self, field: str, term: str) -> int:
         held = self.snapshot.held(segments.key_of(self.kind, field, term))

@@ -108,7 +108,8 @@ class WordIndex:
                 yield one.made
                 continue
             of = texts[one.kind]
-            yield query_of(one.terms, None, of.vocabulary, search, of.fields, Queries)
+            query = query_of(one.terms, None, of.vocabulary, search, of.fields, Queries)
+            yield of.remembering((tuple(one.terms), search), query)
 
     def apply(
         self, session: Session, gone: Iterable[int], added: Sequence[IndexEntry], known: Sequence[Segment]
@@ -180,14 +181,14 @@ class WordIndex:
         texts = self.texts(turn)
         return PostgresLexicon(texts[DOCUMENTS], self._analyzer, partial(self._prepare, texts, search))
 
-    def _prepare(self, texts: _Kinds, search: SearchSettings, text: str) -> None:
-        """Read at once what the words of a query, the names in it, and the words by themselves need."""
+    def _prepare(self, texts: _Kinds, search: SearchSettings, text: str, others: Sequence[str]) -> None:
+        """Read at once what the words of a query, the names in it, and words by themselves need, and ``others``."""
         names = " ".join(identifiers.names(text))
         asked = [
             self._query(texts, KeywordQuery(text, 1), search),
             self._rows(KeywordQuery(names, 1, evidence="definitions")),
         ]
-        words = [term for word in dict.fromkeys(text.split()) for term in self._analyzer.word_terms(word)]
+        words = [term for word in dict.fromkeys([*text.split(), *others]) for term in self._analyzer.word_terms(word)]
         keys = [key for kind in (CHUNKS, DOCUMENTS) for key in texts[kind].prepare(words)]
         keys += [key for one in asked for key in one.keys]
         texts[CHUNKS].snapshot.load(keys, [key for one in asked for key in one.in_row])
@@ -212,7 +213,7 @@ class _Asked:
 class PostgresLexicon(VocabularyLexicon):
     """Implements ``ports.Lexicon`` for one state of an index."""
 
-    def __init__(self, texts: Texts, analyzer: Analyzer, prepare: Callable[[str], object]) -> None:
+    def __init__(self, texts: Texts, analyzer: Analyzer, prepare: Callable[[str, Sequence[str]], object]) -> None:
         super().__init__(texts.vocabulary, analyzer)
         self._texts, self._prepare = texts, prepare
 
@@ -220,8 +221,12 @@ class PostgresLexicon(VocabularyLexicon):
         self._texts.snapshot.load(segments.key_of(DOCUMENTS, SPELLED, word) for word in words)
         return [self._texts.doc_freq(SPELLED, word) for word in words]
 
-    def prepare(self, text: str) -> None:
-        self._prepare(text)
+    def prepare(self, text: str, words: Sequence[str] = ()) -> None:
+        self._prepare(text, words)
+
+    def prepare_near(self, words: Sequence[str], prefixes: Sequence[str]) -> None:
+        keys, firsts = ([segments.key_of(DOCUMENTS, SPELLED, one) for one in some] for some in (words, prefixes))
+        self._texts.snapshot.load_near(DOCUMENTS, keys, firsts)
 
     def beginning(self, prefix: str) -> list[tuple[str, int]]:
         return self._texts.terms_with_prefix(SPELLED, prefix)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from string import ascii_lowercase
 
 from pinakes.core.ports import Lexicon
@@ -91,15 +91,24 @@ def missing(text: str, lexicon: Lexicon) -> tuple[MissingWord, ...]:
     A compound or identifier is missing if a near form of the whole exists, or if none of its parts exist.
     """
     found: list[MissingWord] = []
-    for word in dict.fromkeys(_words(text)):
+    lacking = (word for word in dict.fromkeys(_words(text)) if not lexicon.has(word))
+    first = list(islice(lacking, _MOST_MISSING))
+    _prepare_near(first, lexicon)
+    for word in chain(first, lacking):
         if len(found) == _MOST_MISSING or sum(not one.near for one in found) == _MOST_UNLIKE:
             break
-        if lexicon.has(word):
-            continue
         near = _near(word.lower(), lexicon)
         if near or not any(map(lexicon.has, _parts(word))):
             found.append(MissingWord(word, near[:_MOST_NEAR], _is_sure(word, near)))
     return tuple(found)
+
+
+def parts_asked_for(text: str) -> list[str]:
+    """Return what ``missing`` and ``absent`` may ask for beside the words of ``text``: parts of words, pairs in one."""
+    parts = [part for word in _words(text) for part in _parts(word)]
+    words = _content_words(text)
+    pairs = pairwise(words) if len(words) <= _MOST_WORDS else ()
+    return list(dict.fromkeys([*parts, *("".join(pair) for pair in pairs if any(map(_is_short, pair)))]))
 
 
 def absent(text: str, lexicon: Lexicon) -> tuple[MissingWord, ...]:
@@ -108,7 +117,7 @@ def absent(text: str, lexicon: Lexicon) -> tuple[MissingWord, ...]:
     These are letters, digits and names with signs: Z, 7, C++, IT, RFC-9. Addresses and hex numbers are ignored, and so
     is a text of more than 20 words, and what is one word with that beside it: utf 8.
     """
-    words = _analyzer().query_words(" ".join(_between(text, _ADDRESSES)))
+    words = _content_words(text)
     if len(words) > _MOST_WORDS:
         return ()
     lacking = [word for word in dict.fromkeys(words) if _is_short(word) and not lexicon.has(word)]
@@ -136,6 +145,10 @@ def _words(text: str) -> Iterator[str]:
                 yield word
 
 
+def _content_words(text: str) -> list[str]:
+    return _analyzer().query_words(" ".join(_between(text, _ADDRESSES)))
+
+
 def _between(text: str, kinds: Collection[identifiers.Kind]) -> Iterator[str]:
     """Yield the parts of a text between identifiers of these kinds."""
     end = 0
@@ -161,6 +174,13 @@ def _is_short(word: str) -> bool:
 def _parts(word: str) -> list[str]:
     parts = [part for part in _JOINT.split(word) if part]
     return parts if len(parts) > 1 else []
+
+
+def _prepare_near(words: Sequence[str], lexicon: Lexicon) -> None:
+    """Expect ``_near`` of all these words."""
+    if lower := [word.lower() for word in words]:
+        edited = {edited for word in lower for edited in _edited_in_the_beginning(word)}
+        lexicon.prepare_near(sorted(edited), sorted({word[:_BEGINNING] for word in lower}))
 
 
 def _near(word: str, lexicon: Lexicon) -> tuple[NearWord, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pinakes.core.ports import Index, lexicon_of
 from pinakes.search.query.expansion import expand
 from pinakes.search.query.request import Request, cleaned
-from pinakes.search.query.spelling import absent, corrected, missing
+from pinakes.search.query.spelling import absent, corrected, missing, parts_asked_for
 from pinakes.search.query.syntax import parse_query
 from pinakes.search.query.unmatched import unsearchable_signs
 from pinakes.settings import Settings
@@ -81,7 +81,7 @@ def _corrected(text: str, index: Index, settings: Settings) -> tuple[str, list[s
     lexicon = lexicon_of(index) if (spelling.suggest or spelling.correct) and text else None
     if lexicon is None or not lexicon.holds_any():
         return text, []
-    lexicon.prepare(text)
+    lexicon.prepare(text, parts_asked_for(text))
     unknown = missing(text, lexicon)
     short = [one.note for one in absent(text, lexicon)] if spelling.suggest else []
     if not spelling.correct:
