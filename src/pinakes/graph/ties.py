@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from pinakes.catalog import Connection, tied_documents
 from pinakes.catalog.graph_lookups import Hop
 from pinakes.core.graph_paths import PathStep
 from pinakes.graph.hops import MOST_FOLLOWED, MOST_REACHED, Reached
+from pinakes.graph.relation_memory import RelationMemory
 
 MOST_TIED: Final = 60
 """So many documents are looked at, those with the strongest ties first."""
@@ -36,6 +37,7 @@ class Tie:
 
 def by_relations(
     connection: Connection,
+    memory: RelationMemory,
     hops_of: Callable[[Collection[int]], Sequence[Hop]],
     own: Mapping[int, float],
     hops: int,
@@ -61,10 +63,13 @@ def by_relations(
                     weight = front[here].confidence * hop.confidence * (FURTHER if hop_number else 1)
                     if there not in best or weight > best[there].confidence:
                         best[there] = Reached(there, (*front[here].path, hop), weight)
-        naming = tied_documents.naming(connection, best)
-        ways = [replace(one, confidence=one.confidence * rarity(naming.get(one.entity_id, 1))) for one in best.values()]
+        naming = memory.naming(connection, best)
+        ways = [
+            Reached(one.entity_id, one.path, one.confidence * rarity(naming.get(one.entity_id, 1)))
+            for one in best.values()
+        ]
         kept = {one.entity_id: one for one in sorted(ways, key=_by_weight)[:MOST_REACHED]}
-        about = tied_documents.about(connection, kept, until)
+        about = memory.about(connection, kept, until)
         ties += [Tie(document, kept[entity], kept[entity].confidence) for entity, document in about]
         known |= kept
         front = dict(list(kept.items())[:MOST_FOLLOWED])
