@@ -143,7 +143,7 @@ def hops(
     asked |= {"types": sorted(types)} if types else {}
     asked |= {"until": until} if until else {}
     query = _hops_query(direction, typed=bool(types), past=bool(until))
-    return [Hop._make(row) for row in connection.execute(query, asked)]
+    return [Hop._make(row) for row in connection.execute(query, asked).all()]
 
 
 @cache

@@ -181,7 +181,7 @@ def leads_of(
         for far in reached(hops_of, weights, 1, {*barred, *seeds.named}):
             first = far.path[0]
             ways.append((far, shared[first.source_id if first.source_id in shared else first.target_id].step))
-    tied += ties.by_entities(connection, ways, until)
+    tied += ties.by_entities(connection, memory, ways, until)
     paths = [one.path for one in found] + [one.way.path for one in tied]
     names = memory.names_of(connection, {end for path in paths for hop in path for end in _ends(hop)})
     found = [one for one in found if _is_told(one, names)]
@@ -208,7 +208,7 @@ def _ends(hop: Hop) -> set[int]:
 
 
 def _is_told(way: Reached, names: Mapping[int, object]) -> bool:
-    return all(names.keys() >= _ends(hop) for hop in way.path)
+    return all(hop.source_id in names and hop.target_id in names for hop in way.path)
 
 
 def _likeliest(leads: Iterable[Lead], tied: Iterable[ties.Tie]) -> set[int]:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, Final, TypeAlias, TypeVar
 
 from pinakes.catalog import Connection, graph_lookups, tied_documents
-from pinakes.catalog.graph_lookups import MOST_ROWS, Hop
+from pinakes.catalog.graph_lookups import Hop
 from pinakes.core.graph_paths import Direction
 
 _MOST_KEPT: Final = 50_000
@@ -43,15 +43,32 @@ class RelationMemory:
         """Return what ``graph_lookups.hops`` does."""
         key = "hops", tuple(sorted(types)), direction, min_confidence, until
         known, missing = self._known(key, entity_ids)
-        ranked = [one for some in known.values() for one in some]
+        ranked: list[_Ranked] = [one for some in known.values() for one in some]
         if missing:
             found = graph_lookups.hops(connection, missing, types, direction, min_confidence, until)
             fresh = [_ranked(one) for one in found]
-            if len(found) < MOST_ROWS:  # else some relations of these entities are not among them
+            if len(found) < graph_lookups.MOST_ROWS:  # else some relations of these entities are not among them
                 self._keep(key, _by_end(fresh, missing, direction), len(fresh))
             ranked += fresh
         ranked.sort()
-        return [one for one, _ in groupby(each[-1] for each in ranked)][:MOST_ROWS]
+        return [one for one, _ in groupby(each[-1] for each in ranked)][: graph_lookups.MOST_ROWS]
+
+    def mentioning(
+        self, connection: Connection, entity_ids: Collection[int], until: str = ""
+    ) -> list[tuple[int, int, float]]:
+        """Return what ``tied_documents.mentioning`` does."""
+        key, most = ("mentioning", until), tied_documents.MOST_ROWS
+        known, missing = self._known(key, entity_ids)
+        ranked: list[tuple[float, int, int]] = [one for some in known.values() for one in some]
+        if missing:
+            fresh: dict[int, list[tuple[float, int, int]]] = {one: [] for one in missing}
+            for entity, document, often in tied_documents.mentioning(connection, missing, until):
+                fresh.setdefault(entity, []).append((-often, document, entity))
+            found = [one for some in fresh.values() for one in some]
+            if len(found) < most:  # else some documents of these entities are not among them
+                self._keep(key, fresh, len(found))
+            ranked += found
+        return [(entity, document, -often) for often, document, entity in sorted(ranked)[:most]]
 
     def about(self, connection: Connection, entity_ids: Collection[int], until: str = "") -> list[tuple[int, int]]:
         """Return what ``tied_documents.about`` does."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from pinakes.catalog import Connection, tied_documents
+from pinakes.catalog import Connection
 from pinakes.catalog.graph_lookups import Hop
 from pinakes.core.graph_paths import PathStep
 from pinakes.graph.hops import MOST_FOLLOWED, MOST_REACHED, Reached
@@ -22,8 +21,7 @@ MOST_CHUNKS_EACH: Final = 100
 """So many chunks of each are looked at, the first ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tie:
+class Tie(NamedTuple):
     """What ties a document to a hit: relations of what the hit is about, or an entity that it names, in ``origin``.
 
     ``weight``: 0 to 1.
@@ -76,7 +74,9 @@ def by_relations(
     return ties
 
 
-def by_entities(connection: Connection, ways: Sequence[tuple[Reached, PathStep]], until: str) -> list[Tie]:
+def by_entities(
+    connection: Connection, memory: RelationMemory, ways: Sequence[tuple[Reached, PathStep]], until: str
+) -> list[Tie]:
     """Return the documents that name entities to which ``ways`` lead from a hit, each with the step it begins with.
 
     A tie has the weight of the way, times n / (n + 1) where the document names the entity n times, each counted with
@@ -87,7 +87,7 @@ def by_entities(connection: Connection, ways: Sequence[tuple[Reached, PathStep]]
         by_entity.setdefault(way.entity_id, []).append((way, step))
     return [
         Tie(document, way, way.confidence * often / (often + 1), step)
-        for entity, document, often in tied_documents.mentioning(connection, by_entity, until)
+        for entity, document, often in memory.mentioning(connection, by_entity, until)
         for way, step in by_entity[entity]
     ]
 
