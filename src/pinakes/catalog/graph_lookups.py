@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     BindParameter,
@@ -46,8 +46,7 @@ class NamedEntity:
     documents: int
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
+class Hop(NamedTuple):
     """A relation between two canonical entities; ``statement``: the id of the row of the surest place."""
 
     source_id: int
@@ -144,7 +143,7 @@ def hops(
     asked |= {"types": sorted(types)} if types else {}
     asked |= {"until": until} if until else {}
     query = _hops_query(direction, typed=bool(types), past=bool(until))
-    return [Hop(*row) for row in connection.execute(query, asked)]
+    return [Hop._make(row) for row in connection.execute(query, asked).all()]
 
 
 @cache

@@ -55,14 +55,15 @@ def mentioning(connection: Connection, entity_ids: Collection[int], until: str =
     ``until``: only documents that did not change since that time.
     """
     asked = {"ids": sorted(set(entity_ids)), "until": until or "9999"}
-    rows = connection.execute(_MENTIONING, asked) if entity_ids else ()
-    return [(row[0], row[1], row[2]) for row in rows]
+    rows = connection.execute(_MENTIONING, asked).all() if entity_ids else ()
+    return [(entity, document, often) for entity, document, often in rows]
 
 
 def chunks_of(connection: Connection, document_ids: Collection[int], most: int) -> list[tuple[int, int]]:
     """Return (chunk, document) of these documents, the first ``most`` chunks of each."""
     asked = {"ids": sorted(set(document_ids)), "most": most}
-    return [(row[0], row[1]) for row in connection.execute(_CHUNKS, asked)] if document_ids else []
+    rows = connection.execute(_CHUNKS, asked).all() if document_ids else ()
+    return [(chunk, document) for chunk, document in rows]
 
 
 def chunks_at(connection: Connection, places: Collection[tuple[int, int]]) -> dict[int, int]:

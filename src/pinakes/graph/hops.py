@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from pinakes.catalog.graph_lookups import Hop
 
@@ -15,8 +14,7 @@ MOST_REACHED: Final = 200
 """So many entities are reached at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
+class Reached(NamedTuple):
     """An entity, and the relations that lead to it from a seed; ``confidence``: theirs and the weight of the seed."""
 
     entity_id: int

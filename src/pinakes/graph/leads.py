@@ -15,6 +15,7 @@ from pinakes.core.graph_paths import Expansion, PathStep
 from pinakes.core.graph_records import DOCUMENT
 from pinakes.graph import ties
 from pinakes.graph.hops import Reached, reached
+from pinakes.graph.relation_memory import RelationMemory
 
 _CHUNKS_OF_ENTITY: Final = 8
 """So many mentions of each entity are looked at."""
@@ -59,7 +60,8 @@ class Lead:
 class Leads:
     """Chunk id → how the graph leads there; what paths are told by; whether time ran out before the second hop.
 
-    ``of_hits``: chunk id → document, of the hits.
+    ``of_hits``: chunk id → document, of the hits. ``stated``: relation → its place, of chunks that are to be shown; see
+    ``metadata_evidence.of_leads``.
     """
 
     of_chunks: Mapping[int, Lead] = field(default_factory=dict)
@@ -149,6 +151,7 @@ class Seeds:
 
 def leads_of(
     connection: Connection,
+    memory: RelationMemory,
     seeds: Seeds,
     way: Expansion,
     go_on: Callable[[], bool] = lambda: True,
@@ -161,7 +164,7 @@ def leads_of(
     say that did not change since that time.
     """
     hops_of = partial(
-        graph_lookups.hops,
+        memory.hops,
         connection,
         types=way.relations,
         direction=way.direction or "both",
@@ -170,7 +173,7 @@ def leads_of(
     )
     hops, barred, time_left = way.hops or 0, seeds.barred, _Asked(go_on)
     found = reached(hops_of, seeds.named, hops, barred, time_left)
-    tied = ties.by_relations(connection, hops_of, seeds.own, hops, seeds.rarity, barred, time_left, until)
+    tied = ties.by_relations(connection, memory, hops_of, seeds.own, hops, seeds.rarity, barred, time_left, until)
     shared = {one.entity_id: one for one in seeds.shared if one.entity_id not in seeds.named}
     ways = [(Reached(one.entity_id, (), one.weight), one.step) for one in shared.values()]
     if hops > 1 and shared and time_left():
@@ -178,13 +181,13 @@ def leads_of(
         for far in reached(hops_of, weights, 1, {*barred, *seeds.named}):
             first = far.path[0]
             ways.append((far, shared[first.source_id if first.source_id in shared else first.target_id].step))
-    tied += ties.by_entities(connection, ways, until)
+    tied += ties.by_entities(connection, memory, ways, until)
     paths = [one.path for one in found] + [one.way.path for one in tied]
-    names = graph_lookups.names_of(connection, {end for path in paths for hop in path for end in _ends(hop)})
+    names = memory.names_of(connection, {end for path in paths for hop in path for end in _ends(hop)})
     found = [one for one in found if _is_told(one, names)]
     of_hits = {document for document, _ in seeds.places}
     tied = [one for one in tied if one.document_id not in of_hits and _is_told(one.way, names)]
-    stated = graph_lookups.statements(connection, [hop.statement for one in found for hop in one.path])
+    stated = graph_lookups.statements(connection, [one.path[-1].statement for one in found])
     of_question = _of_question(connection, found, stated, until)
     if not way.is_narrow:
         of_question = [(chunk, lead) for chunk, lead in of_question if lead.document_id not in of_hits]
@@ -197,9 +200,7 @@ def leads_of(
     whole = {one.document_id: Lead(one.document_id, one.way, one.weight, one.origin, of_hit=True) for one in tied}
     for chunk, document in tied_documents.chunks_of(connection, whole, ties.MOST_CHUNKS_EACH):
         _keep(leads, chunk, whole[document])
-    paths = [one.way.path for one in whole.values()]
-    stated |= graph_lookups.statements(connection, [hop.statement for path in paths for hop in path])
-    return Leads(leads, tied_documents.chunks_at(connection, seeds.places), names, stated, time_left.refused)
+    return Leads(leads, tied_documents.chunks_at(connection, seeds.places), names, cut=time_left.refused)
 
 
 def _ends(hop: Hop) -> set[int]:
@@ -207,7 +208,7 @@ def _ends(hop: Hop) -> set[int]:
 
 
 def _is_told(way: Reached, names: Mapping[int, object]) -> bool:
-    return all(names.keys() >= _ends(hop) for hop in way.path)
+    return all(hop.source_id in names and hop.target_id in names for hop in way.path)
 
 
 def _likeliest(leads: Iterable[Lead], tied: Iterable[ties.Tie]) -> set[int]:

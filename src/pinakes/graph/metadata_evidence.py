@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pinakes.catalog import Connection, described_entities
+from pinakes.catalog import Connection, described_entities, graph_lookups
 from pinakes.catalog.graph_statistics import FIELD
 from pinakes.catalog.stated_edges import Evidence
 from pinakes.core.graph_records import folded
@@ -71,15 +71,14 @@ def with_words(one: Evidence, rules: GraphRules, metadata: Mapping[str, JSON], n
     return replace(one, text=words, context=words, field=field_of(one.extractor)) if words else one
 
 
-def of_leads(connection: Connection, rules: GraphRules, leads: Leads) -> Leads:
-    """Return ``leads`` with the words of metadata in the steps that it states."""
-    hops = {hop.statement: hop for one in leads.of_chunks.values() for hop in one.way.path}
-    stated = {number: one for number, one in leads.stated.items() if number in hops and not one.text}
-    if not stated:
-        return leads
+def of_leads(connection: Connection, rules: GraphRules, leads: Leads, chunks: Collection[int]) -> Leads:
+    """Return ``leads`` with the places that state the relations to these chunks, and the words of metadata there."""
+    ways = [leads.of_chunks[one].way for one in chunks]
+    hops = {hop.statement: hop for one in ways for hop in one.path}
+    told = graph_lookups.statements(connection, list(hops))
+    stated = {number: one for number, one in told.items() if not one.text}
     declared = [one.document_id for one in stated.values() if field_of(one.extractor)]
     held = described_entities.metadata_of(connection, declared) if declared else {}
-    told = dict(leads.stated)
     for number, one in stated.items():
         ends = [leads.names[end][0] for end in (hops[number].source_id, hops[number].target_id)]
         words = outside_words(rules, one.extractor, one.path, held.get(one.document_id, {}), ends)

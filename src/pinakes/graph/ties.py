@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
-from pinakes.catalog import Connection, tied_documents
+from pinakes.catalog import Connection
 from pinakes.catalog.graph_lookups import Hop
 from pinakes.core.graph_paths import PathStep
 from pinakes.graph.hops import MOST_FOLLOWED, MOST_REACHED, Reached
+from pinakes.graph.relation_memory import RelationMemory
 
 MOST_TIED: Final = 60
 """So many documents are looked at, those with the strongest ties first."""
@@ -21,8 +21,7 @@ MOST_CHUNKS_EACH: Final = 100
 """So many chunks of each are looked at, the first ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tie:
+class Tie(NamedTuple):
     """What ties a document to a hit: relations of what the hit is about, or an entity that it names, in ``origin``.
 
     ``weight``: 0 to 1.
@@ -36,6 +35,7 @@ class Tie:
 
 def by_relations(
     connection: Connection,
+    memory: RelationMemory,
     hops_of: Callable[[Collection[int]], Sequence[Hop]],
     own: Mapping[int, float],
     hops: int,
@@ -61,17 +61,22 @@ def by_relations(
                     weight = front[here].confidence * hop.confidence * (FURTHER if hop_number else 1)
                     if there not in best or weight > best[there].confidence:
                         best[there] = Reached(there, (*front[here].path, hop), weight)
-        naming = tied_documents.naming(connection, best)
-        ways = [replace(one, confidence=one.confidence * rarity(naming.get(one.entity_id, 1))) for one in best.values()]
+        naming = memory.naming(connection, best)
+        ways = [
+            Reached(one.entity_id, one.path, one.confidence * rarity(naming.get(one.entity_id, 1)))
+            for one in best.values()
+        ]
         kept = {one.entity_id: one for one in sorted(ways, key=_by_weight)[:MOST_REACHED]}
-        about = tied_documents.about(connection, kept, until)
+        about = memory.about(connection, kept, until)
         ties += [Tie(document, kept[entity], kept[entity].confidence) for entity, document in about]
         known |= kept
         front = dict(list(kept.items())[:MOST_FOLLOWED])
     return ties
 
 
-def by_entities(connection: Connection, ways: Sequence[tuple[Reached, PathStep]], until: str) -> list[Tie]:
+def by_entities(
+    connection: Connection, memory: RelationMemory, ways: Sequence[tuple[Reached, PathStep]], until: str
+) -> list[Tie]:
     """Return the documents that name entities to which ``ways`` lead from a hit, each with the step it begins with.
 
     A tie has the weight of the way, times n / (n + 1) where the document names the entity n times, each counted with
@@ -82,7 +87,7 @@ def by_entities(connection: Connection, ways: Sequence[tuple[Reached, PathStep]]
         by_entity.setdefault(way.entity_id, []).append((way, step))
     return [
         Tie(document, way, way.confidence * often / (often + 1), step)
-        for entity, document, often in tied_documents.mentioning(connection, by_entity, until)
+        for entity, document, often in memory.mentioning(connection, by_entity, until)
         for way, step in by_entity[entity]
     ]
 

@@ -26,6 +26,7 @@ from pinakes.graph import metadata_evidence
 from pinakes.graph.entity_retriever import SPREAD, EntityRetriever, rarity
 from pinakes.graph.leads import MENTIONS, Leads, Seeds, leads_of, shared_entities
 from pinakes.graph.query_names import Linked
+from pinakes.graph.relation_memory import RelationMemory
 from pinakes.graph.relation_names import RelationNames, asked_relations
 from pinakes.search import Request, SearchContext, Tracer, graph_hits, rank, retrieve, scored
 from pinakes.search.as_of import is_moment, moment
@@ -179,24 +180,30 @@ class GraphSearch:
         texts, there = {hit.text for hit in answer.hits}, set[str]()
         there |= set() if way.is_narrow else {hit.document_id for hit in answer.hits}
         least = min((hit.score for hit in answer.hits), default=1.0)
-        with self._app.catalog.read_each() as connection:
-            groups = {one.group_key for one in leads.stated.values()}
-            offsets = self._app.statistics.preceding_chunks(connection, record, groups)
-        found: list[Hit] = []
+        found: list[tuple[int, Hit]] = []
         for start in range(0, len(order), _READ_AT_ONCE):
             for chunk, hit in graph_hits.hits_of(request, context, ranked, order[start : start + _READ_AT_ONCE]):
                 score = min(hit.score, least)
                 if hit.chunk_id in seen or hit.text in texts or hit.document_id in there or score < least_asked:
                     continue
                 there.add(hit.document_id)
-                added = with_score(hit, score, "graph")
-                if chunk in leads.of_chunks:
-                    added = changed(added, relationship_path=leads.path(chunk, offsets), match="graph")
-                found.append(added)
+                found.append((chunk, with_score(hit, score, "graph")))
                 least = score
             if len(found) >= most:
                 break
-        return found[:most]
+        return self._with_paths(record, leads, found[:most])
+
+    def _with_paths(self, record: CollectionRecord, leads: Leads, found: Sequence[tuple[int, Hit]]) -> list[Hit]:
+        """Return the hits of chunks, with the paths to those that ``leads`` has."""
+        led_to = [chunk for chunk, _ in found if chunk in leads.of_chunks]
+        with self._app.catalog.read_each() as connection:
+            told = metadata_evidence.of_leads(connection, self._app.rules(record).graph, leads, led_to)
+            groups = {one.group_key for one in told.stated.values()}
+            offsets = self._app.statistics.preceding_chunks(connection, record, groups)
+        return [
+            changed(hit, relationship_path=told.path(chunk, offsets), match="graph") if chunk in told.of_chunks else hit
+            for chunk, hit in found
+        ]
 
     def _leads(
         self,
@@ -235,8 +242,7 @@ class GraphSearch:
                 rarity=rare,
                 barred=barred,
             )
-            leads = leads_of(connection, seeds, way, in_time, until)
-            return metadata_evidence.of_leads(connection, entities_of.rules, leads)
+            return leads_of(connection, entities_of.kept("memory", RelationMemory), seeds, way, in_time, until)
 
     def _follow(self, record: CollectionRecord, entities_of: EntityRetriever) -> None:
         """Have the graph follow its documents, unless nothing has changed since it last did."""
