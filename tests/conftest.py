@@ -1,7 +1,11 @@
-"""For all tests: the longest begin first, so that no process waits for one of them; statements are compiled once."""
+"""For all tests: the longest begin first, so that no process waits for one of them; statements are compiled once.
+
+What is collected stays to the end: the garbage collector does not run meanwhile, and does not look at it again.
+"""
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Iterator
@@ -21,12 +25,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
     What one has compiled, with the words that failed assertions say, the others load: that is most of the work.
     """
+    gc.disable()
     if (worker := os.environ.get("PYTEST_XDIST_WORKER")) and [Path(one).resolve() for one in config.args] == [HERE]:
         folders = sorted({file.parent for file in HERE.rglob("test_*.py")})
         first = len(folders) * int(worker.removeprefix("gw")) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
         config.args[:] = [
             str(file) for one in folders[first:] + folders[:first] for file in sorted(one.glob("test_*.py"))
         ]
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

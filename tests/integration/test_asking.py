@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,10 +32,13 @@ NOTES = {
 }
 
 
-@pytest.fixture
-def notes(library: Library, docs: Path) -> Library:
-    library.add(str(write_files(docs, NOTES)))
-    return library
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """A library that nothing writes to."""
+    place = tmp_path_factory.mktemp("notes")
+    with Library.open(place / "home", embedding__provider="deterministic", cache=str(place / "cache")) as library:
+        library.add(str(write_files(place / "docs", NOTES)))
+        yield library
 
 
 def paths(results: Results) -> set[str]:
@@ -164,10 +167,11 @@ class TestFilters:
         assert (found.hits, found.total_candidates) == ((), 0)
         assert any("'beta'" in note for note in found.notes)
 
-    def test_a_field_filters_from_the_moment_it_is_there(self, notes: Library, docs: Path) -> None:
-        assert notes.search("keys colour:red").total_candidates == len(NOTES)
-        notes.add(str(write_files(docs, {"red.md": note("Red keys.", colour="red")})))
-        assert paths(notes.search("keys colour:red")) == {"red.md"}
+    def test_a_field_filters_from_the_moment_it_is_there(self, library: Library, docs: Path) -> None:
+        library.add(str(write_files(docs, NOTES)))
+        assert library.search("keys colour:red").total_candidates == len(NOTES)
+        library.add(str(write_files(docs, {"red.md": note("Red keys.", colour="red")})))
+        assert paths(library.search("keys colour:red")) == {"red.md"}
 
 
 class TestSpelling:

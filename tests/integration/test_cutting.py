@@ -190,7 +190,7 @@ def many(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "many"
     folder.mkdir()
     for number in range(60):
-        lines = (f"Line {line} of file {number} tells of herons and reeds.\n" for line in range(1800))
+        lines = (f"Line {line} of file {number} tells of herons and reeds.\n" for line in range(1500))
         (folder / f"{number}.txt").write_text("".join(lines))
     return folder
 
@@ -207,7 +207,7 @@ def test_a_large_folder_is_indexed_alike_with_and_without_processes(
         with Library.open(tmp_path / f"home{processes}", **settings) as library:
             report = library.add(str(many))
             assert not any(library.verify().values())
-            hits = library.search("heron 1799 file 7", top_k=3).hits
+            hits = library.search("heron 1499 file 7", top_k=3).hits
             found.append((report.added, report.chunks, report.skipped, [(hit.path, hit.text) for hit in hits]))
     assert found[0] == found[1]
     assert found[0][0] == 61

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +44,18 @@ def files() -> dict[str, str]:
 
 @pytest.fixture
 def filled(library: Library, docs: Path) -> Library:
+    """For tests that write."""
     library.add(str(write_files(docs, files())))
     return library
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """The same, for tests that ask only."""
+    place = tmp_path_factory.mktemp("kept")
+    with Library.open(place / "home", embedding__provider="deterministic", cache=str(place / "cache")) as library:
+        library.add(str(write_files(place / "docs", files())))
+        yield library
 
 
 def explained(library: Library, query: str, *references: str, **options: Any) -> list[Explanation]:
@@ -54,10 +64,10 @@ def explained(library: Library, query: str, *references: str, **options: Any) ->
 
 @pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
-def test_the_numbers_of_what_is_found_are_those_of_the_hits(filled: Library, mode: Any, fusion: str) -> None:
-    results = filled.search("heron krill birch", mode=mode, fusion=fusion, top_k=20)
+def test_the_numbers_of_what_is_found_are_those_of_the_hits(kept: Library, mode: Any, fusion: str) -> None:
+    results = kept.search("heron krill birch", mode=mode, fusion=fusion, top_k=20)
     best = {hit.document_id: hit for hit in reversed(results.hits)}
-    found = explained(filled, "heron krill birch", *best, mode=mode, fusion=fusion)
+    found = explained(kept, "heron krill birch", *best, mode=mode, fusion=fusion)
     assert [one.document_id for one in found] == list(best)
     order = sorted(found, key=lambda one: one.rank or 0)
     assert [one.document_id for one in order] == list(dict.fromkeys(hit.document_id for hit in results.hits))
@@ -70,13 +80,13 @@ def test_the_numbers_of_what_is_found_are_those_of_the_hits(filled: Library, mod
         assert f" documents, score {hit.score:.3f}" in one.text
 
 
-def test_ranks_in_the_halves_are_those_of_the_search_by_one_half(filled: Library) -> None:
+def test_ranks_in_the_halves_are_those_of_the_search_by_one_half(kept: Library) -> None:
     query = "heron krill"
     by = {
-        mode: [hit.document_id for hit in filled.search(query, mode=mode, top_k=50).hits]
+        mode: [hit.document_id for hit in kept.search(query, mode=mode, top_k=50).hits]
         for mode in ("keyword", "vector")
     }
-    for one in explained(filled, query, "herons.md", "part0/file0.md", "part1/file7.md"):
+    for one in explained(kept, query, "herons.md", "part0/file0.md", "part1/file7.md"):
         for retriever, order in ((one.keyword, by["keyword"]), (one.vector, by["vector"])):
             assert retriever is not None
             if retriever.rank is not None and retriever.rank <= 50:
@@ -84,16 +94,16 @@ def test_ranks_in_the_halves_are_those_of_the_search_by_one_half(filled: Library
                 assert retriever.score is not None
 
 
-def test_parts_add_up_to_the_score(filled: Library) -> None:
+def test_parts_add_up_to_the_score(kept: Library) -> None:
     for query in ("heron krill", "watch_herons", "where do herons eat", 'what does "heron hunts" mean here'):
-        for one in explained(filled, query, "herons.md", "part0/file0.md", "plan.md", "code/heron_watch.py"):
+        for one in explained(kept, query, "herons.md", "part0/file0.md", "plan.md", "code/heron_watch.py"):
             assert one.score == pytest.approx(sum(one.parts.values()), abs=1e-3)
             if one.staged_score is not None:
                 assert one.staged_score == pytest.approx(sum(one.staged_parts.values()), abs=1e-3)
 
 
-def test_words_are_named_with_the_places_where_they_stand(filled: Library) -> None:
-    [one] = explained(filled, "how do herons eat krill in zanzibar", "herons.md")
+def test_words_are_named_with_the_places_where_they_stand(kept: Library) -> None:
+    [one] = explained(kept, "how do herons eat krill in zanzibar", "herons.md")
     matches = {match.word: match for match in one.matches}
     assert set(matches) == {"krill", "eat", "herons"}
     assert matches["krill"].lines == (13,)
@@ -104,13 +114,13 @@ def test_words_are_named_with_the_places_where_they_stand(filled: Library) -> No
     assert one.overlap == 0.75
     weights = [match.weight for match in one.matches]
     assert weights == sorted(weights, reverse=True)
-    text = filled.read("herons.md").text.split("\n")
+    text = kept.read("herons.md").text.split("\n")
     for match in one.matches:
         assert all(match.word[:5].rstrip("s") in text[line - 1].lower() for line in match.lines)
 
 
-def test_a_word_that_is_not_there_is_no_match(filled: Library) -> None:
-    [one] = explained(filled, "zebra quagga herons", "plan.md")
+def test_a_word_that_is_not_there_is_no_match(kept: Library) -> None:
+    [one] = explained(kept, "zebra quagga herons", "plan.md")
     assert one.matches == ()
     assert one.missing == ("zebra", "quagga", "herons")
     assert one.keyword is not None
@@ -118,28 +128,28 @@ def test_a_word_that_is_not_there_is_no_match(filled: Library) -> None:
     assert "none of the query's words" in one.text
 
 
-def test_of_a_compound_the_parts_that_are_there_are_named(filled: Library) -> None:
-    [whole] = explained(filled, "sig-api-machinery", "plan.md")
+def test_of_a_compound_the_parts_that_are_there_are_named(kept: Library) -> None:
+    [whole] = explained(kept, "sig-api-machinery", "plan.md")
     assert [(match.word, match.lines) for match in whole.matches] == [("sig-api-machinery", (6,))]
-    [part] = explained(filled, "sig-api-heron", "plan.md")
+    [part] = explained(kept, "sig-api-heron", "plan.md")
     assert part.matches == ()
     assert [match.parts for match in part.partly] == [("sig", "api")]
     assert part.missing == ("sig-api-heron",)
 
 
-def test_symbols_and_paths_of_code_are_fields(filled: Library) -> None:
-    [one] = explained(filled, "watch_herons", "heron_watch.py")
+def test_symbols_and_paths_of_code_are_fields(kept: Library) -> None:
+    [one] = explained(kept, "watch_herons", "heron_watch.py")
     assert one.matches[0].fields == ("title", "path", "symbol", "text")
-    settings = filled.settings.search
+    settings = kept.settings.search
     assert one.parts["definition"] == pytest.approx(
         settings.definition_boost / (1 + settings.feedback_weight), abs=1e-4
     )
 
 
-def test_what_a_filter_leaves_out_is_told_with_what_it_would_score(filled: Library) -> None:
-    [before] = explained(filled, "heron krill", "herons.md")
+def test_what_a_filter_leaves_out_is_told_with_what_it_would_score(kept: Library) -> None:
+    [before] = explained(kept, "heron krill", "herons.md")
     where = {"status": "alpha"}
-    left_out, other = explained(filled, "heron krill", "herons.md", "plan.md", filters=where)
+    left_out, other = explained(kept, "heron krill", "herons.md", "plan.md", filters=where)
     assert not left_out.candidate
     assert left_out.rank is None
     assert left_out.left_out == ("it does not pass status = 'alpha'",)
@@ -150,18 +160,18 @@ def test_what_a_filter_leaves_out_is_told_with_what_it_would_score(filled: Libra
     assert left_out.keyword.rank is None
     assert other.left_out == ()
     assert other.candidate
-    assert [hit.document_id for hit in filled.search("heron krill", filters=where).hits] == [other.document_id]
+    assert [hit.document_id for hit in kept.search("heron krill", filters=where).hits] == [other.document_id]
 
 
-def test_phrases_and_excluded_words_are_told_too(filled: Library) -> None:
-    assert explained(filled, '"krill fish" heron', "herons.md")[0].left_out == ()
+def test_phrases_and_excluded_words_are_told_too(kept: Library) -> None:
+    assert explained(kept, '"krill fish" heron', "herons.md")[0].left_out == ()
     where = '"krill fish" plan'
-    assert explained(filled, where, "plan.md")[0].left_out == ('no chunk has "krill fish"',)
-    nowhere = filled.explain('"fish krill" heron', ["herons.md"])
+    assert explained(kept, where, "plan.md")[0].left_out == ('no chunk has "krill fish"',)
+    nowhere = kept.explain('"fish krill" heron', ["herons.md"])
     assert nowhere.documents[0].left_out == ()
     assert nowhere.notes[0].startswith('no chunk has "fish krill"')
-    assert explained(filled, "heron -krill", "herons.md")[0].left_out == ('every chunk has "krill"',)
-    [one] = explained(filled, "heron status:alpha", "herons.md")
+    assert explained(kept, "heron -krill", "herons.md")[0].left_out == ('every chunk has "krill"',)
+    [one] = explained(kept, "heron status:alpha", "herons.md")
     assert one.left_out == ("it does not pass status = 'alpha'",)
 
 
@@ -185,9 +195,9 @@ def test_what_no_half_of_the_search_came_upon_gets_the_score_it_would_have(
     assert found.candidates < 160
 
 
-def test_asking_about_others_changes_nothing(filled: Library) -> None:
-    [alone] = explained(filled, "heron krill", "herons.md")
-    [among, *_] = explained(filled, "heron krill", "herons.md", "plan.md", "part0/file0.md", filters={})
+def test_asking_about_others_changes_nothing(kept: Library) -> None:
+    [alone] = explained(kept, "heron krill", "herons.md")
+    [among, *_] = explained(kept, "heron krill", "herons.md", "plan.md", "part0/file0.md", filters={})
     assert among == alone
 
 
@@ -205,22 +215,22 @@ def test_a_group_is_all_of_its_documents(open_library: OpenLibrary, docs: Path) 
     assert [one.path for one in explained(library, "heron", "x", collection="c")] == ["x/a.md", "x/b.md"]
 
 
-def test_what_there_is_not_is_named(filled: Library) -> None:
-    found = filled.explain("heron", ["herons.md", "nothing.md", "herons.md"])
+def test_what_there_is_not_is_named(kept: Library) -> None:
+    found = kept.explain("heron", ["herons.md", "nothing.md", "herons.md"])
     assert [one.path for one in found.documents] == ["herons.md"]
     assert found.unknown == ("nothing.md",)
     with pytest.raises(NotFound):
-        filled.explain("heron", ["herons.md"], "elsewhere")
+        kept.explain("heron", ["herons.md"], "elsewhere")
 
 
 @pytest.mark.parametrize("query", ["", "   ", "-heron"])
-def test_a_query_without_words_explains_nothing(filled: Library, query: str) -> None:
-    assert filled.explain(query, ["herons.md"]).documents == ()
+def test_a_query_without_words_explains_nothing(kept: Library, query: str) -> None:
+    assert kept.explain(query, ["herons.md"]).documents == ()
 
 
-def test_too_many_documents_are_refused(filled: Library) -> None:
+def test_too_many_documents_are_refused(kept: Library) -> None:
     with pytest.raises(InvalidInput, match="51 documents are too many"):
-        filled.explain("heron", [f"part{number % 3}/file{number}.md" for number in range(51)])
+        kept.explain("heron", [f"part{number % 3}/file{number}.md" for number in range(51)])
 
 
 def test_a_document_without_words_has_no_score(library: Library, docs: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 
 from pinakes.core.errors import NotFound
 from pinakes.library import Library
+from pinakes.testing import write_files
 from pinakes.tools import TOOLS
 
 SETTINGS = {
@@ -61,7 +62,18 @@ Tools = {one.name: one for one in TOOLS}
 
 @pytest.fixture
 def handbook(read_pages: Callable[..., Library]) -> Library:
+    """For tests that write."""
     return read_pages(PAGES, **SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """The same, for tests that ask only."""
+    place = tmp_path_factory.mktemp("kept")
+    given = {"embedding__provider": "deterministic", "cache": str(place / "cache")}
+    with Library.open(place / "home", **given, **SETTINGS) as library:
+        library.add(str(write_files(place / "docs", PAGES)))
+        yield library
 
 
 def related(library: Library, name: str, kind: str, direction: Any = "out") -> set[str]:
@@ -70,22 +82,22 @@ def related(library: Library, name: str, kind: str, direction: Any = "out") -> s
     return {(one.target if direction == "out" else one.source).name for one in found}
 
 
-def test_a_vendor_has_products_a_contact_and_a_place(handbook: Library) -> None:
-    assert related(handbook, "acme corporation", "OFFERS") == {"Rocket Skates", "Anvil 2"}
-    assert related(handbook, "Acme", "WORKS_WITH") == {"Wile Coyote"}
-    assert related(handbook, "Arizona", "LOCATED_IN", "in") == {"Acme", "Globex"}
+def test_a_vendor_has_products_a_contact_and_a_place(kept: Library) -> None:
+    assert related(kept, "acme corporation", "OFFERS") == {"Rocket Skates", "Anvil 2"}
+    assert related(kept, "Acme", "WORKS_WITH") == {"Wile Coyote"}
+    assert related(kept, "Arizona", "LOCATED_IN", "in") == {"Acme", "Globex"}
 
 
-def test_relations_are_found_from_both_ends(handbook: Library) -> None:
-    graph = handbook.graph
+def test_relations_are_found_from_both_ends(kept: Library) -> None:
+    graph = kept.graph
     for one in graph.relations(graph.one("Acme")).relations:
         for end in (one.source, one.target):
             back = {(each.source.id, each.type, each.target.id) for each in graph.relations(end).relations}
             assert (one.source.id, one.type, one.target.id) in back
 
 
-def test_a_path_has_the_words_of_each_step(handbook: Library) -> None:
-    graph = handbook.graph
+def test_a_path_has_the_words_of_each_step(kept: Library) -> None:
+    graph = kept.graph
     path = graph.paths(graph.one("Globex"), graph.one("Rocket Skates")).paths[0]
     assert [one.evidence[0].text for one in path] == [
         "Globex works with Acme.",
@@ -106,8 +118,8 @@ def test_a_changed_deleted_or_renamed_document_takes_its_relations_along(handboo
         graph.one("Nevada")
 
 
-def test_names_with_other_digits_stay_apart(handbook: Library) -> None:
-    assert {one.name for one in handbook.graph.top(types=["PRODUCT"])} == {"Rocket Skates", "Anvil 2", "Anvil 3"}
+def test_names_with_other_digits_stay_apart(kept: Library) -> None:
+    assert {one.name for one in kept.graph.top(types=["PRODUCT"])} == {"Rocket Skates", "Anvil 2", "Anvil 3"}
 
 
 def test_what_people_decide_holds_when_documents_are_read_again(handbook: Library, docs: Path) -> None:
@@ -137,9 +149,9 @@ def test_the_graph_can_be_built_anew(handbook: Library) -> None:
     assert not graph.update("default")
 
 
-def test_the_views_have_the_promised_columns(handbook: Library) -> None:
-    handbook.graph.update("default")
-    with handbook.app.catalog.read() as connection:
+def test_the_views_have_the_promised_columns(kept: Library) -> None:
+    kept.graph.update("default")
+    with kept.app.catalog.read() as connection:
         found = connection.exec_driver_sql(
             "SELECT entity_name, entity_type, metadata FROM knowledge_entities WHERE entity_name = 'Acme'"
         ).one()
@@ -179,11 +191,11 @@ def test_vendor_info_has_the_contracted_form_in_each_mode(handbook: Library, mod
         assert len(results["entities"]) <= (5 if mode == "preview" else 100)
 
 
-def test_vendor_info_goes_on_where_a_cursor_says(handbook: Library) -> None:
+def test_vendor_info_goes_on_where_a_cursor_says(kept: Library) -> None:
     seen: list[int] = []
     cursor = ""
     while True:
-        found = vendor_info(handbook, vendor_name="Acme", response_mode="ids_only", page_size=2, cursor=cursor)
+        found = vendor_info(kept, vendor_name="Acme", response_mode="ids_only", page_size=2, cursor=cursor)
         seen += found["results"]["entity_ids"]
         if not found["pagination"]["has_more"]:
             break
@@ -191,12 +203,12 @@ def test_vendor_info_goes_on_where_a_cursor_says(handbook: Library) -> None:
     assert len(seen) == len(set(seen)) == 6
 
 
-def test_vendor_info_tells_errors_in_the_contracted_words(handbook: Library) -> None:
-    assert vendor_info(handbook, vendor_name="Nobody")["error"].startswith(
+def test_vendor_info_tells_errors_in_the_contracted_words(kept: Library) -> None:
+    assert vendor_info(kept, vendor_name="Nobody")["error"].startswith(
         "Vendor 'Nobody' not found. Try using semantic_search first"
     )
-    assert vendor_info(handbook, vendor_name=" ")["error"].startswith("Invalid request parameters: ")
-    wrong = vendor_info(handbook, vendor_name="Acme", cursor="x")
+    assert vendor_info(kept, vendor_name=" ")["error"].startswith("Invalid request parameters: ")
+    wrong = vendor_info(kept, vendor_name="Acme", cursor="x")
     assert wrong["error"].startswith("Invalid request parameters: ")
 
 
@@ -218,19 +230,19 @@ def test_vendor_info_refuses_what_it_cannot_do(handbook: Library, arguments: dic
     assert words in error
 
 
-def test_vendor_info_gives_the_fields_that_are_asked_for(handbook: Library) -> None:
-    found = vendor_info(handbook, vendor_name="Acme", response_mode="full", fields=["name", "relationship_type"])
+def test_vendor_info_gives_the_fields_that_are_asked_for(kept: Library) -> None:
+    found = vendor_info(kept, vendor_name="Acme", response_mode="full", fields=["name", "relationship_type"])
     assert {tuple(one) for one in found["results"]["entities"]} == {("name",)}
     assert {tuple(one) for one in found["results"]["relationships"]} == {("relationship_type",)}
-    found = vendor_info(handbook, vendor_name="Acme", fields=["statistics"])
+    found = vendor_info(kept, vendor_name="Acme", fields=["statistics"])
     assert found["results"].keys() == {"vendor_name", "statistics"}
-    found = vendor_info(handbook, vendor_name="Acme", response_mode="full", include_relationships=False)
+    found = vendor_info(kept, vendor_name="Acme", response_mode="full", include_relationships=False)
     assert found["results"]["relationships"] == []
 
 
-def test_vendor_info_answers_for_any_type_in_any_case(handbook: Library) -> None:
-    assert vendor_info(handbook, vendor_name="arizona", entity_type="region")["vendor_name"] == "Arizona"
-    assert vendor_info(handbook, vendor_name="Wile Coyote")["vendor_name"] == "Wile Coyote"
+def test_vendor_info_answers_for_any_type_in_any_case(kept: Library) -> None:
+    assert vendor_info(kept, vendor_name="arizona", entity_type="region")["vendor_name"] == "Arizona"
+    assert vendor_info(kept, vendor_name="Wile Coyote")["vendor_name"] == "Wile Coyote"
 
 
 def test_vendor_info_lists_the_matches_of_an_ambiguous_name(open_library: Callable[..., Library]) -> None:
@@ -244,6 +256,6 @@ def test_vendor_info_lists_the_matches_of_an_ambiguous_name(open_library: Callab
     assert vendor_info(library, vendor_name="Acme", collection="west")["vendor_name"] == "Acme"
 
 
-def test_a_misspelt_name_finds_what_is_like_it(handbook: Library) -> None:
-    found = Tools["find_entity"](library=handbook, name="Globx")
+def test_a_misspelt_name_finds_what_is_like_it(kept: Library) -> None:
+    found = Tools["find_entity"](library=kept, name="Globx")
     assert found["entities"][0]["name"] == "Globex"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from sqlalchemy import func, select
 from pinakes.catalog import schema
 from pinakes.core.errors import InvalidInput, InvalidSetting, NotFound
 from pinakes.library import Library
+from pinakes.testing import write_files
 from pinakes.tools import TOOLS
 
 RULES: dict[str, Any] = {
@@ -56,15 +57,26 @@ Tools = {one.name: one for one in TOOLS}
 
 @pytest.fixture
 def library(read_pages: Callable[..., Library]) -> Library:
+    """For tests that write."""
     return read_pages(PAGES, collections={"default": {"graph": RULES}})
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """The same, for tests that ask only."""
+    place = tmp_path_factory.mktemp("kept")
+    given = {"embedding__provider": "deterministic", "cache": str(place / "cache")}
+    with Library.open(place / "home", **given, collections={"default": {"graph": RULES}}) as library:
+        library.add(str(write_files(place / "docs", PAGES)))
+        yield library
 
 
 def called(library: Library, tool: str, /, **arguments: Any) -> dict[str, Any]:
     return Tools[tool](library=library, **arguments)
 
 
-def test_each_step_of_a_path_tells_its_direction_and_reads_that_way(library: Library) -> None:
-    graph = library.graph
+def test_each_step_of_a_path_tells_its_direction_and_reads_that_way(kept: Library) -> None:
+    graph = kept.graph
     [path] = graph.paths(graph.one("Acme"), graph.one("Globex")).paths
     assert [(one.start.name, one.direction, one.reads, one.end.name) for one in path] == [
         ("Acme", "in", "USED_BY", "Sales"),
@@ -73,13 +85,13 @@ def test_each_step_of_a_path_tells_its_direction_and_reads_that_way(library: Lib
     ]
     [back] = graph.paths(graph.one("Globex"), graph.one("Hooli")).paths
     assert [(one.direction, one.reads) for one in back] == [("in", "WORKS_WITH")]
-    [first, *_] = called(library, "entity_path", source="Acme", target="Globex")["paths"][0]
+    [first, *_] = called(kept, "entity_path", source="Acme", target="Globex")["paths"][0]
     assert (first["from"], first["to"], first["direction"], first["reads"]) == ("Acme", "Sales", "in", "USED_BY")
     assert (first["source"], first["relation_type"], first["target"]) == ("Sales", "USES", "Acme")
 
 
-def test_a_path_may_be_asked_for_along_the_relations_only(library: Library) -> None:
-    graph = library.graph
+def test_a_path_may_be_asked_for_along_the_relations_only(kept: Library) -> None:
+    graph = kept.graph
     sales, globex, acme = map(graph.one, ("Sales", "Globex", "Acme"))
     [path] = graph.paths(sales, globex, direction="out").paths
     assert [one.direction for one in path] == ["out", "out"]
@@ -92,8 +104,8 @@ def test_a_path_may_be_asked_for_along_the_relations_only(library: Library) -> N
     )
 
 
-def test_paths_go_through_the_owner_only_where_there_is_no_other_and_say_so(library: Library) -> None:
-    graph = library.graph
+def test_paths_go_through_the_owner_only_where_there_is_no_other_and_say_so(kept: Library) -> None:
+    graph = kept.graph
     acme, globex, initech = map(graph.one, ("Acme", "Globex", "Initech"))
     assert "Us" not in {one.end.name for one in graph.paths(acme, globex).paths[0]}
     found = graph.paths(acme, initech)
@@ -104,16 +116,16 @@ def test_paths_go_through_the_owner_only_where_there_is_no_other_and_say_so(libr
     assert none.paths == []
     assert "does not go through the owner" in none.notes[0]
     assert graph.paths(graph.one("Us"), acme).notes == ()
-    told = called(library, "entity_path", source="Acme", target="Initech", through_owner="no")
+    told = called(kept, "entity_path", source="Acme", target="Initech", through_owner="no")
     assert told == {"paths": [], "notes": list(none.notes)}
 
 
-def test_what_metadata_states_has_the_field_and_the_value_as_its_words(library: Library) -> None:
-    graph = library.graph
+def test_what_metadata_states_has_the_field_and_the_value_as_its_words(kept: Library) -> None:
+    graph = kept.graph
     [ann] = [one for one in graph.relations(graph.one("PAGE-1"), evidence=1).relations if one.target.name == "@ann"]
     [place] = ann.evidence
     assert (place.path, place.field, place.text, place.chunk_id) == ("one.md", "approvers", "approvers: @ann", None)
-    found = called(library, "related_entities", name="@ann", relation_types=["APPROVED_BY"])
+    found = called(kept, "related_entities", name="@ann", relation_types=["APPROVED_BY"])
     assert {one["evidence"][0]["text"] for one in found["relations"]} == {"approvers: @ann"}
     assert {one["evidence"][0]["field"] for one in found["relations"]} == {"approvers"}
     words = {one.text for one in graph.impact(graph.one("@bob")).documents}
@@ -124,7 +136,7 @@ def test_what_metadata_states_has_the_field_and_the_value_as_its_words(library: 
     told = {one["evidence"]["words"] for one in exported if one.get("@type") == "rdf:Statement"}
     assert {"approvers: @ann", "approvers: @bob", "see-also: PAGE-2", "Sales uses Hooli."} <= told
     assert "see-also: PAGE-2" in "".join(graph.export("default", "graphml"))
-    info = called(library, "find_vendor_info", vendor_name="PAGE-1", response_mode="full")["results"]["relationships"]
+    info = called(kept, "find_vendor_info", vendor_name="PAGE-1", response_mode="full")["results"]["relationships"]
     assert "see-also: PAGE-2" in {one["metadata"]["text"] for one in info}
 
 
@@ -139,8 +151,8 @@ def test_what_a_path_states_has_the_path_as_its_words(docs: Path, open_library: 
     assert "path: mm/a.c" in "".join(library.graph.export("kernel"))
 
 
-def test_a_path_of_a_search_has_the_words_of_metadata(library: Library) -> None:
-    found = library.search("all of PAGE-1", top_k=1, expand=1).hits
+def test_a_path_of_a_search_has_the_words_of_metadata(kept: Library) -> None:
+    found = kept.search("all of PAGE-1", top_k=1, expand=1).hits
     texts = {step.text for hit in found for step in hit.relationship_path}
     assert "see-also: PAGE-2" in texts
 
@@ -162,24 +174,24 @@ def test_every_relation_can_be_had_page_by_page(library: Library) -> None:
     assert seen == wanted
 
 
-def test_an_answer_that_is_cut_to_its_tokens_goes_on_where_it_was_cut(library: Library) -> None:
-    every = called(library, "graph_overview", limit=500)["entities"]
+def test_an_answer_that_is_cut_to_its_tokens_goes_on_where_it_was_cut(kept: Library) -> None:
+    every = called(kept, "graph_overview", limit=500)["entities"]
     seen, cursor = [], ""
     for _ in range(len(every)):
-        outcome = Tools["graph_overview"].answer(library, {"limit": 500, "cursor": cursor}, 400)
+        outcome = Tools["graph_overview"].answer(kept, {"limit": 500, "cursor": cursor}, 400)
         assert outcome.data is not None
         seen += outcome.data["entities"]
         if "next_cursor" not in outcome.data:
             break
         cursor = outcome.data["next_cursor"]
     assert seen == every
-    vendor = called(library, "find_vendor_info", vendor_name="Acme", response_mode="full", page_size=100)
-    cut = Tools["find_vendor_info"].answer(library, {"vendor_name": "Acme", "response_mode": "full"}, 300).data
+    vendor = called(kept, "find_vendor_info", vendor_name="Acme", response_mode="full", page_size=100)
+    cut = Tools["find_vendor_info"].answer(kept, {"vendor_name": "Acme", "response_mode": "full"}, 300).data
     assert cut is not None
     shown = len(cut["results"]["entities"])
     assert shown < len(vendor["results"]["entities"])
     rest = called(
-        library,
+        kept,
         "find_vendor_info",
         vendor_name="Acme",
         response_mode="full",
@@ -212,8 +224,8 @@ def test_a_cursor_tells_of_changes_after_its_page_only(library: Library, tool: s
     assert "has changed since the page before" in changed["notes"][0]
 
 
-def test_types_are_known_in_any_case_and_others_are_refused_with_those_there_are(library: Library) -> None:
-    graph = library.graph
+def test_types_are_known_in_any_case_and_others_are_refused_with_those_there_are(kept: Library) -> None:
+    graph = kept.graph
     assert {one.type for one in graph.top(types=["vendor"])} == {"VENDOR"}
     assert graph.one("vendor:acme") == graph.one("Acme", types=["Vendor"])
     assert (
@@ -221,10 +233,10 @@ def test_types_are_known_in_any_case_and_others_are_refused_with_those_there_are
         == graph.relations(graph.one("Acme"), types=["USES"]).relations
     )
     assert graph.paths(graph.one("Acme"), graph.one("Hooli"), types=["Uses"]).paths
-    assert called(library, "graph_overview", entity_type="team")["total"] == 2
-    assert called(library, "graph_overview", entity_type=" team ")["total"] == 2
-    assert library.search("Acme", expand=1).hits
-    assert called(library, "search", query="Sales", expand=1, relation_types=["uses"]).get("error") is None
+    assert called(kept, "graph_overview", entity_type="team")["total"] == 2
+    assert called(kept, "graph_overview", entity_type=" team ")["total"] == 2
+    assert kept.search("Acme", expand=1).hits
+    assert called(kept, "search", query="Sales", expand=1, relation_types=["uses"]).get("error") is None
     for wrong in (
         lambda: graph.top(types=["PLANET"]),
         lambda: graph.find("Acme", types=["planet"]),
@@ -243,8 +255,8 @@ def test_types_are_known_in_any_case_and_others_are_refused_with_those_there_are
         assert "USED_BY, USES, WORKS_WITH" in refused.value.hint
 
 
-def test_entities_are_found_by_title_number_and_without_the_sign_of_people(library: Library) -> None:
-    graph = library.graph
+def test_entities_are_found_by_title_number_and_without_the_sign_of_people(kept: Library) -> None:
+    graph = kept.graph
     assert graph.one("the FIRST page").name == "PAGE-1"
     assert graph.one("1", types=["page"]).name == graph.one("page:01").name == graph.one("page-001").name == "PAGE-1"
     assert graph.one("ann") == graph.one("@ann")
@@ -253,7 +265,7 @@ def test_entities_are_found_by_title_number_and_without_the_sign_of_people(libra
         graph.one("twin")
     assert "PAGE:PAGE-2 (default), PAGE:PAGE-3 (default)" in several.value.message
     assert sorted(one.name for one in graph.top(types=["PAGE"])) == ["PAGE-1", "PAGE-2", "PAGE-3"]
-    assert called(library, "find_entity", name="twin")["total"] == 2
+    assert called(kept, "find_entity", name="twin")["total"] == 2
     with pytest.raises(NotFound) as near:
         graph.one("The frist page")
     assert "PAGE:PAGE-1" in near.value.hint

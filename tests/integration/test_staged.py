@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,20 +30,29 @@ CODE = (
 )
 
 
+ZOO = {
+    "guide.md": GUIDE,
+    "badger.md": "---\ntags: [night, forest]\n---\n# Badger\n\nBadgers eat earthworms at night.\n",
+    "heron.md": "---\ntags: [water]\nsummary: Where the grey heron stands and waits.\n---\n# Heron\n\nFish.\n",
+    "feeding.py": CODE,
+    "otter.md": "# Otter\n\nOtters eat fish and play in the river all day long.\n",
+}
+
+
 @pytest.fixture
 def zoo(library: Library, docs: Path) -> Library:
-    write_files(
-        docs,
-        {
-            "guide.md": GUIDE,
-            "badger.md": "---\ntags: [night, forest]\n---\n# Badger\n\nBadgers eat earthworms at night.\n",
-            "heron.md": "---\ntags: [water]\nsummary: Where the grey heron stands and waits.\n---\n# Heron\n\nFish.\n",
-            "feeding.py": CODE,
-            "otter.md": "# Otter\n\nOtters eat fish and play in the river all day long.\n",
-        },
-    )
-    library.add(str(docs))
+    """For tests that write."""
+    library.add(str(write_files(docs, ZOO)))
     return library
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """The same, for tests that ask only."""
+    place = tmp_path_factory.mktemp("kept")
+    with Library.open(place / "home", embedding__provider="deterministic", cache=str(place / "cache")) as library:
+        library.add(str(write_files(place / "docs", ZOO)))
+        yield library
 
 
 def by_path(library: Library, path: str) -> str:
@@ -54,8 +63,8 @@ def titles(found: Any) -> list[str]:
     return [one.document.title for one in found.documents]
 
 
-def test_every_document_is_ranked_once_by_its_best_chunk(zoo: Library) -> None:
-    found = zoo.staged.summaries("what the keepers speak of gamma", top_k=10)
+def test_every_document_is_ranked_once_by_its_best_chunk(kept: Library) -> None:
+    found = kept.staged.summaries("what the keepers speak of gamma", top_k=10)
     assert titles(found)[0] == "Guide"
     assert len(set(titles(found))) == len(found.documents)
     assert found.total == 5
@@ -66,8 +75,8 @@ def test_every_document_is_ranked_once_by_its_best_chunk(zoo: Library) -> None:
     assert [one.score for one in found.documents] == sorted((one.score for one in found.documents), reverse=True)
 
 
-def test_every_document_has_a_summary_and_it_is_said_who_wrote_it(zoo: Library) -> None:
-    found = {one.document.path: one.summary for one in zoo.staged.summaries("zoo", top_k=10).documents}
+def test_every_document_has_a_summary_and_it_is_said_who_wrote_it(kept: Library) -> None:
+    found = {one.document.path: one.summary for one in kept.staged.summaries("zoo", top_k=10).documents}
     assert found["guide.md"].text.startswith("How the zoo is run by its keepers")
     assert found["feeding.py"].text == "Feeding times of all animals in the zoo. Defines feed, rest."
     assert (found["heron.md"].text, found["heron.md"].by) == ("Where the grey heron stands and waits.", "given")
@@ -119,41 +128,41 @@ def test_a_summary_never_lowers_a_document(library: Library) -> None:
     assert library.staged.summaries(text).documents[0].score == pytest.approx(before, abs=0.05)
 
 
-def test_filters_hold_before_the_best_are_taken(zoo: Library) -> None:
-    found = zoo.staged.summaries("animals of the zoo", top_k=1, filters={"tags": ["water", "forest"]})
+def test_filters_hold_before_the_best_are_taken(kept: Library) -> None:
+    found = kept.staged.summaries("animals of the zoo", top_k=1, filters={"tags": ["water", "forest"]})
     assert found.total == 2
     assert titles(found)[0] in ("Badger", "Heron")
-    assert titles(zoo.staged.summaries(GIVEN, filters={"tags": ["nothing"]})) == []
+    assert titles(kept.staged.summaries(GIVEN, filters={"tags": ["nothing"]})) == []
 
 
-def test_weights_choose_between_words_and_meaning(zoo: Library) -> None:
-    words = zoo.staged.summaries("earthworms", weights=(0, 1), mode="hybrid")
+def test_weights_choose_between_words_and_meaning(kept: Library) -> None:
+    words = kept.staged.summaries("earthworms", weights=(0, 1), mode="hybrid")
     assert titles(words)[0] == "Badger"
     assert words.documents[0].keyword == pytest.approx(1)
-    neither = zoo.staged.summaries("earthworms", weights=(-1, 0), mode="hybrid")
-    meaning = zoo.staged.summaries("earthworms", weights=(1, 0), mode="hybrid")
+    neither = kept.staged.summaries("earthworms", weights=(-1, 0), mode="hybrid")
+    meaning = kept.staged.summaries("earthworms", weights=(1, 0), mode="hybrid")
     assert [one.score for one in neither.documents] == [one.score for one in meaning.documents]
 
 
-def test_a_least_score_leaves_out_what_is_below_it(zoo: Library) -> None:
-    every = zoo.staged.summaries("fish of the river", top_k=5).documents
+def test_a_least_score_leaves_out_what_is_below_it(kept: Library) -> None:
+    every = kept.staged.summaries("fish of the river", top_k=5).documents
     least = every[1].score
-    kept = zoo.staged.summaries("fish of the river", top_k=5, min_score=least).documents
+    kept = kept.staged.summaries("fish of the river", top_k=5, min_score=least).documents
     assert [one.document.uid for one in kept] == [one.document.uid for one in every if one.score >= least]
 
 
-def test_several_questions_find_what_each_finds(zoo: Library) -> None:
-    found = zoo.staged.several(["earthworms at night", "play in the river"], top_k=5)
+def test_several_questions_find_what_each_finds(kept: Library) -> None:
+    found = kept.staged.several(["earthworms at night", "play in the river"], top_k=5)
     assert {"Badger", "Otter"} == set(titles(found)[:2])
     assert found.query == "earthworms at night; play in the river"
-    best = zoo.staged.several(["earthworms at night", "play in the river"], top_k=5, merge="max")
-    alone = zoo.staged.summaries("earthworms at night", top_k=5).documents[0]
+    best = kept.staged.several(["earthworms at night", "play in the river"], top_k=5, merge="max")
+    alone = kept.staged.summaries("earthworms at night", top_k=5).documents[0]
     assert next(one.score for one in best.documents if one.document.uid == alone.document.uid) >= alone.score
 
 
-def test_merging_by_ranks_adds_one_share_for_each_question(zoo: Library) -> None:
-    alone = zoo.staged.summaries("earthworms at night", top_k=5).documents[0].document.uid
-    found = zoo.staged.several(["earthworms at night", "the earthworms at night"], top_k=5)
+def test_merging_by_ranks_adds_one_share_for_each_question(kept: Library) -> None:
+    alone = kept.staged.summaries("earthworms at night", top_k=5).documents[0].document.uid
+    found = kept.staged.several(["earthworms at night", "the earthworms at night"], top_k=5)
     assert found.documents[0].document.uid == alone
     assert found.documents[0].score == pytest.approx(2 / 61)
 
@@ -175,9 +184,9 @@ def test_documents_like_one_are_found_without_it(library: Library) -> None:
 PAIRS = (("Badger", "a"), ("Badgers", "a"), ("The badger", "b"))
 
 
-def test_whole_documents_are_opened_in_the_order_asked_for(zoo: Library) -> None:
-    uids = [by_path(zoo, path) for path in ("otter.md", "guide.md")]
-    opened = zoo.staged.expand([*uids, "nobody", uids[0]])
+def test_whole_documents_are_opened_in_the_order_asked_for(kept: Library) -> None:
+    uids = [by_path(kept, path) for path in ("otter.md", "guide.md")]
+    opened = kept.staged.expand([*uids, "nobody", uids[0]])
     assert [one.document.uid for one in opened.documents] == uids
     assert opened.documents[1].text == GUIDE
     assert opened.tokens == opened.full_tokens == sum(one.document.token_count for one in opened.documents)
@@ -185,102 +194,102 @@ def test_whole_documents_are_opened_in_the_order_asked_for(zoo: Library) -> None
 
 
 @pytest.mark.parametrize("budget", [5, 30, 120, 200, 350, 500])
-def test_a_budget_is_kept_and_reading_on_gives_the_rest(zoo: Library, budget: int) -> None:
-    uid = by_path(zoo, "guide.md")
-    opened = zoo.staged.expand([uid], max_tokens=budget)
+def test_a_budget_is_kept_and_reading_on_gives_the_rest(kept: Library, budget: int) -> None:
+    uid = by_path(kept, "guide.md")
+    opened = kept.staged.expand([uid], max_tokens=budget)
     [part] = opened.documents
     assert part.cut
     assert part.tokens <= budget
     assert GUIDE.startswith(part.text)
-    rest = zoo.staged.expand([uid], wanted=ExpandRequest(lines=(part.go_on, 0))).documents[0]
+    rest = kept.staged.expand([uid], wanted=ExpandRequest(lines=(part.go_on, 0))).documents[0]
     assert (part.text + rest.text).replace(part.text.rpartition("\n")[2], "", 1).endswith(rest.text)
-    assert zoo.staged.chunk(uid, number=part.go_on_chunk).mark.end > len(part.text)
+    assert kept.staged.chunk(uid, number=part.go_on_chunk).mark.end > len(part.text)
 
 
-def test_a_document_is_cut_before_a_heading_where_that_is_possible(zoo: Library) -> None:
-    [part] = zoo.staged.expand([by_path(zoo, "guide.md")], max_tokens=300).documents
+def test_a_document_is_cut_before_a_heading_where_that_is_possible(kept: Library) -> None:
+    [part] = kept.staged.expand([by_path(kept, "guide.md")], max_tokens=300).documents
     assert GUIDE[len(part.text) :].startswith("## Part ")
     assert [one.title for one in part.outline] == [
         title for title in ("Part alpha", "Part beta", "Part gamma", "Part delta") if title not in part.text
     ]
 
 
-def test_what_there_is_no_room_for_is_named(zoo: Library) -> None:
-    uids = [by_path(zoo, path) for path in ("guide.md", "otter.md", "badger.md")]
-    opened = zoo.staged.expand(uids, max_tokens=100)
+def test_what_there_is_no_room_for_is_named(kept: Library) -> None:
+    uids = [by_path(kept, path) for path in ("guide.md", "otter.md", "badger.md")]
+    opened = kept.staged.expand(uids, max_tokens=100)
     assert [one.document.uid for one in opened.documents] == uids[:1]
     assert opened.left_out == tuple(uids[1:])
     assert opened.full_tokens > opened.tokens
 
 
-def test_a_section_is_read_by_its_heading(zoo: Library) -> None:
-    uid = by_path(zoo, "guide.md")
+def test_a_section_is_read_by_its_heading(kept: Library) -> None:
+    uid = by_path(kept, "guide.md")
     for name in ("Part beta", "part BETA", "Guide > Part beta", "## Part beta", "Part bet", "Prat beta"):
-        [opened] = zoo.staged.expand([uid], wanted=ExpandRequest(section=name)).documents
+        [opened] = kept.staged.expand([uid], wanted=ExpandRequest(section=name)).documents
         assert opened.text.startswith("## Part beta\n")
         assert "gamma" not in opened.text
         assert GUIDE.split("\n")[opened.start_line - 1] == "## Part beta"
-    [nothing] = zoo.staged.expand([uid], wanted=ExpandRequest(section="Costs of it all")).documents
+    [nothing] = kept.staged.expand([uid], wanted=ExpandRequest(section="Costs of it all")).documents
     assert (nothing.text, nothing.tokens) == ("", 0)
     assert "Part alpha" in nothing.note
 
 
-def test_a_function_is_read_by_its_name(zoo: Library) -> None:
-    [opened] = zoo.staged.expand([by_path(zoo, "feeding.py")], wanted=ExpandRequest(section="rest")).documents
+def test_a_function_is_read_by_its_name(kept: Library) -> None:
+    [opened] = kept.staged.expand([by_path(kept, "feeding.py")], wanted=ExpandRequest(section="rest")).documents
     assert opened.text.strip() == "def rest():\n    return 8"
 
 
 @pytest.mark.parametrize(
     ("lines", "first", "last"), [((1, 1), 1, 1), ((2, 4), 2, 4), ((4, 0), 4, 9), ((4, 99), 4, 9), ((9, 9), 9, 9)]
 )
-def test_lines_are_read_by_their_numbers(zoo: Library, lines: tuple[int, int], first: int, last: int) -> None:
-    [opened] = zoo.staged.expand([by_path(zoo, "feeding.py")], wanted=ExpandRequest(lines=lines)).documents
+def test_lines_are_read_by_their_numbers(kept: Library, lines: tuple[int, int], first: int, last: int) -> None:
+    [opened] = kept.staged.expand([by_path(kept, "feeding.py")], wanted=ExpandRequest(lines=lines)).documents
     assert opened.text.rstrip("\n") == "\n".join(CODE.split("\n")[first - 1 : last]).rstrip("\n")
     assert (opened.start_line, opened.total_lines) == (first, 9)
 
 
-def test_lines_that_are_not_there_are_told(zoo: Library) -> None:
-    uid = by_path(zoo, "feeding.py")
-    [nothing] = zoo.staged.expand([uid], wanted=ExpandRequest(lines=(10, 12))).documents
+def test_lines_that_are_not_there_are_told(kept: Library) -> None:
+    uid = by_path(kept, "feeding.py")
+    [nothing] = kept.staged.expand([uid], wanted=ExpandRequest(lines=(10, 12))).documents
     assert (nothing.text, nothing.note) == ("", "no line 10: it has 9 lines")
     for lines in ((0, 1), (3, 2), (-1, 0)):
         with pytest.raises(InvalidInput, match="There are no lines"):
-            zoo.staged.expand([uid], wanted=ExpandRequest(lines=lines))
+            kept.staged.expand([uid], wanted=ExpandRequest(lines=lines))
     with pytest.raises(InvalidInput, match="not both"):
-        zoo.staged.expand([uid], wanted=ExpandRequest(section="x", lines=(1, 1)))
+        kept.staged.expand([uid], wanted=ExpandRequest(section="x", lines=(1, 1)))
 
 
-def test_a_chunk_is_read_by_number_or_by_question(zoo: Library) -> None:
-    uid = by_path(zoo, "guide.md")
-    first = zoo.staged.chunk(uid, number=0)
+def test_a_chunk_is_read_by_number_or_by_question(kept: Library) -> None:
+    uid = by_path(kept, "guide.md")
+    first = kept.staged.chunk(uid, number=0)
     assert first.score is None
-    found = zoo.staged.chunk(uid, query="what is said of gamma", neighbours=1)
+    found = kept.staged.chunk(uid, query="what is said of gamma", neighbours=1)
     assert "gamma" in found.text
     assert found.score is not None
     assert 0 < found.score <= 1
     assert [mark.ordinal for mark, _ in found.neighbours] == [found.mark.ordinal - 1, found.mark.ordinal + 1]
-    assert zoo.staged.chunk(uid, number=1, query="gamma").mark.ordinal == 1
-    assert zoo.staged.chunk(uid, number=0, neighbours=2).neighbours[0][0].ordinal == 1
+    assert kept.staged.chunk(uid, number=1, query="gamma").mark.ordinal == 1
+    assert kept.staged.chunk(uid, number=0, neighbours=2).neighbours[0][0].ordinal == 1
 
 
 @pytest.mark.parametrize("number", [-1, 99])
-def test_a_chunk_that_is_not_there_is_told(zoo: Library, number: int) -> None:
+def test_a_chunk_that_is_not_there_is_told(kept: Library, number: int) -> None:
     with pytest.raises(InvalidInput, match="chunk_index out of range"):
-        zoo.staged.chunk(by_path(zoo, "guide.md"), number=number)
+        kept.staged.chunk(by_path(kept, "guide.md"), number=number)
 
 
-def test_neither_number_nor_question_is_told(zoo: Library) -> None:
+def test_neither_number_nor_question_is_told(kept: Library) -> None:
     with pytest.raises(InvalidInput, match="Provide chunk_index or chunk_query"):
-        zoo.staged.chunk(by_path(zoo, "guide.md"), query="  ")
+        kept.staged.chunk(by_path(kept, "guide.md"), query="  ")
 
 
-def test_the_outline_names_headings_and_definitions(zoo: Library) -> None:
-    assert [one.title for one in zoo.staged.outline(by_path(zoo, "guide.md"))][:3] == [
+def test_the_outline_names_headings_and_definitions(kept: Library) -> None:
+    assert [one.title for one in kept.staged.outline(by_path(kept, "guide.md"))][:3] == [
         "Guide",
         "Part alpha",
         "Part beta",
     ]
-    assert [one.title for one in zoo.staged.outline(by_path(zoo, "feeding.py"))] == ["feed", "rest"]
+    assert [one.title for one in kept.staged.outline(by_path(kept, "feeding.py"))] == ["feed", "rest"]
 
 
 def test_ids_of_another_collection_are_not_found(zoo: Library) -> None:
@@ -340,10 +349,10 @@ def test_a_chat_model_writes_the_summaries_that_documents_lack(open_library: Ope
         assert len(list(library.staged.texts.write("default", again=True))) == 1
 
 
-def test_where_no_model_writes_summaries_none_is_asked(zoo: Library) -> None:
-    assert list(zoo.staged.texts.write("default")) == []
+def test_where_no_model_writes_summaries_none_is_asked(kept: Library) -> None:
+    assert list(kept.staged.texts.write("default")) == []
     with pytest.raises(NotFound):
-        list(zoo.staged.texts.write("nowhere"))
+        list(kept.staged.texts.write("nowhere"))
 
 
 def test_a_home_without_summaries_shows_none(open_library: OpenLibrary, docs: Path) -> None:

@@ -39,8 +39,10 @@ def intervals(scores: Sequence[Sequence[float]], level: float = LEVEL) -> list[t
     table = np.asarray(scores, np.float64)
     count = len(table)
     random = np.random.default_rng(_SEED)
-    shares = np.full(count, 1 / count)
-    drawn = [random.multinomial(count, shares, size=size) @ table / count for size in _blocks(RESAMPLES, count)]
+    drawn = []
+    for size in _blocks(RESAMPLES, count):
+        rows = random.integers(0, count, size=(size, count), dtype=np.int32)
+        drawn.append(np.stack([column[rows].mean(axis=1) for column in table.T], axis=1))
     ends = np.percentile(np.concatenate(drawn), (50 * (1 - level), 50 * (1 + level)), axis=0)
     return [(float(low), float(high)) for low, high in ends.T]
 
@@ -60,8 +62,8 @@ def paired_p(differences: Sequence[float]) -> float:
     random = np.random.default_rng(_SEED)
     as_far = 1
     for size in _blocks(FLIPS, len(table)):
-        signs = random.integers(0, 2, size=(size, len(table)), dtype=np.int8) * 2 - 1
-        as_far += int((np.abs(signs @ table) >= observed - 1e-12).sum())
+        swapped = random.integers(0, 2, size=(size, len(table)), dtype=np.int8).astype(np.float64)
+        as_far += int((np.abs(2 * (swapped @ table) - table.sum()) >= observed - 1e-12).sum())
     return as_far / (FLIPS + 1)
 
 
