@@ -29,13 +29,16 @@ BROKEN_PIPE = 141
 _built = cache(get_command)
 
 
+_names = frozenset(one.name for one in (*app.registered_commands, *app.registered_groups))
+
+
 @cache
-def _having(name: str) -> typer.Typer:
-    """Return the app with no command but ``name``, where there is one called so: to build all takes long."""
-    alone = copy(app)
-    alone.registered_commands = [one for one in app.registered_commands if one.name == name]
-    alone.registered_groups = [one for one in app.registered_groups if one.name == name]
-    return alone if alone.registered_commands or alone.registered_groups else app
+def _having(names: frozenset[str | None]) -> typer.Typer:
+    """Return the app with no commands but these, where there are any: to build all takes long."""
+    few = copy(app)
+    few.registered_commands = [one for one in app.registered_commands if one.name in names]
+    few.registered_groups = [one for one in app.registered_groups if one.name in names]
+    return few if names else app
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -73,7 +76,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
-    command = _built(_having(arguments[0]) if arguments else app)
+    command = _built(_having(_names.intersection(arguments)))  # the command, and what an option before it may be given
     try:
         with command.make_context("pinakes", list(arguments), obj=invocation) as context:
             command.invoke(context)
