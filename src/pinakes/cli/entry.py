@@ -29,12 +29,15 @@ BROKEN_PIPE = 141
 _built = cache(get_command)
 
 
-_names = frozenset(one.name for one in (*app.registered_commands, *app.registered_groups))
+_names = {one.name for one in app.registered_commands} | {one.name for one in app.registered_groups}
 
 
 @cache
-def _having(names: frozenset[str | None]) -> typer.Typer:
-    """Return the app with no commands but these, where there are any: to build all takes long."""
+def _having(names: frozenset[object]) -> typer.Typer:
+    """Return the app with no commands but these, where there are any: to build all takes long.
+
+    One may be the value of an option that stands before the command.
+    """
     few = copy(app)
     few.registered_commands = [one for one in app.registered_commands if one.name in names]
     few.registered_groups = [one for one in app.registered_groups if one.name in names]
@@ -76,7 +79,9 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
-    command = _built(_having(_names.intersection(arguments)))  # the command, and what an option before it may be given
+    command = _built(
+        _having(frozenset(_names.intersection(arguments)))
+    )  # the command, and what an option before it may be given
     try:
         with command.make_context("pinakes", list(arguments), obj=invocation) as context:
             command.invoke(context)
