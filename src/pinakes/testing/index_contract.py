@@ -305,7 +305,7 @@ def searches_go_on_while_changes_are_applied(make: MakeIndex, folder: Path) -> N
         for thread in threads:
             thread.start()
         try:
-            for position in range(2, 8):
+            for position in range(2, 12):
                 vectors = _vectors(corpus, corpus.entries[-30:], exact=position % 2 == 0)
                 index.apply([position], [corpus.entry(position, 5000 + position)], 2 * position, vectors)
                 index.apply((), (), 2 * position + 1, vectors)
