@@ -149,7 +149,11 @@ class PostgresDatabase:
             tell()
 
     def _look_at_epoch(self, connection: psycopg.Connection[Any], _record: object) -> None:
-        row = connection.execute(f"SELECT {EPOCH}").fetchone()
+        try:
+            row = connection.execute(f"SELECT {EPOCH}").fetchone()
+        except psycopg.Error:  # as of a standby that is not the first yet; the pool would leave it open
+            connection.close()
+            raise
         assert row is not None
         self._notice(epoch(*row))
 
