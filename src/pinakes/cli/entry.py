@@ -27,8 +27,6 @@ BROKEN_PIPE = 141
 
 
 _built = cache(get_command)
-
-
 _names = {one.name for one in app.registered_commands} | {one.name for one in app.registered_groups}
 
 
@@ -79,9 +77,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
-    command = _built(
-        _having(frozenset(_names.intersection(arguments)))
-    )  # the command, and what an option before it may be given
+    command = _built(_having(frozenset(_names.intersection(arguments))))
     try:
         with command.make_context("pinakes", list(arguments), obj=invocation) as context:
             command.invoke(context)
