@@ -10,7 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 from benchmarks.postgres.proxy import Proxy
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, insert, select, text
+from sqlalchemy.exc import DBAPIError
 
 from pinakes.catalog import Catalog
 from pinakes.catalog.schema import collections, leaps
@@ -99,6 +100,20 @@ class TestTransactions:
         sent = re.findall(r"^[^\t\n]+\tF\t\d+\t(\w+)", trace.read_text("utf-8"), re.M)
         assert sum(kind in ("Query", "Sync") for kind in sent) >= 6
         assert "Flush" not in sent
+
+    def test_one_whose_first_statement_cannot_be_sent_begins_with_the_next(self, catalog: Catalog) -> None:
+        with catalog.read() as connection:
+            with pytest.raises(DBAPIError):
+                connection.execute(select(func.length("\0")))
+            assert connection.scalar(select(func.current_setting("transaction_isolation"))) == "repeatable read"
+
+    def test_parameters_of_the_first_statement_are_those_of_others(self, catalog: Catalog) -> None:
+        given = ["%", "{}", "'\\", "é 文", "; --", None, [1, 2], b"\x00'\xff", -(2**31) + 1, 2**63 - 1, True]
+        for reading in (catalog.read, catalog.read_each):
+            for one in given:
+                with reading() as connection:
+                    first, second = (connection.execute(text("SELECT :one"), {"one": one}).scalar() for _ in range(2))
+                assert first == second == one
 
     def test_what_only_reads_cannot_write(self, catalog: Catalog) -> None:
         for reading in (catalog.read, catalog.read_each):

@@ -21,6 +21,7 @@ CONNECT: Final[dict[str, Any]] = {
     "connect_timeout": CONNECT_S,
     "prepare_threshold": None,
     "application_name": "pinakes",
+    "client_encoding": "utf8",
     "keepalives_idle": 15,
     "keepalives_interval": 5,
     "keepalives_count": 3,

@@ -56,13 +56,14 @@ class _Cursor(psycopg.Cursor[Any]):
     """Sends what is due with its statement."""
 
     def execute(self, query: Any, params: Params | None = None, **options: Any) -> Self:
-        due = _due(self.connection)
-        if not due:
+        connection = self.connection
+        assert isinstance(connection, PipeliningConnection)
+        if connection.has_begun:
             return super().execute(query, params, **options)
         # All in one message. A pipeline of psycopg sends a Flush after its Sync, and pgbouncer, which may have taken
         # the transaction for ended by then, reserves another connection for it, and never gives that back.
-        statement = psycopg.ClientCursor(self.connection).mogrify(query, params)
-        super().execute("; ".join([*due, statement]).encode("utf-8"), **options)
+        statement = psycopg.ClientCursor(connection).mogrify(query, params)  # if it fails, nothing has begun
+        super().execute("; ".join([*connection.due(), statement]).encode("utf-8"), **options)
         while self.nextset():
             pass
         return self
