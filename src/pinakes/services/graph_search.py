@@ -217,6 +217,7 @@ class GraphSearch:
     ) -> Leads:
         barred, narrow = entities_of.owner_ids(), way.is_narrow or not entities_of.rules.expand_shared
         uids = {uid for uid, _ in weights}
+        memory = entities_of.kept("memory", RelationMemory)  # before reading: newer relations may go with an older one
         with self._app.catalog.read_each() as connection:
             rare = partial(rarity, documents=self._app.statistics.count(connection, record, ()))
             own = tied_documents.own_entities(connection, record.id, uids)
@@ -242,7 +243,7 @@ class GraphSearch:
                 rarity=rare,
                 barred=barred,
             )
-            return leads_of(connection, entities_of.kept("memory", RelationMemory), seeds, way, in_time, until)
+            return leads_of(connection, memory, seeds, way, in_time, until)
 
     def _follow(self, record: CollectionRecord, entities_of: EntityRetriever) -> None:
         """Have the graph follow its documents, unless nothing has changed since it last did."""
