@@ -6,14 +6,15 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import cache
-from typing import TextIO
+from typing import Any, TextIO
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
-from typer.main import get_command
+from typer.main import get_command, get_group
 
 from pinakes.cli import aliases  # noqa: F401
 from pinakes.cli.commands import app
@@ -26,20 +27,38 @@ from pinakes.core.records import JSON
 BROKEN_PIPE = 141
 
 
-_built = cache(get_command)
-_names = {one.name for one in app.registered_commands} | {one.name for one in app.registered_groups}
+class _Commands(Mapping[str, Any]):
+    """The commands by name; each is built when it is asked for, since to build all takes long."""
+
+    def __init__(self) -> None:
+        declared = [*(one.name for one in app.registered_commands), *(one.name for one in app.registered_groups)]
+        self._names = [name for name in declared if name]
+        self._built: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._built:
+            alone = copy(app)
+            alone.registered_callback = None
+            alone.registered_commands = [one for one in app.registered_commands if one.name == name]
+            alone.registered_groups = [one for one in app.registered_groups if one.name == name]
+            self._built[name] = get_group(alone).commands[name]
+        return self._built[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 @cache
-def _having(names: frozenset[object]) -> typer.Typer:
-    """Return the app with no commands but these, where there are any: to build all takes long.
-
-    One may be the value of an option that stands before the command.
-    """
-    few = copy(app)
-    few.registered_commands = [one for one in app.registered_commands if one.name in names]
-    few.registered_groups = [one for one in app.registered_groups if one.name in names]
-    return few if names else app
+def _program() -> TyperGroup:
+    alone = copy(app)
+    alone.registered_commands, alone.registered_groups = [], []
+    group = get_command(alone)
+    assert isinstance(group, TyperGroup)
+    group.commands = _Commands()  # type: ignore[assignment]  # nobody adds to them
+    return group
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -77,7 +96,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
-    command = _built(_having(frozenset(_names.intersection(arguments))))
+    command = _program()
     try:
         with command.make_context("pinakes", list(arguments), obj=invocation) as context:
             command.invoke(context)
