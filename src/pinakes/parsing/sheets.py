@@ -196,10 +196,15 @@ def _link(book: _Book, sheet: Sheet, area: tuple[Place, Place], address: str) ->
     book.limits.check_size(sheet.size)
 
 
+_WITHIN_MARKS: Final = str.maketrans({sign: f"%{ord(sign):02X}" for sign in " ()"})
+"""Signs that would end an address in Markdown."""
+
+
 def _linked(text: str, address: str) -> str:
     """Return a text with the address of its link, where that says more than the text."""
-    address = line(address).replace(" ", "%20")
-    return text if not address or address in (text, f"mailto:{text}") else f"[{text}]({address})"
+    address = line(address)
+    says_more = address and address not in (text, f"mailto:{text}")
+    return f"[{text}]({address.translate(_WITHIN_MARKS)})" if says_more else text
 
 
 def _cell(book: _Book, sheet: Sheet, cell: Element, row: int, column: int) -> int:

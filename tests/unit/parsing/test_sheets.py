@@ -49,7 +49,7 @@ LINKED = """<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/20
 <row r="1"><c r="A1" t="inlineStr"><is><t>Name</t></is></c><c r="B1" t="inlineStr"><is><t>Where</t></is></c></row>
 <row r="2"><c r="A2" t="inlineStr"><is><t>Guide</t></is></c><c r="B2" t="inlineStr"><is><t>Ada</t></is></c></row>
 <row r="3"><c r="A3" t="inlineStr"><is><t>https://example.org/a</t></is></c><c r="B3"><v>7</v></c></row>
-<row r="4"><c r="A4" t="str"><f>HYPERLINK("https://example.org/x|y z","Plan")</f><v>Plan</v></c>
+<row r="4"><c r="A4" t="str"><f>HYPERLINK("https://example.org/x|(y) z","Plan")</f><v>Plan</v></c>
 <c r="B4" t="inlineStr"><is><t>Inside</t></is></c></row>
 </sheetData><hyperlinks>
 <hyperlink ref="A2" r:id="h1" location="top"/><hyperlink ref="B2:B3" r:id="h2"/><hyperlink ref="A3" r:id="h3"/>
@@ -71,7 +71,7 @@ def test_cells_keep_the_addresses_of_their_links() -> None:
         "## One\n\n| Name | Where |\n| --- | --- |\n"
         "| [Guide](https://example.org/guide#top) | [Ada](mailto:ada@example.org) |\n"
         "| https://example.org/a | [7](mailto:ada@example.org) |\n"
-        "| [Plan](https://example.org/x\\|y%20z) | Inside |\n"
+        "| [Plan](https://example.org/x\\|%28y%29%20z) | Inside |\n"
     )
 
 
