@@ -1,6 +1,6 @@
 """Restores the letters and words that commands of LaTeX stand for: accents, ligatures, formatting inside of a word.
 
-Listings, and commands that a file defines itself, stay as they are. Line numbers do not change.
+Listings, addresses, mathematics, and commands that a file defines itself, stay as they are. Line numbers do not change.
 """
 
 from __future__ import annotations
@@ -56,12 +56,19 @@ _LETTERS: Final = {
 }
 _SHAPES: Final = "textbf|textit|textsl|textsc|texttt|textrm|textsf|textup|textmd|emph|underline"
 _LETTER: Final = r"[^\W\d_]"
+_LISTINGS: Final = "verbatim|Verbatim|alltt|lstlisting|minted|comment|tabbing"
+_EQUATIONS: Final = "math|displaymath|equation|eqnarray|align|alignat|flalign|gather|multline"
+_OPTIONS: Final = r"(?:\[[^\]\n]{0,200}\])?+"
+_INLINE: Final = rf"(?:verb\*?|lstinline\*?{_OPTIONS}|mintinline{_OPTIONS}\{{[^{{}}\n]{{0,40}}\}})"
 _KEPT: Final = (
-    r"\\\\|\\begin[ \t]*\{(?P<name>verbatim|Verbatim|lstlisting|minted|comment|tabbing)\*?\}"
+    rf"\\[\\$]|\\begin[ \t]*\{{(?P<name>{_LISTINGS}|{_EQUATIONS})\*?\}}"
     r"[\s\S]*?(?:\\end\{(?P=name)\*?\}|\Z)"
-    r"|\\(?:verb|lstinline)\*?(?P<sign>[^A-Za-z\s*{])[^\n]{0,300}?(?P=sign)"
+    rf"|\\{_INLINE}(?P<sign>[^A-Za-z\s*{{])[^\n]{{0,300}}?(?P=sign)"
+    rf"|\\(?:url|nolinkurl|href{_OPTIONS}|path|{_INLINE})\{{(?:[^{{}}\n]|\{{[^{{}}\n]{{0,300}}\}}){{0,2000}}+\}}"
+    r"|(?P<dollar>\$\$?+)(?:[^$\\\n]|\\.|\\?\n(?![ \t\r]*\n)){0,2000}+(?P=dollar)"
+    r"|\\[\[(](?:[^\\]|\\[^\[\]()]){0,2000}+\\[\])]"
 )
-"""Listings, and texts in which the commands mean something else."""
+"""Listings, addresses, mathematics, and texts in which the commands mean something else."""
 _BASE: Final = r"(?:\\(?P<dotless{0}>[ij])(?![A-Za-z])[ \t]*|(?P<base{0}>[^\W\d_]))"
 _ACCENT: Final = (
     rf"\\(?:(?P<sharp>[\"'`^~=.])[ \t]*(?:\{{[ \t]*{_BASE.format(1)}[ \t]*\}}|{_BASE.format(2)})"
@@ -81,14 +88,16 @@ _COMMANDS: Final = re.compile(
 _DEFINED: Final = re.compile(
     r"\\(?:(?:re)?newcommand|providecommand|DeclareMathOperator|[egx]?def|let)\*?\s*\{?\\([A-Za-z]+)"
 )
-_GERMAN: Final = re.compile(r"\\usepackage(?:\[[^\]\n]*german[^\]\n]*\]\{babel\}|\{n?german\})")
-_SHORTHAND: Final = re.compile(r"""(?<!\\)"(?:(?P<umlaut>[aouAOU])|(?P<sharp>[sz])|(?P<break>[-|~=])(?=[^\W\d_]))""")
+_BABEL: Final = re.compile(r"\\usepackage(?:\[([^\[\]\n]{0,300})\]\{babel\}|\{(n?german)\})")
+_SHORTHAND: Final = re.compile(
+    _KEPT + r"""|(?<!\\)"(?:(?P<umlaut>[aouAOU])|(?P<sharp>[sz])|(?P<break>[-|~=])(?=[^\W\d_]))"""
+)
 _MOST_NESTED: Final = 3
 
 
 def with_letters(text: str) -> str:
     """Return LaTeX with letters for the commands that stand for them, and words that formatting split whole."""
-    if _GERMAN.search(text):
+    if any("german" in (found[1] or found[2] or "") for found in _BABEL.finditer(text)):
         text = _SHORTHAND.sub(_german, text)
     if "\\" not in text:
         return text
@@ -119,4 +128,6 @@ def _german(found: re.Match[str]) -> str:
         return unicodedata.normalize("NFC", umlaut + _ACCENTS['"'])
     if found["sharp"]:
         return "ß"
-    return {"=": "-", "~": "-"}.get(found["break"], "")
+    if found["break"]:
+        return "-" if found["break"] in "=~" else ""
+    return found[0]

@@ -37,7 +37,14 @@ def test_letters_of_latex_are_letters(source: str, shown: str) -> None:
         r"\begin{verbatim}\"a \ss\end{verbatim}",
         r"\begin{tabbing}a \= b \'e\end{tabbing}",
         r"\verb|\"a \ss| and \lstinline!\_a\_b!",
-        r"\newcommand{\v}[1]{\vec{#1}} $\v{c}$",
+        r"\newcommand{\v}[1]{\vec{#1}} a \v{c}",
+        r"\begin{alltt}\"a \v{c}\end{alltt}",
+        r"\lstinline{print(\"a)}, \lstinline[language=C]{f({\"a})} and \lstinline[language=C]|\"a|",
+        r"\mintinline{c}{\"a}, \mintinline[breaklines]{c}{\"a} and \mintinline{c}|\"a|",
+        r"\url{http://x/\~user}, \path{a\_b}, \nolinkurl{a\_b}",
+        r"$\int f \d t + \v{u}\cdot\v{n}$ and $$\v{u}$$ and \(\v{u}\) and \[\v{u} \\[2pt] \d t\]",
+        "$\\v{u}\n + \\v{n}$",
+        r"\begin{equation}\v{u}\end{equation} \begin{align*}\d t &= \c{c} \\ \v{u}\end{align*}",
         r"a \\[1ex] $\in \int \leq \left \omega \lambda$",
         r"\emph{all} words, \textbf{whole} ones, \v{x}",
         '"a" is no letter without babel',
@@ -45,6 +52,41 @@ def test_letters_of_latex_are_letters(source: str, shown: str) -> None:
 )
 def test_listings_and_other_commands_of_latex_stay(source: str) -> None:
     assert read(f"{source}\n", "a.tex") == f"{source}\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        (r"\href{http://x/\~user}{K\"uhl} \url{a\_b} \v{C}apek", r"\href{http://x/\~user}{Kühl} \url{a\_b} Čapek"),
+        (r"$\v{u}$ \v{C}apek $\v{n}$ K\"uhl \(\d t\) \v{C}", r"$\v{u}$ Čapek $\v{n}$ Kühl \(\d t\) Č"),
+        (r"5\,\$ f\"ur \$ \v{C}apek \\$\v{u}$", r"5\,\$ für \$ Čapek \\$\v{u}$"),
+        ('a single $ of f\\"ur\n\n\\v{C}apek, $\\v{u}$', "a single $ of für\n\nČapek, $\\v{u}$"),
+        (r"\lstinline{\"a} \"a \mintinline{c}|\"a| \"a", r"\lstinline{\"a} ä \mintinline{c}|\"a| ä"),
+    ],
+)
+def test_letters_beside_addresses_and_mathematics_are_letters(source: str, shown: str) -> None:
+    assert read(f"{source}\n", "a.tex") == f"{shown}\n"
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        '\\begin{lstlisting}\nprint("out", "src", "a-b")\n\\end{lstlisting}',
+        '\\verb|"a|',
+        '\\lstinline{"a"}',
+        '\\url{http://x/"a}',
+        '$"a$',
+    ],
+)
+def test_listings_stay_where_babel_is_german(kept: str) -> None:
+    head = "\\usepackage[ngerman]{babel}\n"
+    assert read(f'{head}"Uber {kept} "Uber\n', "a.tex") == f"{head}Über {kept} Über\n"
+
+
+@pytest.mark.parametrize("package", ["[ngerman]{babel}", "[german,english]{babel}", "{german}", "{ngerman}"])
+def test_babel_is_german_by_its_options_or_its_package(package: str) -> None:
+    assert read(f'\\usepackage[utf8]{{inputenc}}\n\\usepackage{package}\n"a\n', "a.tex").endswith("\nä\n")
+    assert read('\\usepackage[french]{babel}\n"a\n', "a.tex").endswith('\n"a\n')
 
 
 def test_letters_of_german_shorthand_are_letters_where_babel_is_german() -> None:
@@ -111,7 +153,25 @@ def test_items_of_org_keep_depth_and_number() -> None:
     assert "```sh\n- no item\n```" in text
 
 
-@pytest.mark.parametrize("piece", ['\\"', '{\\"', "\\begin{verbatim}", "\\verb|", "\\textbf{a", "{" * 9 + "\\ss "])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *('\\"', '{\\"', "\\begin{verbatim}", "\\verb|", "\\textbf{a", "{" * 9 + "\\ss "),
+        *("\\usepackage[german", "\\usepackage[german]", '\\usepackage{german}"a', "\\begin{align}\\end{math}"),
+        *(
+            "$",
+            "$a\n\n",
+            "$$a$",
+            "\\[",
+            "\\(a",
+            "\\url{",
+            "\\url{{a}",
+            "\\lstinline[",
+            "\\mintinline[]{c}",
+            "\\href[a]{",
+        ),
+    ],
+)
 def test_hostile_commands_of_latex_take_linear_time(piece: str) -> None:
     start = time.process_time()
     read(piece * 100_000, "a.tex")
