@@ -130,7 +130,9 @@ class Office:
         data = outlines.prepared(data, extension)
         how: Form = "plain" if extension == _MAIL else "marked" if extension in _SLIDES else "markdown"
         result = convert(data, MIME_TYPES[extension], self._limits, how)
-        text = outlines.restored(tidy(result.content))
+        text = tidy(result.content)
+        if extension in _TEXTUAL:
+            text = outlines.restored(text)
         if extension == _MAIL:
             text = outlook.with_head(text, result.metadata.get("attachments") or ())
         text, pages = _paged(text, extension, result.metadata)

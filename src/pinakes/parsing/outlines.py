@@ -23,10 +23,15 @@ _LISTINGS: Final = (b"src", b"example", b"export", b"comment", b"verse", b"html"
 """Blocks without Org markup, and so without captions; no block contains headings."""
 _MARK, _MARK_OF_LINE, _MARK_OF_ITEM = "\ue0e0", "\ue0e1", "\ue0e2"
 _NOTE: Final = re.compile(f"^(?P<line>[^\n{_MARK}]*){_MARK}(?P<note>[^\n]*)", re.MULTILINE)
-
+_MARKS: Final = re.compile(f"[{_MARK}{_MARK_OF_LINE}{_MARK_OF_ITEM}]")
+_FOREIGN: Final = re.compile("|".join((_MARK, _MARK_OF_LINE, _MARK_OF_ITEM)).encode())
+_REFERENCE: Final = re.compile(rb"&#(?:[xX]0*+[eE]0[eE][0-2]|0*+575(?:6[89]|70));")
+_QUOTED: Final = re.compile(r"(?:> ?)*+")
+_NEXT_ITEM: Final = re.compile(f"(?=-[ \t]+{_MARK_OF_ITEM})")
 _MARKED_ITEM: Final = re.compile(
-    f"^((?:> ?)*+)[ \t]*-[ \t]+{_MARK_OF_ITEM}(\\d+) ([^ {_MARK_OF_ITEM}]+){_MARK_OF_ITEM}"
+    f"[ \t]*(?:-[ \t]+)?{_MARK_OF_ITEM}([0-9]{{1,6}}) ([^ {_MARK_OF_ITEM}]+){_MARK_OF_ITEM}"
 )
+_WIDEST: Final = 999_999
 _INDENT: Final = " " * 4
 _DEEPEST: Final = 50
 
@@ -34,32 +39,38 @@ _DEEPEST: Final = 50
 def prepared(data: bytes, extension: str) -> bytes:
     """Return a file in a form whose notes and captions are converted; other formats are unchanged."""
     if extension == ".org":
-        return _ORG.sub(_rewritten, data)
-    return _LINE.sub(_with_note, data) if extension == ".opml" else data
+        return _ORG.sub(_rewritten, _FOREIGN.sub(b"", data))
+    if extension == ".opml":  # a blank, since what stands around a reference could become another
+        return _LINE.sub(_with_note, _REFERENCE.sub(b" ", _FOREIGN.sub(b"", data)))
+    return data
 
 
 def restored(text: str) -> str:
     """Return the converted text of an outline with each note below its line, and each item at its depth."""
-    return _nested(_NOTE.sub(_below, text))
+    return _MARKS.sub("", _nested(_NOTE.sub(_below, text)))
 
 
 def _nested(text: str) -> str:
-    """Return ``text`` with the depth and the number of each marked item."""
+    """Return ``text`` with the depth and the number of each marked item, also where kreuzberg joins two lines."""
     if _MARK_OF_ITEM not in text:
         return text
     lines, widths = [], list[int]()
     for line in text.split("\n"):
-        item = _MARKED_ITEM.match(line)
-        if item is None:
-            lines.append(line.replace(_MARK_OF_ITEM, ""))
-            widths = widths if not line or line[0] in " \t>" else []
-            continue
-        width = int(item[2])
-        while widths and widths[-1] >= width:
-            widths.pop()
-        indent = _INDENT * min(len(widths), _DEEPEST)
-        lines.append(f"{item[1]}{indent}{item[3]} {line[item.end() :].lstrip()}")
-        widths.append(width)
+        quoted = _QUOTED.match(line)
+        quote = quoted[0] if quoted else ""
+        first, *others = _NEXT_ITEM.split(line[len(quote) :])
+        for part in others if others and not first.strip() else (first, *others):
+            item = _MARKED_ITEM.match(part)
+            if item is None:
+                lines.append(quote + part)
+                widths = widths if not line or line[0] in " \t>" else []
+                continue
+            width = int(item[1])
+            while widths and widths[-1] >= width:
+                widths.pop()
+            indent = _INDENT * min(len(widths), _DEEPEST)
+            lines.append(f"{quote}{indent}{item[2]} {part[item.end() :].lstrip()}")
+            widths.append(width)
     return "\n".join(lines)
 
 
@@ -77,7 +88,8 @@ def _kept(found: re.Match[bytes]) -> bytes:
         return b"\n%b\n" % caption
     indent = found["indent"] or found["deep"] or b""
     bullet = (found["bullet"] or b"-").replace(b"+", b"-").replace(b")", b".")
-    return b"%b- %b%d %b%b" % (indent, _MARK_OF_ITEM.encode(), len(indent.expandtabs()), bullet, _MARK_OF_ITEM.encode())
+    width = min(len(indent.expandtabs()), _WIDEST)
+    return b"%b- %b%d %b%b" % (indent, _MARK_OF_ITEM.encode(), width, bullet, _MARK_OF_ITEM.encode())
 
 
 def _with_note(line: re.Match[bytes]) -> bytes:

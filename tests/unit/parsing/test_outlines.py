@@ -186,3 +186,41 @@ def test_a_book_is_read_with_all_that_it_says() -> None:
         "Words before.\n\nSomeone\n\n## One\n\nFirst line\n\nSecond line\n\nCited.\n\n"
         "| Sea | Depth |\n| --- | --- |\n| Kara | 620 |\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("#+BEGIN_CENTER\n1. a\n#+END_CENTER\n- x\n", "1. a\n- x\n"),
+        ("#+BEGIN_FOO\n- a >\n#+END_FOO\n- b\n", "- a >\n- b\n"),
+        ("#+BEGIN_FOO\n- a\n  2. c\n#+END_FOO\n  - b\n- e\n", "- a\n    2. c\n    - b\n- e\n"),
+        ("- \ue0e2" + "9" * 5000 + " -\ue0e2a\ue0e0b\ue0e1c\n", f"- {'9' * 5000} -abc\n"),
+        ("- \ue0e20 7.\ue0e2a\n", "- 0 7.a\n"),
+        ("\t" * 200_000 + "- a\n", "- a\n"),
+    ],
+)
+def test_items_that_follow_a_block_stand_on_their_own_line_without_marks(source: str, shown: str) -> None:
+    assert read(source, "a.org") == shown
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "#+BEGIN_QUOTE\n#+BEGIN_FOO\n- a\n#+END_FOO\n- b\n#+END_QUOTE\n- c\n",
+        "#+BEGIN_CENTER\ntext\n- a\n#+END_CENTER\ntail\n- x\n",
+        "[fn:1] - a\n- b\n#+TITLE: - x\n- a",
+        ":DRAWER:\n- a :: b\n:END:\n- [@5] b\n| - a |\n- - c\n",
+        "* \ue0e0x\n- \ue0e2 \ue0e212 -\n#+CAPTION: \ue0e2\n| a |\n",
+    ],
+)
+def test_no_mark_is_in_an_org_document(source: str) -> None:
+    document = parsing.read(source.encode(), "a.org", max_chars=10_000)
+    assert not set("\ue0e0\ue0e1\ue0e2") & set(f"{document.text}{document.title}{document.metadata}")
+
+
+@pytest.mark.parametrize("mark", ["\ue0e0", "&#xE0E0;", "&#x0e0e2;", "&#57569;", "&#5\ue0e07568;"])
+def test_no_mark_is_in_an_outline_document(mark: str) -> None:
+    source = outline(f'<outline text="A{mark}x" _note="n{mark}m"/>')
+    document = parsing.read(source.encode(), "a.opml", max_chars=10_000)
+    assert not set("\ue0e0\ue0e1\ue0e2") & set(f"{document.text}{document.title}{document.metadata}")
+    assert document.text.startswith("# A")

@@ -123,6 +123,58 @@ def test_words_of_asciidoc_are_whole(source: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "source",
+    [
+        "[source,python]\n.Sum\nx = a**bc**d\ny = n**two**k",
+        "[listing]\nx = a**bc**d",
+        "[literal]\nx = a**bc**d",
+        "[,ruby]\n--\nx = a**bc**d\n\ny = n**two**k\n--",
+        "```ruby\nx = a**bc**d\n```",
+        "Text\n\n  y = n**two**k\n  z",
+        "see https://host/foo__bar__baz, (http://a/b~2~c)[x]",
+        "xref:foo__bar__baz.adoc[] and <<foo__bar__baz>>, {my__attr__x}",
+        "image::my__new__img.png[]",
+        ":my__attr__x: y",
+        "pass:[a**b**c]",
+    ],
+)
+def test_code_and_addresses_of_asciidoc_stay_and_what_follows_is_whole(source: str) -> None:
+    assert read(f"{source}\n\nK**nopf**druck\n", "a.adoc") == f"{source}\n\nKnopfdruck\n"
+
+
+@pytest.mark.parametrize(
+    "title", ["Title\n-----", "Title\n++++++", "Before\n\n.Code\n----\na**bc**d\n----\n\nTitle\n----"]
+)
+def test_an_underline_of_asciidoc_opens_no_listing(title: str) -> None:
+    assert read(f"{title}\n\nK**nopf**druck\n", "a.adoc") == f"{title}\n\nKnopfdruck\n"
+
+
+def test_indented_items_of_asciidoc_are_whole() -> None:
+    source = "Text\n\n  * K**nopf**druck\n    K**nopf**druck\n\n  term:: K**nopf**druck\n"
+    assert read(source, "a.adoc") == source.replace("**", "")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Code::\n\n  re.sub('a\\ *b*\\ c')\n\n  re.sub('a\\ *b*\\ c')",
+        "- Code::\n\n    re.sub('a\\ *b*\\ c')",
+        ".. code:: python\n\n   re.sub('a\\ *b*\\ c')",
+        ".. math::\n\n   a\\ *b*\\ c",
+        ".. math:: a\\ *b*\\ c",
+        ">>> re.sub('a\\ *b*\\ c')",
+    ],
+)
+def test_code_of_restructured_text_stays_and_what_follows_is_whole(source: str) -> None:
+    after = "\n\n  more\n" if source.startswith("-") else "\n\n"
+    assert read(f"{source}{after}Wort\\ *mitte*\\ stamm\n", "a.rst") == f"{source}{after}Wortmittestamm\n"
+
+
+def test_paragraphs_in_directives_of_restructured_text_are_whole() -> None:
+    assert read(".. note::\n\n   Wort\\ *mitte*\\ stamm\n", "a.rst") == ".. note::\n\n   Wortmittestamm\n"
+
+
+@pytest.mark.parametrize(
     ("source", "shown"),
     [
         ("H<sub>2</sub>O, 10<sup>-9</sup>, 40 m<sup>2</sup>", "H₂O, 10⁻⁹, 40 m²"),
@@ -133,6 +185,12 @@ def test_words_of_asciidoc_are_whole(source: str, shown: str) -> None:
 )
 def test_superscripts_of_markdown_are_characters(source: str, shown: str) -> None:
     assert read(f"{source}\n", "a.md") == f"{shown}\n"
+
+
+def test_a_title_of_asciidoc_of_any_length_takes_linear_time() -> None:
+    start = time.process_time()
+    read(f"{'a' * 100_000}]\n{'-' * 100_000}\n" + " " * 100_000 + "::" * 50_000, "a.adoc")
+    assert time.process_time() - start < 10
 
 
 def test_folded_lines_of_calendars_are_whole_and_the_others_keep_their_number() -> None:
@@ -180,7 +238,10 @@ def test_hostile_commands_of_latex_take_linear_time(piece: str) -> None:
 
 @pytest.mark.parametrize(
     ("path", "piece"),
-    [("a.rst", "\\ *a"), ("a.adoc", "a**"), ("a.adoc", "----\n"), ("a.org", "  - a\n"), ("a.ics", "a\n b")],
+    [("a.rst", "\\ *a"), ("a.adoc", "a**"), ("a.adoc", "----\n"), ("a.org", "  - a\n"), ("a.ics", "a\n b")]
+    + [("a.adoc", piece) for piece in ("a:", "pass:[", "a://", "<<", "[[", "{a", " ", "a::", "[source]\n", ":a", "]")]
+    + [("a.rst", piece) for piece in ("a\\ ::\n", ".. a", " ", ".. |", ">>>\\ ", "::\n\n  a\\ *b*\n")]
+    + [("a.org", piece) for piece in ("- \ue0e2", "- ", "#+BEGIN_FOO\n- a\n#+END_FOO\n")],
 )
 def test_hostile_marks_within_words_take_linear_time(path: str, piece: str) -> None:
     start = time.process_time()
