@@ -9,6 +9,7 @@ import pytest
 
 from pinakes import Library
 from pinakes.core.records import SearchMode
+from pinakes.search.query.named_documents import may_name
 
 RFC = "# RFC-0011: Colour of the shed\n\nThe shed is painted green.\n\n## Risks\n\nPaint peels in the sun.\n"
 DECISION = "# Backups\n\nBackups are kept for thirty days.\n\n## Risks\n\nDisks fill up.\n"
@@ -141,6 +142,21 @@ def test_lines_behind_a_path_choose_the_chunk_that_has_them(
         assert not any("no chunk has" in note for note in found.notes), found.notes
 
 
+def test_two_places_of_one_file_are_both_among_the_first(sections: Library) -> None:
+    for query in ("./shed.md:5 and ./shed.md:17", "see shed.md:5 and shed.md:17", "shed.md:17 shed.md:5 slate"):
+        found = sections.search(query, "main", top_k=5)
+        assert {hit.section for hit in found.hits[:2]} == {"Paint", "Costs"}, query
+
+
+def test_lines_before_the_first_chunk_choose_that(tmp_path: Path) -> None:
+    parts = "".join(f"## {name}\n\n{f'Words about {name}. ' * 150}\n\n" for name in ("Paint", "Roof", "Risks"))
+    (tmp_path / "shed.md").write_text(f"---\nauthor: Ada\ncolour: green\n---\n\n{parts}")
+    with Library.open(tmp_path / "home", embedding__provider="deterministic") as library:
+        library.add(str(tmp_path), "main", exclude=["home/**"])
+        hit = library.search("words about Risks in shed.md:1", "main", mode="keyword", top_k=5).hits[0]
+    assert (hit.path, hit.chunk_index) == ("shed.md", 0)
+
+
 @pytest.mark.parametrize("mode", ["hybrid", "keyword"])
 @pytest.mark.parametrize(
     ("query", "section"),
@@ -216,6 +232,23 @@ def test_a_name_that_stands_in_no_text_is_not_told_as_missing(library: Library) 
             assert any("the document of that name" in note for note in found.notes)
             assert not any("no chunk has" in note for note in found.notes)
     assert "no chunk has 'KEP-0754'" in library.search("KEP-0754", "main").notes
+
+
+def test_a_word_that_is_only_letters_of_a_name_is_told_as_missing(library: Library) -> None:
+    for query in ("igh of keys/eight.md", "keys/eight.md:3 igh"):
+        notes = library.search(query, "main").notes
+        assert any("the document of that name" in note for note in notes)
+        assert [note for note in notes if "no chunk has" in note] == ["no chunk has 'igh'"]
+
+
+def test_a_time_and_a_host_with_a_port_are_no_files(library: Library, tmp_path: Path) -> None:
+    assert not any(map(may_name, ("at 10.30:45", "10.30:45 hinges", "127.0.0.1:8080")))
+    for name in ("example.com", "example.md"):
+        (tmp_path / name).write_text("Words about the mill.\n")
+    library.add(str(tmp_path), "hosts", include=["*"])
+    notes = {name: library.search(f"mill {name}:80", "hosts").notes for name in ("example.com", "example.md")}
+    assert [name for name in notes if any("of that name" in note for note in notes[name])] == ["example.md"]
+    assert library.search("example.com", "hosts").hits[0].path == "example.com"
 
 
 def test_documents_that_are_left_out_are_not_noted_among_documents(library: Library) -> None:

@@ -99,6 +99,14 @@ def test_a_number_of_an_account_that_stands_in_other_groups_is_not_named(tmp_pat
     assert absent("DE12 5001 0517 0648 4898 91", words)
 
 
+def test_beside_a_number_of_an_account_other_words_with_digits_are_named(tmp_path: Path) -> None:
+    words = index_of(tmp_path, ["Pay to DE12500105170648489890 or GB82 WEST 1234 5698 7654 32."]).lexicon()
+    for number in ("DE12 5001 0517 0648 4898 90", "GB82WEST12345698765432"):
+        assert [one.word for one in absent(f"{number} rfc Z9 X7", words)] == ["rfc", "Z9", "X7"], number
+    found = absent("DE12 5001 0517 0648 4898 90 or DE12 7001 0517 0648 4898 91", words)
+    assert [one.word for one in found] == ["7001", "91"]
+
+
 @pytest.mark.parametrize(
     ("wrong", "right"),
     [

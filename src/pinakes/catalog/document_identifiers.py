@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, and_, select, union_all
+from sqlalchemy import ColumnElement, Connection, and_, func, select, union_all
 
 from pinakes.catalog.references import absolute, spellings
 from pinakes.catalog.schema import chunks, fields
@@ -22,7 +22,7 @@ _MOST_OF_NAME: Final = 5000
 """The end of a path is not looked for among more files of one name."""
 
 _MOST_AT: Final = 1000
-"""Chunks that begin before a line of which the one with the line is chosen."""
+"""Chunks that begin before or nearest to a line, of which the one with the line is chosen."""
 
 _ROWS_PER_DOCUMENT: Final = 20
 """Rows of which a longer word is the beginning (RFC-1 of RFC-1a) are among those that are read."""
@@ -96,8 +96,10 @@ def chunks_of(connection: Connection, document_ids: Sequence[int], most: int) ->
 def chunk_at(connection: Connection, document_ids: Sequence[int], first: int, last: int) -> Ranking:
     """Return the chunk that has most of the lines ``first`` to ``last`` of its file, or the nearest; the score is 0."""
     columns = chunks.c.id, chunks.c.document_id, chunks.c.start_line, chunks.c.end_line
-    query = select(*columns).where(chunks.c.document_id.in_(document_ids), chunks.c.start_line <= last)
-    rows = connection.execute(query.order_by(chunks.c.start_line.desc(), chunks.c.id.desc()).limit(_MOST_AT)).all()
+    query = select(*columns).where(chunks.c.document_id.in_(document_ids))
+    # Chunks that begin behind the lines come last, the nearest first: they count only if no other is nearer.
+    nearest = chunks.c.start_line > last, func.abs(chunks.c.start_line - last), chunks.c.id.desc()
+    rows = connection.execute(query.order_by(*nearest).limit(_MOST_AT)).all()
     best = sorted(rows, key=lambda row: (max(row.start_line, first) - min(row.end_line, last), row.id))[:1]
     ids: Int64 = np.array([row.id for row in best], np.int64)
     return Ranking(ids, np.array([row.document_id for row in best], np.int64), np.zeros(len(ids), np.float32))

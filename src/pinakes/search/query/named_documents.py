@@ -10,6 +10,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TypeAlias
 
 import numpy as np
 
@@ -40,6 +42,11 @@ _WITHIN = re.compile(r"(\.\w{1,8})(?::\d+(?:-\d+|:\d+)?|#[^\s/]*)$|(?<=\w)#[^\s/
 _LINES = re.compile(r"(?::|#L)(\d{1,9})(?:-L?(\d{1,9})|:\d+)?$")
 """Lines behind a file: ``keys.md:10-20``, ``keys.md:10``, ``keys.md:10:4`` (a column), ``keys.md#L10-L20``."""
 
+_TIME_OR_PORT = re.compile(r"(?:^|\s)(?:[\d.]+|[\w.-]+\.(?:com|edu|gov|io|net)):\d+$", re.IGNORECASE)
+"""No lines behind a file: ``10.30:45``, ``127.0.0.1:8080``, ``example.com:8080``; ``notes.org:80`` may be one."""
+
+_Lines: TypeAlias = tuple[int, int] | None
+
 _OF_NUMBER = ("number", "id", "no")
 _IDENTIFYING = ("id", "identifier", "key", "number")
 
@@ -54,7 +61,7 @@ class NamedDocuments:
     name: str
     documents: tuple[int, ...]
     written: str
-    lines: tuple[int, int] | None = None
+    lines: _Lines = None
 
     def longest(self, owners: Int64) -> NamedDocuments | None:
         """Return this with the document that has the most chunks, given the documents of all chunks; None without."""
@@ -78,16 +85,16 @@ def named_documents(connection: Connection, collection: CollectionRecord, text: 
     """Return what a query names, at most five names; ambiguous ones are left out."""
     from pinakes.catalog.document_identifiers import identified, placed
 
-    found: dict[tuple[int, ...], NamedDocuments] = {}
-    for name, written in _places(text):
-        ids = placed(connection, collection.id, name, _MOST_DOCUMENTS)
-        if len(ids) == 1:
-            found.setdefault(tuple(ids), NamedDocuments(name, tuple(ids), written, _lines_of(written)))
-    for one in _identifiers(text):
-        ids = identified(connection, collection.id, one.spellings, one.metadata, _MOST_DOCUMENTS)
-        if ids:
-            found.setdefault(tuple(ids), NamedDocuments(one.name, tuple(ids), one.name))
-    return list(found.values())[:_MOST_NAMES]
+    found: list[NamedDocuments] = []
+    for name, lines, written in _places(text):
+        ids = tuple(placed(connection, collection.id, name, _MOST_DOCUMENTS))
+        if len(ids) == 1 and (ids, lines) not in ((one.documents, one.lines) for one in found):
+            found.append(NamedDocuments(name, ids, written, lines))
+    for identifier in _identifiers(text):
+        ids = tuple(identified(connection, collection.id, identifier.spellings, identifier.metadata, _MOST_DOCUMENTS))
+        if ids and ids not in (one.documents for one in found):
+            found.append(NamedDocuments(identifier.name, ids, identifier.name))
+    return found[:_MOST_NAMES]
 
 
 def openings(connection: Connection, text: str, named: Sequence[NamedDocuments]) -> Ranking:
@@ -118,18 +125,21 @@ def is_only_named(text: str, named: Sequence[NamedDocuments]) -> bool:
     return all(word.lower() in STOP_WORDS for word in re.findall(r"\w+", rest))
 
 
-def _places(text: str) -> Iterator[tuple[str, str]]:
-    """Yield paths and addresses, the whole text, or words with folders or lines; and each as it is written."""
+def _places(text: str) -> Iterator[tuple[str, _Lines, str]]:
+    """Yield paths and addresses, the whole text, or words with folders or lines: each, the lines, how it is written."""
     whole = text.strip().strip("\"'`")
-    words = dict.fromkeys(word.strip(_AROUND) for word in text.split())
-    names = {_file_of(whole): whole} if "\n" not in whole and _is_place(_file_of(whole)) else {}
-    for word in words:
-        if (_lines_of(word) or re.search(r"[/\\]", _file_of(word))) and _is_place(_file_of(word)):
-            names.setdefault(_file_of(word), word)
-    yield from list(names.items())[:_MOST_NAMES]
+    words = list(dict.fromkeys(word.strip(_AROUND) for word in text.split()))
+    written = [word for word in words if _lines_of(word) or re.search(r"[/\\]", _file_of(word))]
+    if "\n" not in whole and not any(map(_lines_of, words[:-1])):
+        written.insert(0, whole)
+    found: dict[tuple[str, _Lines], str] = {}
+    for one in written:
+        if _is_place(_file_of(one)):
+            found.setdefault((_file_of(one), _lines_of(one)), one)
+    yield from ((name, lines, one) for (name, lines), one in islice(found.items(), _MOST_NAMES))
 
 
-def _lines_of(word: str) -> tuple[int, int] | None:
+def _lines_of(word: str) -> _Lines:
     """Return the first and the last line that are named behind a file; None without."""
     found = _LINES.search(word) if _file_of(word) != word else None
     if found is None:
@@ -140,7 +150,9 @@ def _lines_of(word: str) -> tuple[int, int] | None:
 
 def _file_of(word: str) -> str:
     """Return a path or an address without the lines or the heading behind it, any other word as it is."""
-    return _WITHIN.sub(r"\1", word) if re.search(r"://|\.\w{1,8}[:#]", word) else word
+    if _TIME_OR_PORT.search(word) or not re.search(r"://|\.\w{1,8}[:#]", word):
+        return word
+    return _WITHIN.sub(r"\1", word)
 
 
 def _is_place(word: str) -> bool:
@@ -196,7 +208,12 @@ def is_names_note(note: str) -> bool:
 
 
 def without_names(notes: Iterable[str], named: Sequence[NamedDocuments]) -> tuple[str, ...]:
-    """Return ``notes`` without those that no chunk has a word which is (part of) the name of a document."""
+    """Return ``notes`` without those that no chunk has a word which is the name of a document, or whole words of it."""
     names = [_plain(one.written).casefold() for one in named]
     lacked = ((note, _plain(lacked_word(note)[1:-1]).casefold()) for note in notes)
-    return tuple(note for note, word in lacked if not word or not any(word in name for name in names))
+    return tuple(note for note, word in lacked if not word or not any(_is_part(word, name) for name in names))
+
+
+def _is_part(word: str, name: str) -> bool:
+    """Return whether ``word`` stands in ``name`` with no letter or digit before or behind it."""
+    return re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", name) is not None

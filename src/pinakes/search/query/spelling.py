@@ -123,8 +123,9 @@ def absent(text: str, lexicon: Lexicon) -> tuple[MissingWord, ...]:
     lacking = [word for word in dict.fromkeys(words) if _is_short(word) and not lexicon.has(word)]
     pairs = (pair for pair in pairwise(words) if not set(pair).isdisjoint(lacking))
     joined = {word for pair in pairs if lexicon.has("".join(pair)) for word in pair}
-    if (others := other_groups(words)) and all(lexicon.has(word) for word, _ in others):
-        joined.update(word for word in words if any(map(str.isdigit, word)))
+    for number in other_groups(words):
+        if all(map(lexicon.has, number.others)):
+            joined.update(number.words)
     return tuple(map(MissingWord, islice((word for word in lacking if word not in joined), _MOST_MISSING)))
 
 

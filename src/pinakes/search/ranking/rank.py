@@ -99,7 +99,7 @@ def rank(request: Request, found: Candidates, settings: SearchSettings) -> Ranke
 
 
 def wanted_first(ranked: Ranked) -> Ranked:
-    """Return ``ranked`` sorted by number of preferred phrases, behind the best chunk of each document that is named.
+    """Return ``ranked`` sorted by number of preferred phrases, behind the best chunks of each document that is named.
 
     The scores are raised to match that order.
     """
@@ -114,20 +114,20 @@ def wanted_first(ranked: Ranked) -> Ranked:
     return _raised(ranked, best, "named")
 
 
-def _best_of(found: Candidates, rows: Int64) -> int:
-    """Return which of ``rows``, chunks of one named document in the order of their scores, is its best.
+def _best_of(found: Candidates, rows: Int64) -> Int64:
+    """Return which of ``rows``, chunks of one named document in the order of their scores, are its best: mostly one.
 
     Every chunk of it has the name, so the scores hardly tell them apart: the sum of cosine and BM25 does, each scaled
-    from 0 for its least to 1 for its greatest in the document. An opening goes before, and so do those with the most
+    from 0 for its least to 1 for its greatest in the document. All openings go before, and so do those with the most
     preferred phrases; what a reranker said holds.
     """
     if (first := np.isin(found.ids[rows], found.openings)).any():
-        return int(first.argmax())
+        return np.flatnonzero(first)
     if found.rerank is not None or found.bm25 is None or found.cosine is None:
-        return 0
+        return np.zeros(1, np.int64)
     counts = np.zeros(len(rows), np.int64) if found.phrases is None else found.phrases.counts()[rows]
     near, words = fusion.spread(np.nan_to_num(found.cosine[rows], nan=0.0)), fusion.spread(found.bm25[rows])
-    return int(np.lexsort((-np.round(near + words, _DECIMALS), -counts))[0])
+    return np.lexsort((-np.round(near + words, _DECIMALS), -counts))[:1]
 
 
 def _raised(ranked: Ranked, counts: Int64, part: str) -> Ranked:

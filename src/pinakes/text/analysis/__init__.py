@@ -202,7 +202,8 @@ class Analyzer:
         words = cut.of_query(text)
         names = cut.names_in_query(words)
         found: dict[str, QueryTerm] = {}
-        weighted = [*((word, 1.0) for word in _content(words, names)), *other_groups(words)]
+        weighted = [(word, 1.0) for word in _content(words, names)]
+        weighted += [(word, number.weight) for number in other_groups(words) for word in number.others]
         for word, weight in weighted:
             for one in self._query_terms(word, word in names):
                 term = one if weight == 1.0 else replace(one, weight=one.weight * weight)

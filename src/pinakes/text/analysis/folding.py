@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
 _LETTERS = str.maketrans(
@@ -71,24 +72,34 @@ _IRREGULAR = (
 )
 
 
-def other_groups(words: Sequence[str]) -> list[tuple[str, float]]:
-    """Return numbers of accounts as others write them, with weights: groups of four joined, a joined one in groups.
+@dataclass(frozen=True, slots=True)
+class OtherGroups:
+    """A number of an account: its ``words``, and ``others`` that stand for it, each of which counts ``weight``."""
+
+    words: Sequence[str]
+    others: Sequence[str]
+    weight: float
+
+
+def other_groups(words: Sequence[str]) -> list[OtherGroups]:
+    """Return numbers of accounts as others write them: groups of four joined, a joined one in groups.
 
     A number that is joined counts as much as all its groups, since each of these may be a part of another number.
     """
-    found: list[tuple[str, float]] = []
+    found: list[OtherGroups] = []
     at = 0
     while at < len(words):
         first = words[at]
         end = at + 1
         if _GROUPED.fullmatch(first):
-            found += [(first[place : place + 4], _WEIGHT_OF_GROUP) for place in range(0, len(first), 4)]
+            groups = [first[place : place + 4] for place in range(0, len(first), 4)]
+            found.append(OtherGroups([first], groups, _WEIGHT_OF_GROUP))
         elif _ACCOUNT.fullmatch(first):
             while end < len(words) and _GROUP.fullmatch(words[end]) and (end == at + 1 or len(words[end - 1]) == 4):
                 end += 1
             joined = "".join(words[at:end])
             if _GROUPED.fullmatch(joined) and len(joined) <= _LONGEST_GROUPED:
-                found.append((joined, float(end - at)))
+                found.append(OtherGroups(words[at:end], [joined], float(end - at)))
         at = end
     return found
 
