@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from string import ascii_lowercase, digits
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,7 +89,7 @@ def test_a_key_template_that_cannot_be_is_refused(template: str) -> None:
         key_of({"a": "x"}, template)
 
 
-@given(st.lists(st.from_regex(r"[a-z0-9.-]{1,8}", fullmatch=True), min_size=3, max_size=3))
+@given(st.lists(st.text(f"{ascii_lowercase}{digits}.-", min_size=1, max_size=8), min_size=3, max_size=3))
 def test_what_is_read_from_a_path_makes_the_path_again(parts: list[str]) -> None:
     fields = fields_of("/".join(parts), ["{a}/{b}/{c}"])
     assert key_of(fields, "{a}/{b}/{c}") == "/".join(parts)
