@@ -26,6 +26,7 @@ BOUNDED = {
     "pinakes.core.regexes": "those of others, which are looked at there",
     "pinakes.sources.forges": "constants of that module",
     "pinakes.sources.git_process": "constants of that module",
+    "pinakes.search.query.named_documents": "an escaped word",
     "pinakes.search.query.spelling": "an escaped word",
     "pinakes.metadata.templates": "templates of the operator's own settings, on paths",
     "pinakes.text.markup": "the name of a tag",
