@@ -62,12 +62,10 @@ def answers(settings: Settings) -> str:
 
     Of the keys in the environment only counts which there are.
     """
-    from importlib.metadata import version
-
     relevant = settings.model_dump_json(exclude={"server", "cache", "profile", "mcp", "toolsets"})
     chosen = "collection" in settings.model_fields_set  # the default, when named, leaves the other collections out
     keys = sorted(name for name in dotenv.KEYS if os.environ.get(name))
-    words = f"{version('pinakes')}{relevant}{settings.server.read_only}{chosen}{keys}"
+    words = f"{running_version()}{relevant}{settings.server.read_only}{chosen}{keys}"
     return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 

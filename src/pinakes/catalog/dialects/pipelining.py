@@ -70,7 +70,7 @@ class _Cursor(psycopg.Cursor[Any]):
 
     def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
         due = _due(self.connection)
-        with self.connection.pipeline():
+        with self.connection.pipeline():  # only transactions write, and a pooler keeps their connection until COMMIT
             for statement in due:
                 psycopg.Cursor(self.connection).execute(statement)
             super().executemany(query, params_seq, **options)
