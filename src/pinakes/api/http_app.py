@@ -12,16 +12,14 @@ from starlette.exceptions import HTTPException
 
 from pinakes.api import (
     access,
-    asking,
     cli_search,
     events,
-    graph_routes,
     html_pages,
     mcp,
     monitoring,
     openapi,
     rest,
-    sources,
+    tool_routes,
 )
 from pinakes.api.callers import Callers
 from pinakes.api.connections import Connections
@@ -44,14 +42,14 @@ _TAGS = [
     {"name": "root", "description": "What this server is."},
     {"name": "search", "description": "Finding chunks."},
     {"name": "tools", "description": "What agents can do, over plain HTTP."},
-    {"name": graph_routes.TAG, "description": "Entities, their relations, and who knows of them."},
+    {"name": tool_routes.GRAPH_TAG, "description": "Entities, their relations, and who knows of them."},
     {"name": "monitoring", "description": "Whether it is ready, and how much it holds."},
     {"name": "knowledge", "description": "The knowledge base of a platform team."},
 ]
 _PATHS = frozenset(
     {"/", "/search", "/stats", "/health", "/healthz", "/readyz", "/metrics", "/docs", "/openapi.json", mcp.PATH}
 )
-_API_PATHS = frozenset({asking.PATH, COMMANDS, events.PATH, sources.PATH, *graph_routes.PATHS})
+_API_PATHS = frozenset({COMMANDS, events.PATH, *tool_routes.PATHS})
 
 
 def create_app(
@@ -68,8 +66,8 @@ def create_app(
     service = Service(library, workers, startup, instance_id, local_key, connections)
     keeps_knowledge = "knowledge" in settings.toolsets
     compat = ["kep.routes", "kep.socket", *(["platform.routes"] if keeps_knowledge else [])]
-    of_graph = graph_routes.routes(service)
-    described = {"knowledge": keeps_knowledge, graph_routes.TAG: of_graph.include_in_schema}
+    of_graph = tool_routes.graph(service)
+    described = {"knowledge": keeps_knowledge, tool_routes.GRAPH_TAG: of_graph.include_in_schema}
     mcp_app = mcp.create_mcp_app(mcp.create_mcp(service))
 
     @asynccontextmanager
@@ -91,9 +89,10 @@ def create_app(
     api.state.off = {} if keeps_knowledge else {f"{envelope.PREFIX}/knowledge/": "knowledge"}
     api.include_router(html_pages.routes(service, api))
     parts = [import_module(f"pinakes.compat.{name}") for name in compat]
-    for part in (*parts, monitoring, asking, cli_search, events, sources):
-        api.include_router(part.routes(service))
-    api.include_router(of_graph)
+    routers = [part.routes(service) for part in (*parts, monitoring)]
+    routers += [tool_routes.asking(service), cli_search.routes(service), events.routes(service)]
+    for router in (*routers, tool_routes.sources(service), of_graph):
+        api.include_router(router)
     api.include_router(rest.routes(service, api))
     openapi.follow_settings(api, settings)
     if access.needs_keys(settings.server):
