@@ -16,7 +16,6 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command, get_group
 
-from pinakes.cli import aliases  # noqa: F401
 from pinakes.cli.commands import app
 from pinakes.cli.options import Invocation
 from pinakes.cli.screen import printable, write_json
