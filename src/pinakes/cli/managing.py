@@ -57,7 +57,7 @@ def status(
 
 def _show_status(session: Session, collection: str | None, *, problems: bool, check_model: bool, stale: bool) -> None:
     from pinakes.api.instance import of_other_version
-    from pinakes.settings.catalog_database import without_password
+    from pinakes.settings.outside import without_password
 
     if words := of_other_version(session.settings):
         session.screen.warn(words)

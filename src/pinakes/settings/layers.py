@@ -25,9 +25,8 @@ from pinakes.core.errors import InvalidName, InvalidSetting
 from pinakes.core.records import JSON
 from pinakes.settings import dotenv, knowledge_sources
 from pinakes.settings.base import Section, merge_layers
-from pinakes.settings.catalog_database import without_password
 from pinakes.settings.metadata import MetadataRule
-from pinakes.settings.outside import WebhookSettings
+from pinakes.settings.outside import WebhookSettings, without_password
 from pinakes.settings.refusals import refusal, shortened, unknown
 from pinakes.settings.removed import REMOVED, without_removed
 from pinakes.settings.sections import BoostRule, CollectionSettings, NamedSearch, Settings
