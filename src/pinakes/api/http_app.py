@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
@@ -9,6 +10,7 @@ from importlib import import_module
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pinakes.api import (
     access,
@@ -23,7 +25,6 @@ from pinakes.api import (
 )
 from pinakes.api.callers import Callers
 from pinakes.api.connections import Connections
-from pinakes.api.ending import Ending
 from pinakes.api.greeting import version_of
 from pinakes.api.guard import Guard
 from pinakes.api.instance import COMMANDS
@@ -31,7 +32,8 @@ from pinakes.api.prometheus import Meter
 from pinakes.api.service import Service
 from pinakes.api.startup import Startup
 from pinakes.api.threads import RequestThreads
-from pinakes.core.errors import NO_DESCRIPTORS, InvalidInput, PinakesError, http_status, no_descriptors
+from pinakes.core import interrupt
+from pinakes.core.errors import NO_DESCRIPTORS, Busy, InvalidInput, PinakesError, http_status, no_descriptors
 from pinakes.library import Library
 from pinakes.schemas import envelope
 from pinakes.schemas.envelope import as_response
@@ -50,6 +52,8 @@ _PATHS = frozenset(
     {"/", "/search", "/stats", "/health", "/healthz", "/readyz", "/metrics", "/docs", "/openapi.json", mcp.PATH}
 )
 _API_PATHS = frozenset({COMMANDS, events.PATH, *tool_routes.PATHS})
+
+_ENDED = "The server ended before this was done. What was to be written may have been written or not."
 
 
 def create_app(
@@ -153,3 +157,29 @@ async def _internal_error(request: Request, error: Exception) -> Response:
         return envelope.refused(500, "EXECUTION_ERROR", "An internal error. The server's log has the details.")
     what = "Search failed: an internal error" if request.url.path == "/search" else "An internal error"
     return as_response({"detail": f"{what}. The server's log has the details.", "code": PinakesError.code}, 500)
+
+
+class Ending:
+    """Answers for what the server gives up as it ends, which uvicorn would call an internal error."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, as ASGI has it."""
+        started = False
+
+        async def noted(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except asyncio.CancelledError:  # uvicorn gives up a request only as it ends
+            if scope["type"] != "http":
+                raise
+            if not started:
+                error = Busy(_ENDED, hint=interrupt.LOOK)
+                body = {"detail": error.message, **envelope.about(error)}
+                await as_response(body, http_status(error), {"connection": "close"})(scope, receive, send)
