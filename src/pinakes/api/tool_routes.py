@@ -20,6 +20,7 @@ from pinakes.schemas.envelope import PREFIX, enveloped, failed, json_object, ref
 from pinakes.services.graph_export import MEDIA_TYPES, GraphFormat
 from pinakes.tools.ask import AskReply, ask
 from pinakes.tools.declare import Tool
+from pinakes.tools.describe import Sources, list_sources
 from pinakes.tools.graph_tools import (
     MAX_GIVEN_CHARS,
     MOST_DOCUMENTS,
@@ -37,7 +38,6 @@ from pinakes.tools.graph_tools import (
     impact_of,
     related_entities,
 )
-from pinakes.tools.sources import Sources, list_sources
 
 GRAPH_TAG: Final = "graph"
 _ASK: Final = f"{PREFIX}/ask"
