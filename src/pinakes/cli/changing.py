@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,9 @@ def change(session: Session, collection: str | None, wanted: ModelChangeOptions,
     with session.library() as library:
         library.spending().allow(yes)
         names = [collection] if collection else _concerned(library, wanted)
-        act = _action(session, library, wanted, yes)
+        act = partial(_switch if wanted.switch else _roll_back if wanted.rollback else _drop, session, library)
+        if wanted.beside:
+            act = partial(_build, session, library, wanted, yes)
         for name in names:
             try:
                 documents.append({"name": name, **act(name)})
@@ -80,14 +82,6 @@ def _concerned(library: Library, wanted: ModelChangeOptions) -> list[str]:
             hint = f"There is nothing to {'go back to' if wanted.rollback else 'drop'}. See: pinakes status"
         raise NotFound("No collection has a generation beside it.", hint=hint)
     return named
-
-
-def _action(
-    session: Session, library: Library, wanted: ModelChangeOptions, yes: bool
-) -> Callable[[str], dict[str, JSON]]:
-    if wanted.beside:
-        return partial(_build, session, library, wanted, yes)
-    return partial(_switch if wanted.switch else _roll_back if wanted.rollback else _drop, session, library)
 
 
 def _build(session: Session, library: Library, wanted: ModelChangeOptions, yes: bool, name: str) -> dict[str, JSON]:
