@@ -27,6 +27,7 @@ from pinakes.core.errors import (
     kind_of,
 )
 from pinakes.core.records import JSON
+from pinakes.core.wording import split_list
 
 if TYPE_CHECKING:
     from pinakes.tools import Tool
@@ -64,10 +65,10 @@ def tools(
     url: Url = None,
 ) -> None:
     """List the tools that agents have."""
-    listed = _remote_tools(session, url) if url else _own_tools(session, every)
-    session.screen.document({"tools": listed})
-    width = max((len(tool["name"]) for tool in listed), default=0)
-    for tool in listed:
+    offered = _remote_tools(session, url) if url else _own_tools(session, every)
+    session.screen.document({"tools": offered})
+    width = max((len(tool["name"]) for tool in offered), default=0)
+    for tool in offered:
         first = tool["description"].partition("\n")[0]
         session.screen.show(f"{tool['name']:<{width}}  {first}")
 
@@ -153,8 +154,8 @@ def _remote_tools(session: Session, url: str) -> list[dict[str, JSON]]:
     status, body = _ask(session, "GET", url, "/api/v1/tools")
     if status != 200:
         raise _refusal(status, body)
-    listed: list[dict[str, JSON]] = body["data"]["tools"]
-    return listed
+    offered: list[dict[str, JSON]] = body["data"]["tools"]
+    return offered
 
 
 def _called_there(session: Session, url: str, name: str, words: Sequence[str], as_object: str | None) -> ToolResult:
@@ -225,7 +226,7 @@ def _value(name: str, text: str, kind: JSON) -> JSON:
     if kind == "string":
         return text
     if kind == "array" and not text.lstrip().startswith("["):
-        return [part.strip() for part in text.split(",") if part.strip()]
+        return split_list(text)
     return _parsed(text, f"--arg {name}")
 
 

@@ -14,7 +14,7 @@ from pinakes.cli.options import Searched, command
 from pinakes.cli.session import Session
 from pinakes.core.errors import InvalidInput
 from pinakes.core.graph_records import folded
-from pinakes.core.wording import counted, megabytes
+from pinakes.core.wording import counted, cut, megabytes
 
 if TYPE_CHECKING:
     from pinakes.library import Library
@@ -462,5 +462,4 @@ def _say_cut(session: Session, shown: int, total: int) -> None:
 
 def _quoted(text: str) -> str:
     """Return words of a document on one line, shortened."""
-    plain = " ".join(text.split())
-    return plain if len(plain) <= _MOST_QUOTED_CHARS else f"{plain[: _MOST_QUOTED_CHARS - 1]}…"
+    return cut(" ".join(text.split()), _MOST_QUOTED_CHARS)

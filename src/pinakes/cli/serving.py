@@ -13,6 +13,7 @@ from pinakes.cli.session import Session
 from pinakes.core.caller import KEY_VARIABLE
 from pinakes.core.errors import InvalidInput
 from pinakes.core.records import JSON
+from pinakes.core.wording import split_list
 from pinakes.platform.memory import collect_seldom
 
 _MOCK_PORT = 3001
@@ -80,7 +81,7 @@ def worker(
     collect_seldom()
     serve_worker(
         session.settings,
-        queues=_names(queues),
+        queues=split_list(queues),
         batch=batch,
         folders=folders,
         agreed=yes,
@@ -132,10 +133,5 @@ def banner(session: Session, url: str) -> Iterator[str]:
 
 def offering(session: Session, toolsets: str | None, *, read_only: bool) -> Session:
     """Return a session whose agents see these toolsets, names between commas, and perhaps only what reads."""
-    names = None if toolsets is None else _names(toolsets)
+    names = None if toolsets is None else split_list(toolsets)
     return session.with_settings(toolsets=names, server__read_only=read_only or None)
-
-
-def _names(words: str) -> list[str]:
-    """Return the names in a list with commas between them."""
-    return [name.strip() for name in words.split(",") if name.strip()]

@@ -17,6 +17,7 @@ from pinakes.cli.screen import warnings_told_once
 from pinakes.cli.session import INTERRUPTED, Session
 from pinakes.core.errors import InvalidInput, storing
 from pinakes.core.records import JSON, SearchMode
+from pinakes.core.wording import split_list
 
 if TYPE_CHECKING:
     from pinakes.cli.rechunking import Recut
@@ -79,7 +80,7 @@ def tune(session: Session, wanted: TuneOptions) -> None:
     from pinakes.evaluation.tuning import knobs
     from pinakes.evaluation.tuning import tune as run
 
-    families = tuple(part.strip() for word in wanted.what for part in word.split(",") if part.strip())
+    families = tuple(split_list(",".join(wanted.what)))
     wanted = replace(wanted, what=knobs.check(families), metric=metrics.metric(wanted.metric).name)
     _check(session, wanted)
     questions = golden.read(wanted.golden, queries=wanted.queries, qrels=wanted.qrels)

@@ -23,6 +23,7 @@ from pydantic.fields import FieldInfo
 
 from pinakes.core.errors import InvalidName, InvalidSetting
 from pinakes.core.records import JSON
+from pinakes.core.wording import split_list
 from pinakes.settings import dotenv, knowledge_sources
 from pinakes.settings.base import Section, merge_layers
 from pinakes.settings.metadata import MetadataRule
@@ -268,10 +269,10 @@ def written(default: JSON, text: str) -> str | list[str]:
     if not isinstance(default, tuple):
         return text
     with suppress(tomllib.TOMLDecodeError):
-        listed: object = tomllib.loads(f"list = {text}")["list"]
-        if isinstance(listed, list):
-            return [str(one) for one in listed]
-    return [part.strip() for part in text.split(",") if part.strip()]
+        values: object = tomllib.loads(f"list = {text}")["list"]
+        if isinstance(values, list):
+            return [str(one) for one in values]
+    return split_list(text)
 
 
 def structured(text: str) -> JSON:
