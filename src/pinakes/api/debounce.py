@@ -12,7 +12,7 @@ from typing import TypeAlias
 EVERYTHING = ""
 """The path of the folder itself: all of it is to be looked at."""
 
-_Look: TypeAlias = tuple[int, int, int] | None
+_FileState: TypeAlias = tuple[int, int, int] | None
 
 _MOST_PATHS = 1000
 """With more, everything is looked at once there are no further ones: that takes less time than each by itself."""
@@ -28,7 +28,7 @@ _LONGEST_S = 10.0
 class _Seen:
     first: float
     since: float
-    look: _Look
+    state: _FileState
 
 
 class Debounce:
@@ -50,7 +50,7 @@ class Debounce:
             self._last = now
             known = self._seen.get(path)
             if known is None:
-                self._seen[path] = _Seen(now, now, _look(self._root, path))
+                self._seen[path] = _Seen(now, now, _state_of(self._root, path))
             else:
                 known.since = now
 
@@ -71,13 +71,13 @@ class Debounce:
         return frozenset(settled)
 
     def _has_settled(self, path: str, seen: _Seen, now: float) -> bool:
-        look = _look(self._root, path)
-        if look != seen.look:
-            seen.look, seen.since = look, now
+        state = _state_of(self._root, path)
+        if state != seen.state:
+            seen.state, seen.since = state, now
         return now - seen.since >= self._settle_s or now - seen.first >= _LONGEST_S
 
 
-def _look(root: Path, path: str) -> _Look:
+def _state_of(root: Path, path: str) -> _FileState:
     """Return what changes while something is written to a path, None where nothing is there."""
     try:
         status = os.lstat(root / path)

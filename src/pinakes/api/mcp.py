@@ -85,7 +85,7 @@ class McpRoute:
             if wrong is not None:
                 await _answer(send, 400, wrong)
             else:
-                await self._mcp({**scope, "path": PATH, "raw_path": PATH.encode()}, again, _in_our_words(send))
+                await self._mcp({**scope, "path": PATH, "raw_path": PATH.encode()}, again, _with_own_message(send))
 
 
 async def _read(receive: Receive) -> tuple[bytes, Receive]:
@@ -101,11 +101,11 @@ async def _read(receive: Receive) -> tuple[bytes, Receive]:
     return b"".join(one.get("body", b"") for one in messages), again
 
 
-def _in_our_words(send: Send) -> Send:
+def _with_own_message(send: Send) -> Send:
     """Say in our words that a body is no message, instead of how a library found that out."""
     held: list[Message] = []
 
-    async def worded(message: Message) -> None:
+    async def send_reworded(message: Message) -> None:
         if message["type"] == "http.response.start" and message["status"] == 400:
             held.append(message)
         elif not held:
@@ -113,14 +113,14 @@ def _in_our_words(send: Send) -> Send:
         else:
             held.append(message)
             if not message.get("more_body"):
-                for one in _worded(held[0], b"".join(part.get("body", b"") for part in held[1:])):
+                for one in _reworded(held[0], b"".join(part.get("body", b"") for part in held[1:])):
                     await send(one)
                 held.clear()
 
-    return worded
+    return send_reworded
 
 
-def _worded(start: Message, body: bytes) -> tuple[Message, Message]:
+def _reworded(start: Message, body: bytes) -> tuple[Message, Message]:
     if b"validation error" in body:
         body = json.dumps(jsonrpc.error(None, jsonrpc.INVALID_REQUEST, jsonrpc.NO_MESSAGE)).encode()
         kept = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]

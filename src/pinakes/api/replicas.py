@@ -86,11 +86,11 @@ class Replicas:
         while not self._stop.wait(_LOOK_EVERY_S):
             if self._ready():
                 for slot in self._slots:
-                    self._look_after(slot)
+                    self._supervise(slot)
         for slot in self._slots:
             slot.end()
 
-    def _look_after(self, slot: _Slot) -> None:
+    def _supervise(self, slot: _Slot) -> None:
         code = slot.process.poll() if slot.process is not None else None
         if code is not None:
             slot.note_end(code)

@@ -65,7 +65,7 @@ def tools(
     url: Url = None,
 ) -> None:
     """List the tools that agents have."""
-    offered = _remote_tools(session, url) if url else _own_tools(session, every)
+    offered = _remote_tools(session, url) if url else _local_tools(session, every)
     session.screen.document({"tools": offered})
     width = max((len(tool["name"]) for tool in offered), default=0)
     for tool in offered:
@@ -88,8 +88,8 @@ def call(
     url: Url = None,
 ) -> None:
     """Call a tool as an agent would."""
-    result = _called_there(session, url, name, words, as_object) if url else None
-    result = result or _called_here(session, name, words, as_object)
+    result = _remote_result(session, url, name, words, as_object) if url else None
+    result = result or _local_result(session, name, words, as_object)
     if result.error is not None:
         raise result.error
     session.screen.document(result.data if result.data is not None else {"text": result.text})
@@ -113,7 +113,7 @@ def arguments_of(schema: Mapping[str, JSON], words: Sequence[str], as_object: st
     return given
 
 
-def _own_tools(session: Session, every: bool) -> list[dict[str, JSON]]:
+def _local_tools(session: Session, every: bool) -> list[dict[str, JSON]]:
     from pinakes.tools import TOOLS, tools_of
     from pinakes.tools.listing_limits import listing_for
 
@@ -123,10 +123,10 @@ def _own_tools(session: Session, every: bool) -> list[dict[str, JSON]]:
     return [listing_for(tool, session.settings) for tool in (*offered, *rest)]
 
 
-def _called_here(session: Session, name: str, words: Sequence[str], as_object: str | None) -> ToolResult:
+def _local_result(session: Session, name: str, words: Sequence[str], as_object: str | None) -> ToolResult:
     from pinakes.core.caller import calling, current
 
-    tool = _own_tool(session, name)
+    tool = _local_tool(session, name)
     arguments = arguments_of(tool.schema(), words, as_object)
     with (
         calling(replace(current(), interface="cli")),
@@ -137,7 +137,7 @@ def _called_here(session: Session, name: str, words: Sequence[str], as_object: s
     return ToolResult(outcome.text, outcome.data, failed, outcome.error if tool.error_data is None else None)
 
 
-def _own_tool(session: Session, name: str) -> Tool:
+def _local_tool(session: Session, name: str) -> Tool:
     from rapidfuzz import process
 
     from pinakes.tools import TOOLS, tools_of
@@ -158,7 +158,7 @@ def _remote_tools(session: Session, url: str) -> list[dict[str, JSON]]:
     return offered
 
 
-def _called_there(session: Session, url: str, name: str, words: Sequence[str], as_object: str | None) -> ToolResult:
+def _remote_result(session: Session, url: str, name: str, words: Sequence[str], as_object: str | None) -> ToolResult:
     schemas: dict[str, dict[str, JSON]] = {tool["name"]: tool["inputSchema"] for tool in _remote_tools(session, url)}
     schema = schemas.get(name, {})
     status, body = _ask(session, "POST", url, f"/api/v1/tools/{name}", arguments_of(schema, words, as_object))

@@ -14,7 +14,7 @@ import typer
 
 from pinakes.cli.options import Golden, HtmlReport, One, Qrels, Queries, QuestionsBy
 from pinakes.cli.progress import Show, following, progress
-from pinakes.cli.screen import warnings_told_once
+from pinakes.cli.screen import unique_warnings
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import BelowBaseline, InvalidInput, PinakesError
 from pinakes.core.records import JSON, SearchMode
@@ -122,10 +122,10 @@ def evaluate(
 
         graph_evaluation.evaluate(session, graph, wanted.collection)
     else:
-        _judge(session, wanted, uses)
+        _evaluate(session, wanted, uses)
 
 
-def _judge(session: Session, wanted: EvaluateOptions, uses: ReportOptions) -> None:
+def _evaluate(session: Session, wanted: EvaluateOptions, uses: ReportOptions) -> None:
     """Measure, keep the run, compare it, let the gate speak, and show all that."""
     from pinakes.evaluation import baseline, comparison, golden, html_report, metrics, runs
 
@@ -142,19 +142,19 @@ def _judge(session: Session, wanted: EvaluateOptions, uses: ReportOptions) -> No
     errors: list[PinakesError] = []
     compared: Comparison | None = None
     verdict: Verdict | None = None
-    with _kept_in(errors):
+    with _collecting(errors):
         compared = comparison.compare(before, run, anyway=uses.anyway) if before else None
-    with _kept_in(errors):
+    with _collecting(errors):
         verdict = baseline.check(uses.baseline, run, uses.tolerance) if uses.baseline else None
     if verdict and not verdict.passed:
         errors.insert(0, _below(verdict))
-    with _kept_in(errors):
+    with _collecting(errors):
         if uses.save_baseline and uses.baseline and not (verdict and verdict.passed):
             session.screen.warn(f"baseline not written: {uses.save_baseline}: the gate has to pass first")
         elif uses.save_baseline:
             baseline.save(uses.save_baseline, run)
             session.screen.say(f"baseline written: {uses.save_baseline}")
-    with _kept_in(errors):
+    with _collecting(errors):
         if uses.html:
             html_report.write(uses.html, run, compared, verdict)
             session.screen.say(f"page written: {uses.html}")
@@ -162,7 +162,7 @@ def _judge(session: Session, wanted: EvaluateOptions, uses: ReportOptions) -> No
 
 
 @contextmanager
-def _kept_in(errors: list[PinakesError]) -> Iterator[None]:
+def _collecting(errors: list[PinakesError]) -> Iterator[None]:
     """Keep an error for the end: what was measured is shown all the same."""
     try:
         yield
@@ -256,7 +256,7 @@ def _asked(
     subject = library.measuring.subject(search, rank, record, called, top_k, wanted.depth)
     measured: dict[str, ModeFigures] = {}
     total = len(golden.questions)
-    with warnings_told_once(), progress(session.screen) as show:
+    with unique_warnings(), progress(session.screen) as show:
         for mode in modes:
             show(f"{mode}: getting ready", 0, total)
             measured[mode], answers = run.measure(
