@@ -37,7 +37,7 @@ from pinakes.core.errors import NO_DESCRIPTORS, Busy, InvalidInput, PinakesError
 from pinakes.library import Library
 from pinakes.schemas import envelope
 from pinakes.schemas.envelope import as_response
-from pinakes.tools.toolset_hints import how_on
+from pinakes.tools.failures import how_on
 
 _DESCRIPTION = "Hybrid search (keyword and meaning) over indexed documents, for people, programs and AI agents."
 _TAGS = [

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pinakes.evaluation.figures import ModeFigures
     from pinakes.evaluation.questions import GoldenSet
     from pinakes.evaluation.runs import Run
-    from pinakes.library import Library
+    from pinakes.library import Generation, Library
 
 
 class Mode(StrEnum):
@@ -244,12 +244,10 @@ def _asked(
 ) -> Run:
     from pinakes.evaluation import run, runs, trec
 
-    record, settings = library.collection(name), session.settings
-    search: run.SearchFunction = library.search
-    rank: run.Rank = library.rank
-    if wanted.beside:
-        record = library.measuring.beside(name)
-        search, rank = partial(library.search, generation="beside"), partial(library.rank, generation="beside")
+    settings = session.settings
+    record = library.measuring.beside(name) if wanted.beside else library.collection(name)
+    generation: Generation = "beside" if wanted.beside else "serving"
+    search, rank = partial(library.search, generation=generation), partial(library.rank, generation=generation)
     relevant = (document for question in golden.questions for document in question.relevant)
     called = library.measuring.resolve(record.id, relevant, wanted.by)
     top_k = min(settings.search.top_k, settings.search.max_top_k)

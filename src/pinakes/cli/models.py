@@ -26,7 +26,7 @@ def prepare(session: Session, *, verify: bool = False) -> None:
     Raises:
         ModelUnavailable: its files are nowhere to be had.
     """
-    _prepare(session, session.settings.embedding, verify)
+    fetch_model(session, session.settings.embedding, verify=verify)
 
 
 @command(model_app, "status")
@@ -49,7 +49,7 @@ def install(session: Session, rerank: Reranker = False) -> None:
     if not rerank:
         prepare(session, verify=True)
     if rerank or settings.rerank.enabled:
-        _prepare(session, settings.rerank, verify=True)
+        fetch_model(session, settings.rerank, verify=True)
     state = describe(session, verify=False, rerank=rerank)
     session.screen.document(state)
     show(session.screen, state)
@@ -86,7 +86,8 @@ def show(screen: Screen, state: dict[str, JSON]) -> None:
         show(screen, state["reranker"])
 
 
-def _prepare(session: Session, wanted: EmbeddingSettings | RerankSettings, verify: bool) -> None:
+def fetch_model(session: Session, wanted: EmbeddingSettings | RerankSettings, *, verify: bool = False) -> None:
+    """Fetch and convert a local model where that is still to do, showing progress; ``verify``: check its files, too."""
     from pinakes.models import weights
 
     if wanted.provider == "onnx":
