@@ -1,4 +1,4 @@
-"""Follows folders as they change: reads all of them at first, then whatever becomes new, another, or is gone."""
+"""Watches folders: reads each in full at first, then the files that are added, changed or removed."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ _TICK_MS = 100
 _GROUP_MS = 200
 _LOOK_AGAIN_S = 1.0
 _EVERYTHING_S = 300.0
-"""Everything is looked at again so often, in case the file system has missed a change."""
+"""Interval of full scans, in case a notification was missed."""
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 60.0
 _LONGEST_ABSENCE_S = 5.0
-"""A folder that is not there is looked for so often, at least."""
+"""Maximum interval at which a missing folder is looked for."""
 
 _MOST_FAILURES_SAID = 5
 _BUSY_SHARE = 20
-"""Looking for changes takes at most one part in so many of the time."""
+"""Polling takes at most one part in this many of the time."""
 
 _NOTHING_REMOVED = "Was it moved, or a disk unmounted? Nothing was removed; it is looked for."
 
 _TRIES = 3
-"""So often the system is asked anew to tell of changes, before they are looked for."""
+"""Attempts to get change notifications from the system before the folder is polled."""
 
 
 class Watching(Task):
@@ -102,7 +102,7 @@ class Watching(Task):
 
 
 class _FolderWatcher:
-    """Follows one folder."""
+    """Watches one folder."""
 
     def __init__(
         self,
@@ -214,7 +214,7 @@ class _FolderWatcher:
         yield from self._polled()
 
     def _notified(self) -> Iterator[frozenset[str]]:
-        """Yield what the system tells of."""
+        """Yield the changes that the system reports."""
         from watchfiles import watch
 
         self._set_status("watching")
@@ -237,7 +237,7 @@ class _FolderWatcher:
                 yield frozenset(_relative(path, roots) for _, path in found)
 
     def _polled(self) -> Iterator[frozenset[str]]:
-        """Yield what looking at everything shows to have changed."""
+        """Yield the changes between scans of the whole folder."""
         with closing(self._folders.source(self._watched)) as source:
             before, next_at = _fingerprints(source), 0.0
             yield frozenset()
@@ -277,7 +277,7 @@ class _FolderWatcher:
         self._running.progress = asdict(self._status)
 
     def _note_error(self, error: Exception) -> None:
-        """Say what went wrong, once; note it where people look."""
+        """Log what went wrong, once, and record it in the status."""
         known = isinstance(error, PinakesError)
         words = str(error) if known else f"{type(error).__name__}: {error}"
         if words != self._last_error:
@@ -322,7 +322,7 @@ def _relative(path: str, roots: Sequence[str]) -> str:
 
 
 def _fingerprints(source: Source) -> dict[str, str]:
-    """Return path → what changes with the file, of all that a source has."""
+    """Return path → fingerprint, or reason to skip it, of everything in a source."""
     scan = source.scan(None)
     skipped = {one.path.rstrip("/"): one.reason for one in scan.skipped if one.path != "."}
     return {item.path: item.fingerprint for item in scan.items} | skipped

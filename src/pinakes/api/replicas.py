@@ -30,7 +30,7 @@ _FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 60.0
 """How long before a replica that ended is started again; twice as long each time it ends soon."""
 
 _LONG_S: Final = 300.0
-"""One that ran so long did not end by how it was started."""
+"""A replica that ran this long did not fail at its start."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What is asked runs in threads, with a time limit; the event loop only waits for it.
 
-A thread cannot be stopped. Work whose time is up is told to end (``calls.interrupt``), and others have its place
-meanwhile, so that what does not end holds nobody up.
+A thread cannot be stopped. Work over its time limit is interrupted (``core.interrupt``), and another call gets its slot
+meanwhile, so that work that does not end blocks nobody.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _WAITERS = 32
 """They only wait for models that run elsewhere."""
 
 _OVERDUE: Final = 8
-"""So many calls that do not end though their time is up are worked beside."""
+"""Maximum calls over their time limit that run on while others have their slots."""
 
 _LAST_WORD_S: Final = 2.0
-"""What writes may say so much later what became of it."""
+"""Seconds after its time limit in which a call that writes may still report its outcome."""
 
 _ENDING: Final = "The server ended before this was done."
 _ELSEWHERE: Final = "Send it again, to the server that comes after."
 
 
 class _Pool:
-    """Threads for calls of one kind: so many at a time, besides those that are overdue."""
+    """Threads for calls of one kind: ``most`` at a time, besides those that are overdue."""
 
     def __init__(self, name: str, most: int) -> None:
         self.threads = ThreadPoolExecutor(most + _OVERDUE, thread_name_prefix=f"pinakes-{name}")
@@ -50,7 +50,7 @@ class _Pool:
         self.overdue = 0
 
     async def enter(self) -> None:
-        """Wait for a place."""
+        """Wait for a slot."""
         self._waiting += 1
         try:
             await self._free.acquire()
@@ -58,17 +58,17 @@ class _Pool:
             self._waiting -= 1
 
     def leave(self) -> None:
-        """Give a place to the next one who waits."""
+        """Give the slot to the next waiting call."""
         self._free.release()
 
     def release_waiting(self) -> None:
-        """Let all that wait come in at once, only to learn that nothing is begun any more."""
+        """Let all waiting calls enter at once; each then learns that nothing is started any more."""
         for _ in range(self._waiting):
             self._free.release()
 
 
 class _Run(Generic[Result]):
-    """A call on its way: its answer is what the work returns, or that it did not end in time."""
+    """A running call; ``answer`` is the result of the work, or the error that it did not end in time."""
 
     def __init__(self, pool: _Pool, work: Callable[[], Result], *, writes: bool) -> None:
         self.interrupt = Interrupt(writes=writes)
@@ -89,7 +89,7 @@ class _Run(Generic[Result]):
             self._give_up()
 
     def leave(self) -> None:
-        """Let others have the place of work that goes on though nobody waits for it, unless too much does."""
+        """Give up the slot of work that runs on though nobody waits for it, unless too much does."""
         if self.future.done() or self._pool.overdue >= _OVERDUE or not self._holds_slot:
             return
         self._is_overdue = True
