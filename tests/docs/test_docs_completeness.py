@@ -22,7 +22,6 @@ from typer.main import get_command
 from pinakes import Library, load
 from pinakes.api.http_app import create_app
 from pinakes.api.prometheus import Metrics
-from pinakes.cli import aliases  # noqa: F401 - declares its commands
 from pinakes.cli.commands import app
 from pinakes.cli.options import Invocation
 from pinakes.cli.session import Common

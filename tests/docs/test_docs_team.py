@@ -13,8 +13,7 @@ from typer.main import get_command
 from pinakes.api.access import NEEDED
 from pinakes.cli.commands import app
 from pinakes.settings import layers
-from pinakes.settings.catalog_database import CatalogSettings
-from pinakes.settings.outside import QdrantSettings
+from pinakes.settings.outside import CatalogSettings, QdrantSettings
 
 FILE = ROOT / "compose.team.yaml"
 OURS = {"server-one", "server-two", "worker"}

@@ -142,7 +142,7 @@ class Access:
                     await self._admitted(scope, need)
                     return message
                 except RateLimited as error:
-                    await send({"type": "websocket.send", "text": _told_on_socket(message, error)})
+                    await send({"type": "websocket.send", "text": _socket_error(message, error)})
                 except PinakesError as error:
                     ended = error.message
                     return {"type": "websocket.disconnect", "code": _POLICY_VIOLATION}
@@ -160,7 +160,7 @@ class Access:
             RateLimited: there were too many of them.
             Busy: the catalogue cannot be read now.
         """
-        token = shown_token(Headers(scope=scope))
+        token = bearer_token(Headers(scope=scope))
         if self._local_key and hmac.compare_digest(token.encode(), self._local_key):
             return Caller()
         address = (scope.get("client") or ("",))[0]
@@ -170,7 +170,7 @@ class Access:
         key = await asyncio.to_thread(self._keys.of_secret, token) if token else None
         if key is None:
             self._rates.take(f"at {address}", self._per_minute)
-            raise _unknown(token)
+            raise _unauthorized(token)
         self._rates.take(f"key {key.id}", key.per_minute or self._per_minute)
         self._note(key)
         who = Caller(name=key.name, scope=key.scope, collections=key.collections)
@@ -245,7 +245,7 @@ def _is_for_people(scope: Scope) -> bool:
     return scope["method"] in ("GET", "HEAD") and "text/html" in accepted and not program
 
 
-def _told_on_socket(message: Message, error: PinakesError) -> str:
+def _socket_error(message: Message, error: PinakesError) -> str:
     """Return ``error`` as a socket tells of it, to the question that ``message`` is."""
     try:
         asked = from_json(message.get("text") or message.get("bytes") or "", allow_inf_nan=False)
@@ -256,13 +256,13 @@ def _told_on_socket(message: Message, error: PinakesError) -> str:
     return to_json({"id": known, "error": described(error), "done": True}).decode()
 
 
-def shown_token(headers: Headers) -> str:
+def bearer_token(headers: Headers) -> str:
     """Return what is shown as a key, "" where there is none."""
     shown = headers.get("authorization", "")
     return shown[len(_SCHEME) :].strip() if shown.lower().startswith(_SCHEME) else ""
 
 
-def _unknown(token: str) -> Unauthorized:
+def _unauthorized(token: str) -> Unauthorized:
     if not token:
         hint = "Send it as a header: Authorization: Bearer KEY. `pinakes keys create` makes one."
         return Unauthorized("A key is needed here.", hint=hint)

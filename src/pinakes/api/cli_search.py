@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import to_json
 
-from pinakes.api.access import shown_token
+from pinakes.api.access import bearer_token
 from pinakes.api.instance import COMMANDS
 from pinakes.api.service import Service
 from pinakes.core.caller import Caller, calling
@@ -65,7 +65,7 @@ def routes(service: Service) -> APIRouter:
     @router.post(COMMANDS, include_in_schema=False)
     async def search(request: Request) -> Response:
         """Answer the question of a command."""
-        shown = shown_token(request.headers)
+        shown = bearer_token(request.headers)
         if not service.local_key or not hmac.compare_digest(shown.encode(), service.local_key.encode()):
             return refused(403, "FORBIDDEN", "Only commands of the same home ask here.")
         try:

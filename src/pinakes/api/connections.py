@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 _SWEEP_S: Final = 0.5
 _FLUSH_S: Final = 1.0
-_TOLD_EVERY_S: Final = 60.0
+_LOG_EVERY_S: Final = 60.0
 _MOST_HEAD_BYTES: Final = 65_536
 _REASONS: Final = {
     408: ("Request Timeout", "The request did not come in time."),
@@ -46,11 +46,11 @@ class CountedConnection(Protocol):
         """Whether it has no request that is being answered."""
         ...
 
-    def look(self) -> None:
+    def close_if_slow(self) -> None:
         """Close, where the client takes too long."""
         ...
 
-    def give_way(self) -> None:
+    def close_for_room(self) -> None:
         """Close, so that others have room."""
         ...
 
@@ -65,8 +65,8 @@ class Connections:
         self._open: dict[CountedConnection, None] = {}
         self._of_address: Counter[str] = Counter()
         self._closed: Counter[str] = Counter()
-        self._untold: Counter[str] = Counter()
-        self._told_at = float("-inf")
+        self._unlogged: Counter[str] = Counter()
+        self._logged_at = float("-inf")
 
     def address_of(self, client: tuple[str, int] | None) -> str:
         """Return by which address a client is counted, "" for a proxy, behind which there are many."""
@@ -104,7 +104,7 @@ class Connections:
     def note(self, what: Literal["slow", "for room", "refused"]) -> None:
         """Count a connection that was closed or refused; it is told, though not each one."""
         self._closed[what] += 1
-        self._untold[what] += 1
+        self._unlogged[what] += 1
 
     def status(self) -> dict[str, JSON]:
         """Return how many there are, and how many were closed: for their slowness, to make room, or at once."""
@@ -122,9 +122,9 @@ class Connections:
         while True:
             await asyncio.sleep(_SWEEP_S)
             for one in [*self._open]:
-                one.look()
-            self.descriptors.look()
-            self._tell()
+                one.close_if_slow()
+            self.descriptors.count_open()
+            self._log_closed()
 
     def _make_room(self, address: str) -> bool:
         """Close what has waited longest for a request from an address; say whether there was such a connection."""
@@ -134,15 +134,15 @@ class Connections:
         first = min(waiting, key=lambda one: one.since)
         self.note("for room")
         self.remove(first)
-        first.give_way()
+        first.close_for_room()
         return True
 
-    def _tell(self) -> None:
-        if self._untold and time.monotonic() - self._told_at >= _TOLD_EVERY_S:
-            words = ", ".join(f"{count} {_WORDS[what]}" for what, count in sorted(self._untold.items()))
+    def _log_closed(self) -> None:
+        if self._unlogged and time.monotonic() - self._logged_at >= _LOG_EVERY_S:
+            words = ", ".join(f"{count} {_WORDS[what]}" for what, count in sorted(self._unlogged.items()))
             _log.warning("connections: %s; %d are open", words, len(self._open))
-            self._untold.clear()
-            self._told_at = time.monotonic()
+            self._unlogged.clear()
+            self._logged_at = time.monotonic()
 
 
 _WORDS = {
@@ -232,7 +232,7 @@ class Connection(HttpToolsProtocol):
             return not self.pipeline
         return self.cycle is None or self.cycle.response_complete
 
-    def look(self) -> None:
+    def close_if_slow(self) -> None:
         """Close, where the client takes too long to send a request or to read its answer."""
         limits, now = self.counted.settings, time.monotonic()
         if self._blocked_since is not None and now - self._blocked_since > limits.body_timeout_s:
@@ -251,7 +251,7 @@ class Connection(HttpToolsProtocol):
         else:
             self._refuse(408)
 
-    def give_way(self) -> None:
+    def close_for_room(self) -> None:
         """Close, so that others have room."""
         if self._receiving == "nothing":
             self.transport.close()
@@ -295,10 +295,10 @@ def socket_protocol(protocol: Any, connections: Connections) -> Any:
             connections.remove(self)
             super().connection_lost(exc)
 
-        def look(self) -> None:
+        def close_if_slow(self) -> None:
             pass
 
-        def give_way(self) -> None:
+        def close_for_room(self) -> None:
             self.transport.close()
 
     return Socket

@@ -1,4 +1,4 @@
-"""Paths that changed, held back while something is still written to them."""
+"""Changed paths, withheld while something is still written to them."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from typing import TypeAlias
 EVERYTHING = ""
 """The path of the folder itself: all of it is to be looked at."""
 
-_Look: TypeAlias = tuple[int, int, int] | None
+_FileState: TypeAlias = tuple[int, int, int] | None
 
 _MOST_PATHS = 1000
-"""With more, everything is looked at once there are no further ones: that takes less time than each by itself."""
+"""With more paths, the whole folder is scanned once no further ones come: faster than each path by itself."""
 
 _MOST_HELD_S = 1.0
-"""What stays the same is not held back longer for what does not."""
+"""Seconds for which settled paths wait for others that still change."""
 
 _LONGEST_S = 10.0
-"""What is written to all the time is read so often."""
+"""Seconds after which a path that never settles is read all the same."""
 
 
 @dataclass(slots=True)
 class _Seen:
     first: float
     since: float
-    look: _Look
+    state: _FileState
 
 
 class Debounce:
-    """Takes paths that changed and gives them back when they stay as they are, together where that is soon."""
+    """Collects changed paths and returns them once their files have settled, together if that is soon."""
 
     def __init__(self, root: Path, settle_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._root = root
@@ -42,7 +42,7 @@ class Debounce:
         self._first = self._last = 0.0
 
     def add(self, paths: Iterable[str]) -> None:
-        """Take paths, relative to the folder; one that is here already begins anew."""
+        """Add paths, relative to the folder; a path that is here already has to settle again."""
         now = self._clock()
         for path in paths:
             if not self._seen:
@@ -50,12 +50,12 @@ class Debounce:
             self._last = now
             known = self._seen.get(path)
             if known is None:
-                self._seen[path] = _Seen(now, now, _look(self._root, path))
+                self._seen[path] = _Seen(now, now, _state_of(self._root, path))
             else:
                 known.since = now
 
     def ready(self) -> frozenset[str]:
-        """Return the paths to look at now, and forget them; ``EVERYTHING`` alone where they are many."""
+        """Return the settled paths, and forget them; ``EVERYTHING`` alone if they are many."""
         now = self._clock()
         if EVERYTHING in self._seen or len(self._seen) > _MOST_PATHS:
             if now - self._last < self._settle_s and now - self._first < _LONGEST_S:
@@ -71,14 +71,14 @@ class Debounce:
         return frozenset(settled)
 
     def _has_settled(self, path: str, seen: _Seen, now: float) -> bool:
-        look = _look(self._root, path)
-        if look != seen.look:
-            seen.look, seen.since = look, now
+        state = _state_of(self._root, path)
+        if state != seen.state:
+            seen.state, seen.since = state, now
         return now - seen.since >= self._settle_s or now - seen.first >= _LONGEST_S
 
 
-def _look(root: Path, path: str) -> _Look:
-    """Return what changes while something is written to a path, None where nothing is there."""
+def _state_of(root: Path, path: str) -> _FileState:
+    """Return size, modification time and inode of a path, None if nothing is there."""
     try:
         status = os.lstat(root / path)
     except OSError:

@@ -14,8 +14,8 @@ _log = logging.getLogger(__name__)
 
 _LISTS: Final = (Path("/proc/self/fd"), Path("/dev/fd"))
 _ENOUGH: Final = 65_536
-_LOOK_EVERY_S: Final = 0.2
-_TOLD_EVERY_S: Final = 60.0
+_COUNT_EVERY_S: Final = 0.2
+_LOG_EVERY_S: Final = 60.0
 _FEW: Final = 8
 _MOST_KEPT_FREE: Final = 256
 """For the catalogue, indexes and files that are read, beside the connections."""
@@ -28,21 +28,21 @@ class Descriptors:
         self.most = _limit()
         self._kept_free = min(_MOST_KEPT_FREE, self.most // 3)
         self._open = self._others = 0
-        self._looked_at = float("-inf")
-        self._told_at = float("-inf")
+        self._counted_at = float("-inf")
+        self._logged_at = float("-inf")
 
     def most_connections(self, connections: int) -> int:
         """Return how many connections there may be, where ``connections`` of what is open are such."""
-        if time.monotonic() - self._looked_at >= _LOOK_EVERY_S:
-            self.look()
+        if time.monotonic() - self._counted_at >= _COUNT_EVERY_S:
+            self.count_open()
             self._others = self._open - connections
         return max(1, self.most - self._kept_free - self._others)
 
-    def look(self) -> None:
+    def count_open(self) -> None:
         """Count what is open, and tell where hardly any more can be opened."""
-        self._open, self._looked_at = _count(self.most), time.monotonic()
-        if self.most - self._open < _FEW and self._looked_at - self._told_at >= _TOLD_EVERY_S:
-            self._told_at = self._looked_at
+        self._open, self._counted_at = _count(self.most), time.monotonic()
+        if self.most - self._open < _FEW and self._counted_at - self._logged_at >= _LOG_EVERY_S:
+            self._logged_at = self._counted_at
             _log.warning(
                 "%d of %d files and connections are open that this process may have; `ulimit -n` raises the limit",
                 self._open,
@@ -51,7 +51,7 @@ class Descriptors:
 
     def status(self) -> dict[str, JSON]:
         """Return how many are open, and how many may be."""
-        self.look()
+        self.count_open()
         return {"open": self._open, "most": self.most}
 
 

@@ -16,6 +16,7 @@ from starlette.responses import StreamingResponse
 from pinakes.api.service import Service
 from pinakes.core import caller
 from pinakes.core.errors import InvalidInput
+from pinakes.core.wording import split_list
 from pinakes.schemas.envelope import PREFIX, ErrorResponse
 from pinakes.services.events import KINDS, Event, kinds_of
 
@@ -56,9 +57,9 @@ def routes(service: Service) -> APIRouter:
 
         The header `Last-Event-ID`, which browsers send by themselves, wins over `after`. A stream ends after five
         minutes; ask again from the last number."""
-        visible, within = caller.current().collections, tuple(_parts(collections)) or None
+        visible, within = caller.current().collections, tuple(split_list(collections)) or None
         look = partial(
-            service.library.events.after, most=_BATCH, kinds=kinds_of(_parts(kinds)), within=within, visible=visible
+            service.library.events.after, most=_BATCH, kinds=kinds_of(split_list(kinds)), within=within, visible=visible
         )
         position = _number(request.headers.get("last-event-id") or after)
         if position is None:
@@ -93,10 +94,6 @@ async def _event_stream(look: _Look, position: int, ending: threading.Event) -> 
 
 def _line(event: Event) -> bytes:
     return b"id: %d\nevent: %b\ndata: %b\n\n" % (event.id, event.kind.encode(), to_json(event.as_data()))
-
-
-def _parts(words: str) -> list[str]:
-    return [part.strip() for part in words.split(",") if part.strip()]
 
 
 def _number(text: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Follows folders as they change: reads all of them at first, then whatever becomes new, another, or is gone."""
+"""Watches folders: reads each in full at first, then the files that are added, changed or removed."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ _TICK_MS = 100
 _GROUP_MS = 200
 _LOOK_AGAIN_S = 1.0
 _EVERYTHING_S = 300.0
-"""Everything is looked at again so often, in case the file system has missed a change."""
+"""Interval of full scans, in case a notification was missed."""
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 60.0
 _LONGEST_ABSENCE_S = 5.0
-"""A folder that is not there is looked for so often, at least."""
+"""Maximum interval at which a missing folder is looked for."""
 
 _MOST_FAILURES_SAID = 5
 _BUSY_SHARE = 20
-"""Looking for changes takes at most one part in so many of the time."""
+"""Polling takes at most one part in this many of the time."""
 
 _NOTHING_REMOVED = "Was it moved, or a disk unmounted? Nothing was removed; it is looked for."
 
 _TRIES = 3
-"""So often the system is asked anew to tell of changes, before they are looked for."""
+"""Attempts to get change notifications from the system before the folder is polled."""
 
 
 class Watching(Task):
@@ -79,8 +79,8 @@ class Watching(Task):
         """Follow what is ``wanted``, or what the settings name."""
         self._library = library
         self._say = say or partial(print, file=sys.stderr, flush=True)
-        self._on_read = on_read or partial(_say_what, self._say)
-        self._turn = threading.Lock()
+        self._on_read = on_read or partial(_say_summary, self._say)
+        self._first_run_lock = threading.Lock()
         self._chosen = {one.key: one for one in (watched_in(library.settings) if wanted is None else wanted)}
         self.at_once = len(self._chosen)
 
@@ -98,18 +98,18 @@ class Watching(Task):
     def run(self, running: Running) -> None:
         """Follow a folder until the process ends."""
         watched = self._chosen[running.job.key]
-        _Follower(self._library, watched, running, self._turn, self._say, self._on_read).run()
+        _FolderWatcher(self._library, watched, running, self._first_run_lock, self._say, self._on_read).run()
 
 
-class _Follower:
-    """Follows one folder."""
+class _FolderWatcher:
+    """Watches one folder."""
 
     def __init__(
         self,
         library: Library,
         watched: WatchedFolder,
         running: Running,
-        turn: threading.Lock,
+        first_run_lock: threading.Lock,
         say: Callable[[str], object],
         on_read: OnRead,
     ) -> None:
@@ -119,13 +119,13 @@ class _Follower:
         self._watched = watched
         self._root = watched.root
         self._running = running
-        self._turn = turn
+        self._first_run_lock = first_run_lock
         self._say = say
         self._on_read = on_read
-        self._course = WatchStatus("reading")
+        self._status = WatchStatus("reading")
         self._there: tuple[int, int] | None = None
-        self._last_trouble = ""
-        self._troubles = 0
+        self._last_error = ""
+        self._failures = 0
         self._retry = _Retry()
 
     def run(self) -> None:
@@ -140,11 +140,11 @@ class _Follower:
                 raise
             except SourceError as error:
                 longest = _LONGEST_ABSENCE_S
-                self._trouble(error)
+                self._note_error(error)
             except Exception as error:  # noqa: BLE001 - the thread's last door: the folder is to be followed all the same
-                self._trouble(error)
-            self._wait(min(_FIRST_PAUSE_S * 2.0**self._troubles, longest))
-            self._troubles = min(self._troubles + 1, 10)
+                self._note_error(error)
+            self._wait(min(_FIRST_PAUSE_S * 2.0**self._failures, longest))
+            self._failures = min(self._failures + 1, 10)
 
     def _wait(self, seconds: float) -> None:
         self._running.ending.wait(seconds)
@@ -160,7 +160,7 @@ class _Follower:
             with storing(f"The folder {str(self._root)!r}"):
                 self._root.mkdir(parents=True, exist_ok=True)  # a place of ours, for others to put files in
         there = self._identity()
-        if self._troubles or self._there not in (None, there):
+        if self._failures or self._there not in (None, there):
             self._folders.make_sure(self._watched)
         self._there = there
         with closing(self._ticks()) as ticks:
@@ -205,19 +205,19 @@ class _Follower:
                     self._wait(_LOOK_AGAIN_S)
                     return  # which the next look at the folder notices
                 except (OSError, RuntimeError) as error:
-                    why = _no_notice(error, self._settings.poll_s)
+                    why = _why_polling(error, self._settings.poll_s)
                 yield frozenset({EVERYTHING})
             self._say(f"{self._root}: {why}")
-            self._tell("polling", why)
+            self._set_status("polling", why)
         else:
-            self._tell("polling")
+            self._set_status("polling")
         yield from self._polled()
 
     def _notified(self) -> Iterator[frozenset[str]]:
-        """Yield what the system tells of."""
+        """Yield the changes that the system reports."""
         from watchfiles import watch
 
-        self._tell("watching")
+        self._set_status("watching")
         changes = watch(
             self._root,
             watch_filter=None,
@@ -237,9 +237,9 @@ class _Follower:
                 yield frozenset(_relative(path, roots) for _, path in found)
 
     def _polled(self) -> Iterator[frozenset[str]]:
-        """Yield what looking at everything shows to have changed."""
+        """Yield the changes between scans of the whole folder."""
         with closing(self._folders.source(self._watched)) as source:
-            before, next_at = _looks(source), 0.0
+            before, next_at = _fingerprints(source), 0.0
             yield frozenset()
             while True:
                 self._wait(_TICK_MS / 1000)
@@ -247,44 +247,44 @@ class _Follower:
                 if start < next_at:
                     yield frozenset()
                     continue
-                after = _looks(source)
+                after = _fingerprints(source)
                 next_at = time.monotonic() + max(self._settings.poll_s, (time.monotonic() - start) * _BUSY_SHARE)
                 yield frozenset(path for path, _ in before.items() ^ after.items())
                 before = after
 
     def _read(self, paths: frozenset[str] | None) -> None:
         """Read what changed and say so."""
-        before, names = self._course.doing, list[str]()
+        before, names = self._status.doing, list[str]()
 
         def on_event(event: Event) -> None:
             self._running.check()
             if event.stage == "read":
                 names.append(event.detail)
 
-        self._tell("reading", self._course.message)
-        with self._turn if paths is None else nullcontext():  # a first run may take long
+        self._set_status("reading", self._status.message)
+        with self._first_run_lock if paths is None else nullcontext():  # a first run may take long
             report = self._folders.read_again(self._watched, paths, on_event)
-        self._troubles, self._last_trouble = 0, ""
+        self._failures, self._last_error = 0, ""
         self._retry.note(report)
         for entry in self._retry.fresh[:_MOST_FAILURES_SAID]:
             self._say(f"{self._root}: {entry.path} could not be read: {entry.reason}")
         self._on_read(self._watched, report, names)
-        self._tell(before, self._course.message)
+        self._set_status(before, self._status.message)
 
-    def _tell(self, doing: Doing, message: str = "") -> None:
-        if (doing, message) != (self._course.doing, self._course.message):
-            self._course = WatchStatus(doing, message=message)
-        self._running.progress = asdict(self._course)
+    def _set_status(self, doing: Doing, message: str = "") -> None:
+        if (doing, message) != (self._status.doing, self._status.message):
+            self._status = WatchStatus(doing, message=message)
+        self._running.progress = asdict(self._status)
 
-    def _trouble(self, error: Exception) -> None:
-        """Say what went wrong, once; note it where people look."""
+    def _note_error(self, error: Exception) -> None:
+        """Log what went wrong, once, and record it in the status."""
         known = isinstance(error, PinakesError)
         words = str(error) if known else f"{type(error).__name__}: {error}"
-        if words != self._last_trouble:
-            self._last_trouble = words
+        if words != self._last_error:
+            self._last_error = words
             _log.warning("%s is not followed: %s", self._root, words, exc_info=None if known else error)
             try:
-                self._tell("waiting", words)
+                self._set_status("waiting", words)
                 self._folders.note_trouble(self._watched, words)
             except PinakesError as failure:
                 _log.warning("that cannot be noted: %s", failure)
@@ -321,20 +321,20 @@ def _relative(path: str, roots: Sequence[str]) -> str:
     return next((path.removeprefix(root) for root in roots if path.startswith(root)), EVERYTHING)
 
 
-def _looks(source: Source) -> dict[str, str]:
-    """Return path → what changes with the file, of all that a source has."""
+def _fingerprints(source: Source) -> dict[str, str]:
+    """Return path → fingerprint, or reason to skip it, of everything in a source."""
     scan = source.scan(None)
     skipped = {one.path.rstrip("/"): one.reason for one in scan.skipped if one.path != "."}
     return {item.path: item.fingerprint for item in scan.items} | skipped
 
 
-def _no_notice(error: Exception, poll_s: float) -> str:
+def _why_polling(error: Exception, poll_s: float) -> str:
     words = str(error).lower()
     more = " Raise fs.inotify.max_user_watches." if "limit" in words else ""
     more = " Raise fs.inotify.max_user_instances." if "too many" in words else more
     return f"the system cannot tell of changes ({error}): they are looked for every {poll_s:g} s.{more}"
 
 
-def _say_what(say: Callable[[str], object], watched: WatchedFolder, report: Report, _: Sequence[str]) -> None:
+def _say_summary(say: Callable[[str], object], watched: WatchedFolder, report: Report, _: Sequence[str]) -> None:
     if words := summary(report):
         say(f"{watched.root} → {watched.collection}: {words}")

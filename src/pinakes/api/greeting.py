@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 from pinakes.core import caller
-from pinakes.core.wording import counted
+from pinakes.core.wording import counted, cut
 from pinakes.settings import Settings, Toolset
 
 PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -95,8 +95,7 @@ def _held(settings: Settings) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in filter(caller.current().sees, names):
         one, rules = kept.get(name, _Kept()), settings.collections.get(name)
-        about = " ".join((rules.description if rules else "").split() or one.description.split())
-        about = about if len(about) <= _MOST_ABOUT else f"{about[: _MOST_ABOUT - 1]}…"
+        about = cut(" ".join((rules.description if rules else "").split() or one.description.split()), _MOST_ABOUT)
         size = counted(one.documents, "document") if one.documents else "no documents yet"
         more = "" if about or not one.documents else f" ({', '.join(one.kinds)}{one.origin})"
         found[name] = f"{about.rstrip('.')}; {size}" if about else size + more

@@ -1,7 +1,7 @@
 """What every request passes first: who is asked (Host), who asks (Origin), how much is sent.
 
 Browsers let any page send requests to a local server. A page that made its own name resolve to this machine
-(DNS rebinding) is betrayed by the Host header, any other page by the Origin header.
+(DNS rebinding) is recognised by the Host header, any other page by the Origin header.
 """
 
 from __future__ import annotations

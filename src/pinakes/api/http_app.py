@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
@@ -9,23 +10,21 @@ from importlib import import_module
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pinakes.api import (
     access,
-    asking,
     cli_search,
     events,
-    graph_routes,
     html_pages,
     mcp,
     monitoring,
     openapi,
     rest,
-    sources,
+    tool_routes,
 )
 from pinakes.api.callers import Callers
 from pinakes.api.connections import Connections
-from pinakes.api.ending import Ending
 from pinakes.api.greeting import version_of
 from pinakes.api.guard import Guard
 from pinakes.api.instance import COMMANDS
@@ -33,25 +32,28 @@ from pinakes.api.prometheus import Meter
 from pinakes.api.service import Service
 from pinakes.api.startup import Startup
 from pinakes.api.threads import RequestThreads
-from pinakes.core.errors import NO_DESCRIPTORS, InvalidInput, PinakesError, http_status, no_descriptors
+from pinakes.core import interrupt
+from pinakes.core.errors import NO_DESCRIPTORS, Busy, InvalidInput, PinakesError, http_status, no_descriptors
 from pinakes.library import Library
 from pinakes.schemas import envelope
 from pinakes.schemas.envelope import as_response
-from pinakes.tools.toolset_hints import how_on
+from pinakes.tools.failures import how_on
 
 _DESCRIPTION = "Hybrid search (keyword and meaning) over indexed documents, for people, programs and AI agents."
 _TAGS = [
     {"name": "root", "description": "What this server is."},
     {"name": "search", "description": "Finding chunks."},
     {"name": "tools", "description": "What agents can do, over plain HTTP."},
-    {"name": graph_routes.TAG, "description": "Entities, their relations, and who knows of them."},
+    {"name": tool_routes.GRAPH_TAG, "description": "Entities, their relations, and who knows of them."},
     {"name": "monitoring", "description": "Whether it is ready, and how much it holds."},
     {"name": "knowledge", "description": "The knowledge base of a platform team."},
 ]
 _PATHS = frozenset(
     {"/", "/search", "/stats", "/health", "/healthz", "/readyz", "/metrics", "/docs", "/openapi.json", mcp.PATH}
 )
-_API_PATHS = frozenset({asking.PATH, COMMANDS, events.PATH, sources.PATH, *graph_routes.PATHS})
+_API_PATHS = frozenset({COMMANDS, events.PATH, *tool_routes.PATHS})
+
+_ENDED = "The server ended before this was done. What was to be written may have been written or not."
 
 
 def create_app(
@@ -68,8 +70,8 @@ def create_app(
     service = Service(library, workers, startup, instance_id, local_key, connections)
     keeps_knowledge = "knowledge" in settings.toolsets
     compat = ["kep.routes", "kep.socket", *(["platform.routes"] if keeps_knowledge else [])]
-    of_graph = graph_routes.routes(service)
-    described = {"knowledge": keeps_knowledge, graph_routes.TAG: of_graph.include_in_schema}
+    of_graph = tool_routes.graph(service)
+    described = {"knowledge": keeps_knowledge, tool_routes.GRAPH_TAG: of_graph.include_in_schema}
     mcp_app = mcp.create_mcp_app(mcp.create_mcp(service))
 
     @asynccontextmanager
@@ -91,9 +93,10 @@ def create_app(
     api.state.off = {} if keeps_knowledge else {f"{envelope.PREFIX}/knowledge/": "knowledge"}
     api.include_router(html_pages.routes(service, api))
     parts = [import_module(f"pinakes.compat.{name}") for name in compat]
-    for part in (*parts, monitoring, asking, cli_search, events, sources):
-        api.include_router(part.routes(service))
-    api.include_router(of_graph)
+    routers = [part.routes(service) for part in (*parts, monitoring)]
+    routers += [tool_routes.asking(service), cli_search.routes(service), events.routes(service)]
+    for router in (*routers, tool_routes.sources(service), of_graph):
+        api.include_router(router)
     api.include_router(rest.routes(service, api))
     openapi.follow_settings(api, settings)
     if access.needs_keys(settings.server):
@@ -154,3 +157,29 @@ async def _internal_error(request: Request, error: Exception) -> Response:
         return envelope.refused(500, "EXECUTION_ERROR", "An internal error. The server's log has the details.")
     what = "Search failed: an internal error" if request.url.path == "/search" else "An internal error"
     return as_response({"detail": f"{what}. The server's log has the details.", "code": PinakesError.code}, 500)
+
+
+class Ending:
+    """Answers for what the server gives up as it ends, which uvicorn would call an internal error."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, as ASGI has it."""
+        started = False
+
+        async def noted(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except asyncio.CancelledError:  # uvicorn gives up a request only as it ends
+            if scope["type"] != "http":
+                raise
+            if not started:
+                error = Busy(_ENDED, hint=interrupt.LOOK)
+                body = {"detail": error.message, **envelope.about(error)}
+                await as_response(body, http_status(error), {"connection": "close"})(scope, receive, send)

@@ -5,27 +5,29 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+import mcp_types as mt
 from fastmcp import FastMCP
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import Tool as McpTool
 from fastmcp.tools.base import ToolResult
 from fastmcp.utilities.json_schema import dereference_refs
-from mcp_types import TextContent, ToolAnnotations
-from mcp_types import Tool as ListedTool
 from pydantic import PrivateAttr
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pinakes.api import jsonrpc
 from pinakes.api.greeting import instructions, version_of
 from pinakes.api.mcp_resources import offer_material
-from pinakes.api.mcp_visibility import ToolVisibility
 from pinakes.api.service import Service
+from pinakes.core import caller
 from pinakes.core.records import JSON
 from pinakes.models.token_counts import token_counter
-from pinakes.tools import Tool, tools_of
+from pinakes.settings import Settings
+from pinakes.tools import Tool, tools_of, why_off
 from pinakes.tools.budgets import with_short_query, within_budget
 from pinakes.tools.listing_limits import listing_for
 
@@ -47,7 +49,7 @@ def create_mcp(service: Service) -> FastMCP[Any]:
         instructions=instructions(settings),
         version=version_of(settings),
         tools=[_declared(tool, service) for tool in tools],
-        middleware=[ToolVisibility(settings, tools)],
+        middleware=[_ToolVisibility(settings, tools)],
         mask_error_details=True,
     )
     offer_material(server, service)
@@ -83,7 +85,7 @@ class McpRoute:
             if wrong is not None:
                 await _answer(send, 400, wrong)
             else:
-                await self._mcp({**scope, "path": PATH, "raw_path": PATH.encode()}, again, _in_our_words(send))
+                await self._mcp({**scope, "path": PATH, "raw_path": PATH.encode()}, again, _with_own_message(send))
 
 
 async def _read(receive: Receive) -> tuple[bytes, Receive]:
@@ -99,11 +101,11 @@ async def _read(receive: Receive) -> tuple[bytes, Receive]:
     return b"".join(one.get("body", b"") for one in messages), again
 
 
-def _in_our_words(send: Send) -> Send:
+def _with_own_message(send: Send) -> Send:
     """Say in our words that a body is no message, instead of how a library found that out."""
     held: list[Message] = []
 
-    async def worded(message: Message) -> None:
+    async def send_reworded(message: Message) -> None:
         if message["type"] == "http.response.start" and message["status"] == 400:
             held.append(message)
         elif not held:
@@ -111,14 +113,14 @@ def _in_our_words(send: Send) -> Send:
         else:
             held.append(message)
             if not message.get("more_body"):
-                for one in _worded(held[0], b"".join(part.get("body", b"") for part in held[1:])):
+                for one in _reworded(held[0], b"".join(part.get("body", b"") for part in held[1:])):
                     await send(one)
                 held.clear()
 
-    return worded
+    return send_reworded
 
 
-def _worded(start: Message, body: bytes) -> tuple[Message, Message]:
+def _reworded(start: Message, body: bytes) -> tuple[Message, Message]:
     if b"validation error" in body:
         body = json.dumps(jsonrpc.error(None, jsonrpc.INVALID_REQUEST, jsonrpc.NO_MESSAGE)).encode()
         kept = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]
@@ -140,7 +142,7 @@ class _DeclaredTool(McpTool):
     _tool: Tool = PrivateAttr()
     _service: Service = PrivateAttr()
 
-    def to_mcp_tool(self, **overrides: Any) -> ListedTool:
+    def to_mcp_tool(self, **overrides: Any) -> mt.Tool:
         """Return the tool as it is listed, without what FastMCP adds: it would cost every client tokens."""
         return super().to_mcp_tool(**{"_meta": None, **overrides})
 
@@ -154,7 +156,7 @@ class _DeclaredTool(McpTool):
             counter = token_counter(settings.cache)
             outcome = await asyncio.to_thread(within_budget, tool, arguments, outcome, counter, budget)
         return ToolResult(
-            content=[TextContent(type="text", text=outcome.text)],
+            content=[mt.TextContent(type="text", text=outcome.text)],
             structured_content=outcome.data if settings.mcp.structured_content else None,
             meta=None if outcome.error is None else {"errorCode": outcome.error.code},
             is_error=outcome.failed,
@@ -169,7 +171,61 @@ def _declared(tool: Tool, service: Service) -> McpTool:
         description=tool.description,
         parameters=listed["inputSchema"],
         output_schema=dereference_refs(output) if output else None,  # else it is done anew for each list
-        annotations=ToolAnnotations.model_validate(listed["annotations"]),
+        annotations=mt.ToolAnnotations.model_validate(listed["annotations"]),
     )
     declared._tool, declared._service = tool, service  # noqa: SLF001 - our own class
     return declared
+
+
+class _ToolVisibility(Middleware):
+    """Greets each client with the collections that it may use, and lists the tools that are for it."""
+
+    def __init__(self, settings: Settings, tools: Sequence[Tool]) -> None:
+        self._settings = settings
+        self._tools = {tool.name: tool for tool in tools}
+
+    async def on_initialize(
+        self,
+        context: MiddlewareContext[mt.InitializeRequest],
+        call_next: CallNext[mt.InitializeRequest, mt.InitializeResult | None],
+    ) -> mt.InitializeResult | None:
+        """Answer the handshake."""
+        result = await call_next(context)
+        return None if result is None else result.model_copy(update=self._greeting())
+
+    async def on_discover(
+        self,
+        context: MiddlewareContext[mt.DiscoverRequest],
+        call_next: CallNext[mt.DiscoverRequest, mt.DiscoverResult | dict[str, Any]],
+    ) -> mt.DiscoverResult | dict[str, Any]:
+        """Answer what stands in for the handshake in newer versions."""
+        result = await call_next(context)
+        if isinstance(result, dict):
+            return {**result, **self._greeting()}
+        return result.model_copy(update=self._greeting())
+
+    async def on_list_tools(
+        self,
+        context: MiddlewareContext[mt.ListToolsRequest],
+        call_next: CallNext[mt.ListToolsRequest, Sequence[McpTool]],
+    ) -> Sequence[McpTool]:
+        """List the tools."""
+        who = caller.current()
+        listed = await call_next(context)
+        return [one for one in listed if one.name not in self._tools or self._tools[one.name].is_for(who)]
+
+    async def on_call_tool(
+        self,
+        context: MiddlewareContext[mt.CallToolRequestParams],
+        call_next: CallNext[mt.CallToolRequestParams, ToolResult],
+    ) -> ToolResult:
+        """Call a tool; of one that there is and that is not offered, say why."""
+        name = context.message.name
+        toolset, why = ("", "") if name in self._tools else why_off(name, self._settings)
+        if not why:
+            return await call_next(context)
+        text = f"The tool {name!r} of the toolset {toolset!r} is not offered here. {why}"
+        return ToolResult(content=[mt.TextContent(type="text", text=text)], is_error=True)
+
+    def _greeting(self) -> dict[str, str]:
+        return {"instructions": instructions(self._settings)}

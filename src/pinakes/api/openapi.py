@@ -36,7 +36,8 @@ def document(
 ) -> dict[str, JSON]:
     """Return what ``api`` answers below ``/api/v1``; components are ``models`` and whatever the paths refer to."""
     whole = api.openapi()
-    schemas = {**_schemas_of(models), **whole.get("components", {}).get("schemas", {})}
+    _, own = models_json_schema([(model, "serialization") for model in models], ref_template=_SCHEMAS + "{model}")
+    schemas = {**own["$defs"], **whole.get("components", {}).get("schemas", {})}
     paths = {path: about for path, about in whole["paths"].items() if path.startswith(PREFIX) and path != ANY_TOOL}
     for tool in tools:
         paths[f"{PREFIX}/tools/{tool.name}"] = {"post": _operation(tool, schemas, settings)}
@@ -84,12 +85,6 @@ def want_key(api: FastAPI, free: Iterable[str]) -> None:
         return {**whole, "security": [{"key": []}]}
 
     api.openapi = described  # type: ignore[method-assign]
-
-
-def _schemas_of(models: Sequence[type[BaseModel]]) -> dict[str, JSON]:
-    _, found = models_json_schema([(model, "serialization") for model in models], ref_template=_SCHEMAS + "{model}")
-    schemas: dict[str, JSON] = found["$defs"]
-    return schemas
 
 
 def _operation(tool: Tool, schemas: dict[str, JSON], settings: Settings) -> dict[str, JSON]:

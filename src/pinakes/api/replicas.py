@@ -30,7 +30,7 @@ _FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 60.0
 """How long before a replica that ended is started again; twice as long each time it ends soon."""
 
 _LONG_S: Final = 300.0
-"""One that ran so long did not end by how it was started."""
+"""A replica that ran this long did not fail at its start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,11 @@ class Replicas:
         while not self._stop.wait(_LOOK_EVERY_S):
             if self._ready():
                 for slot in self._slots:
-                    self._look_after(slot)
+                    self._supervise(slot)
         for slot in self._slots:
             slot.end()
 
-    def _look_after(self, slot: _Slot) -> None:
+    def _supervise(self, slot: _Slot) -> None:
         code = slot.process.poll() if slot.process is not None else None
         if code is not None:
             slot.note_end(code)

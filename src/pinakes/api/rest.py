@@ -22,6 +22,7 @@ from pinakes.schemas.envelope import (
     ErrorResponse,
     RestApiResponse,
     as_response,
+    enveloped,
     json_object,
     refusals,
     refused,
@@ -91,10 +92,7 @@ class Discovery(BaseModel):
     tags: list[str]
 
 
-class ToolDiscoveryResponse(RestApiResponse):
-    """The list of tools."""
-
-    data: Discovery  # type: ignore[assignment]
+ToolDiscoveryResponse = enveloped("ToolDiscoveryResponse", "The list of tools.", Discovery)
 
 
 MODELS: tuple[type[BaseModel], ...] = (

@@ -90,11 +90,11 @@ def _serve(library: Library, listener: socket.socket, *, reindex: bool, on_ready
             parts.append(Replicas(role, listener, ready=lambda: not startup.running))
         app, server = serving(library, startup, instance_id, local_key, leaving, parts, lambda: on_ready(url))
 
-        def begin_anew() -> None:
+        def restart() -> None:
             replaced.set()
             server.stop()
 
-        library.loading.on_replaced(begin_anew)
+        library.loading.on_replaced(restart)
         with announced(settings, url, instance_id, local_key):
             server.run(sockets=[listener.dup()])  # which it closes
         ended = all([*[part.stop() for part in parts], app.state.workers.close(settings.server.shutdown_s)])
@@ -102,7 +102,7 @@ def _serve(library: Library, listener: socket.socket, *, reindex: bool, on_ready
             raise startup.failure
         if not ended:
             leaving.now(library)
-    return replaced.is_set() and not server.told_to_end
+    return replaced.is_set() and not server.signalled
 
 
 def serving(
@@ -217,7 +217,7 @@ class Server(uvicorn.Server):
         self._listening: dict[socket.socket, asyncio.Handle] = {}
         self._connections = connections = connections or Connections(ServerSettings())
         self._within_s = connections.settings.shutdown_s
-        self.told_to_end = False
+        self.signalled = False
         logging.getLogger("uvicorn.error").addFilter(_is_news)
         config.load()
         config.http_protocol_class = http_protocol(connections)
@@ -283,7 +283,7 @@ class Server(uvicorn.Server):
             return
 
         def on_signal(number: int, frame: FrameType | None) -> None:
-            self.told_to_end = True
+            self.signalled = True
             self._on_signal()
             self.handle_exit(number, frame)
 

@@ -1,7 +1,7 @@
 """What is asked runs in threads, with a time limit; the event loop only waits for it.
 
-A thread cannot be stopped. Work whose time is up is told to end (``calls.interrupt``), and others have its place
-meanwhile, so that what does not end holds nobody up.
+A thread cannot be stopped. Work over its time limit is interrupted (``core.interrupt``), and another call gets its slot
+meanwhile, so that work that does not end blocks nobody.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _WAITERS = 32
 """They only wait for models that run elsewhere."""
 
 _OVERDUE: Final = 8
-"""So many calls that do not end though their time is up are worked beside."""
+"""Maximum calls over their time limit that run on while others have their slots."""
 
 _LAST_WORD_S: Final = 2.0
-"""What writes may say so much later what became of it."""
+"""Seconds after its time limit in which a call that writes may still report its outcome."""
 
 _ENDING: Final = "The server ended before this was done."
 _ELSEWHERE: Final = "Send it again, to the server that comes after."
 
 
-class _Lane:
-    """Threads for calls of one kind: so many at a time, besides those that are overdue."""
+class _Pool:
+    """Threads for calls of one kind: ``most`` at a time, besides those that are overdue."""
 
     def __init__(self, name: str, most: int) -> None:
         self.threads = ThreadPoolExecutor(most + _OVERDUE, thread_name_prefix=f"pinakes-{name}")
@@ -50,7 +50,7 @@ class _Lane:
         self.overdue = 0
 
     async def enter(self) -> None:
-        """Wait for a place."""
+        """Wait for a slot."""
         self._waiting += 1
         try:
             await self._free.acquire()
@@ -58,26 +58,26 @@ class _Lane:
             self._waiting -= 1
 
     def leave(self) -> None:
-        """Give a place to the next one who waits."""
+        """Give the slot to the next waiting call."""
         self._free.release()
 
-    def turn_away(self) -> None:
-        """Let all that wait come in at once, only to learn that nothing is begun any more."""
+    def release_waiting(self) -> None:
+        """Let all waiting calls enter at once; each then learns that nothing is started any more."""
         for _ in range(self._waiting):
             self._free.release()
 
 
 class _Run(Generic[Result]):
-    """A call on its way: its answer is what the work returns, or that it did not end in time."""
+    """A running call; ``answer`` is the result of the work, or the error that it did not end in time."""
 
-    def __init__(self, lane: _Lane, work: Callable[[], Result], *, writes: bool) -> None:
+    def __init__(self, pool: _Pool, work: Callable[[], Result], *, writes: bool) -> None:
         self.interrupt = Interrupt(writes=writes)
-        self._lane = lane
+        self._pool = pool
         self._loop = asyncio.get_running_loop()
-        self._holds_place = True
+        self._holds_slot = True
         self._is_overdue = False
         self.answer: asyncio.Future[Result] = self._loop.create_future()
-        self.future: Future[Result] = lane.threads.submit(copy_context().run, self.interrupt.run, work)
+        self.future: Future[Result] = pool.threads.submit(copy_context().run, self.interrupt.run, work)
         self.future.add_done_callback(self._done_in_thread)
 
     def end(self, reason: Busy, last_word_s: float) -> None:
@@ -89,11 +89,11 @@ class _Run(Generic[Result]):
             self._give_up()
 
     def leave(self) -> None:
-        """Let others have the place of work that goes on though nobody waits for it, unless too much does."""
-        if self.future.done() or self._lane.overdue >= _OVERDUE or not self._holds_place:
+        """Give up the slot of work that runs on though nobody waits for it, unless too much does."""
+        if self.future.done() or self._pool.overdue >= _OVERDUE or not self._holds_slot:
             return
         self._is_overdue = True
-        self._lane.overdue += 1
+        self._pool.overdue += 1
         self._free()
 
     def _give_up(self) -> None:
@@ -106,7 +106,7 @@ class _Run(Generic[Result]):
 
     def _done(self, future: Future[Result]) -> None:
         if self._is_overdue:
-            self._lane.overdue -= 1
+            self._pool.overdue -= 1
         self._free()
         if self.answer.done():
             return
@@ -118,9 +118,9 @@ class _Run(Generic[Result]):
             self.answer.set_result(future.result())
 
     def _free(self) -> None:
-        if self._holds_place:
-            self._holds_place = False
-            self._lane.leave()
+        if self._holds_slot:
+            self._holds_slot = False
+            self._pool.leave()
 
 
 class RequestThreads:
@@ -134,9 +134,9 @@ class RequestThreads:
         self._timeout_s = timeout_s
         self._write_timeout_s = write_timeout_s
         threads = _THREADS if processes == 1 else max(1, _THREADS // processes)
-        self._readers, self._writers = _Lane("work", threads), _Lane("write", _WRITERS)
-        self._waiters = _Lane("wait", _WAITERS)
-        self._lanes = self._readers, self._writers, self._waiters
+        self._readers, self._writers = _Pool("work", threads), _Pool("write", _WRITERS)
+        self._waiters = _Pool("wait", _WAITERS)
+        self._pools = self._readers, self._writers, self._waiters
         self._running: set[_Run[Any]] = set()
         self._ending = False
 
@@ -152,9 +152,9 @@ class RequestThreads:
             Busy: it took, or waited, too long, or the server ended; of a call that writes the message says what became
                 of it.
         """
-        lane, most_s, setting = self._readers, max(self._timeout_s, least_s), "search_timeout_s"
+        pool, most_s, setting = self._readers, max(self._timeout_s, least_s), "search_timeout_s"
         if writes or waits:
-            lane = self._waiters if waits else self._writers
+            pool = self._waiters if waits else self._writers
             most_s, setting = self._write_timeout_s, "write_timeout_s"
         loop = asyncio.get_running_loop()
         until = loop.time() + most_s
@@ -162,13 +162,13 @@ class RequestThreads:
         reason.__context__ = TimeoutError()  # by which some interfaces know it
         try:
             async with asyncio.timeout_at(until):
-                await lane.enter()
+                await pool.enter()
         except TimeoutError:
             raise reason from None
         if self._ending:
-            lane.leave()
+            pool.leave()
             raise _not_begun()
-        run = _Run(lane, work, writes=writes)
+        run = _Run(pool, work, writes=writes)
         self._running.add(run)
         run.future.add_done_callback(lambda _: self._running.discard(run))
         late = loop.call_at(until, run.end, reason, _LAST_WORD_S if writes else 0)
@@ -184,14 +184,14 @@ class RequestThreads:
         self._ending = True
         for run in self._running.copy():
             run.end(Busy(_ENDING, hint=_ELSEWHERE), within_s)
-        for lane in self._lanes:
-            lane.turn_away()
+        for pool in self._pools:
+            pool.release_waiting()
 
     def close(self, within_s: float = 0) -> bool:
         """Take no more work; what waits is dropped. Say whether what runs ended in time."""
         self._ending = True
-        for lane in self._lanes:
-            lane.threads.shutdown(wait=False, cancel_futures=True)
+        for pool in self._pools:
+            pool.threads.shutdown(wait=False, cancel_futures=True)
         return not wait([run.future for run in self._running.copy()], within_s).not_done
 
 

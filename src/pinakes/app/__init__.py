@@ -176,8 +176,7 @@ class App:
 
     def embedder_of(self, record: CollectionRecord) -> Embedder:
         """Return what embeds the chunks and questions of a collection: its own model, or that of the settings."""
-        own = self._own.model_of(record)
-        return own.embedder if own else self.embedder
+        return (self._own.model_of(record) or self).embedder
 
     def model_of(self, record: CollectionRecord) -> EmbeddingSettings:
         """Return the settings of that model."""
@@ -186,8 +185,7 @@ class App:
 
     def embedder_by(self, recorded: Mapping[str, JSON]) -> Embedder:
         """Return what embeds by a model that is ``collection_models.recorded`` like this."""
-        own = self._own.by(recorded)
-        return own.embedder if own else self.embedder
+        return (self._own.by(recorded) or self).embedder
 
     def embedders(self) -> list[Embedder]:
         """Return all that are open."""
@@ -195,13 +193,11 @@ class App:
 
     def query_vectors_of(self, record: CollectionRecord) -> QueryVectors:
         """Return what embeds and remembers the questions to a collection."""
-        own = self._own.model_of(record)
-        return own.query_vectors if own else self.query_vectors
+        return (self._own.model_of(record) or self).query_vectors
 
     def refiner_of(self, record: CollectionRecord) -> HeadRefiner:
         """Return what embeds the head of a ranking of a collection's chunks."""
-        own = self._own.model_of(record)
-        return own.refiner if own else self.refiner
+        return (self._own.model_of(record) or self).refiner
 
     def parts(self, record: CollectionRecord, index: Index, tracer: Tracer) -> SearchContext:
         """Return what one search of a collection works with."""

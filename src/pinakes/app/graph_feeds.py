@@ -26,7 +26,7 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
-class _Known(Generic[Made]):
+class _CacheEntry(Generic[Made]):
     """What was made for a collection of such a name and such settings."""
 
     name: str
@@ -39,8 +39,8 @@ class GraphFeeds:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._known: dict[int, _Known[GraphFeed]] = {}
-        self._retrievers: dict[int, _Known[EntityRetriever | None]] = {}
+        self._known: dict[int, _CacheEntry[GraphFeed]] = {}
+        self._retrievers: dict[int, _CacheEntry[EntityRetriever | None]] = {}
         self._lock = threading.Lock()
 
     def of(self, record: CollectionRecord) -> GraphFeed:
@@ -82,17 +82,17 @@ class GraphFeeds:
         )
 
     def _made(
-        self, known: dict[int, _Known[Made]], record: CollectionRecord, make: Callable[[GraphRules], Made]
+        self, known: dict[int, _CacheEntry[Made]], record: CollectionRecord, make: Callable[[GraphRules], Made]
     ) -> Made:
         """Return what ``known`` has for a collection and its settings, made from these if it has nothing."""
         there = known.get(record.id)
         if there is None or (there.name, there.kept) != (record.name, record.kept):
             # Outside of the lock: reading lists and compiling patterns takes long, and harms nobody if done twice.
             made = make(self._settings.of_collection(record.name, record.kept or {}).graph)
-            there = self._remember(known, record.id, _Known(record.name, record.kept, made))
+            there = self._remember(known, record.id, _CacheEntry(record.name, record.kept, made))
         return there.made
 
-    def _remember(self, known: dict[int, _Known[Made]], key: int, made: _Known[Made]) -> _Known[Made]:
+    def _remember(self, known: dict[int, _CacheEntry[Made]], key: int, made: _CacheEntry[Made]) -> _CacheEntry[Made]:
         """Keep what was made, and return it; what another thread made for the same settings meanwhile stays."""
         with self._lock:
             there = known.get(key)

@@ -45,7 +45,7 @@ def effective_settings(settings: Settings, name: str, kept: SourceRecord) -> Sou
     remembered, configured = settings_of(kept), _configured(settings, name, kept)
     if configured is None:
         return remembered
-    now = {field: getattr(configured, field) for field in (*_unkept(), "open_network_only")}
+    now = {field: getattr(configured, field) for field in (*_unremembered(), "open_network_only")}
     return remembered.model_copy(update=now)
 
 
@@ -148,7 +148,7 @@ def with_source(
     with catalog.read() as connection:
         kept = sources.of_name(connection, name)
     configured = settings.of_collection(name).sources
-    copied = [one for one in configured if not _always(settings, name, one)]
+    copied = [one for one in configured if not _is_listed(settings, name, one)]
     before = _one_of([*configured, *map(settings_of, kept)], source)
     given: dict[str, Any] = {}
     if before is not None:
@@ -178,7 +178,7 @@ def configured_sources(
             collections.get(connection, collection)
     known = {
         name: [kept for kept in every if not is_removed(settings, name, kept)]
-        for name, every in _known(catalog).items()
+        for name, every in _remembered(catalog).items()
     }
     places = {name: {kept.place for kept in every} for name, every in known.items()}
     remembered = [(name, settings_of(kept)) for name, every in known.items() for kept in every]
@@ -189,7 +189,7 @@ def configured_sources(
         if source.kind != "push"
         if not places.get(name)
         or places[name] & {one.place for one in rules.sources}
-        or _always(settings, name, source)
+        or _is_listed(settings, name, source)
     ]
     return [one for one in (*remembered, *configured) if collection in (None, one[0])]
 
@@ -201,12 +201,12 @@ def without_repeats(every: Iterable[tuple[str, SourceSettings]]) -> list[tuple[s
 
 def unread_collections(catalog: Catalog, settings: Settings) -> list[str]:
     """Return the configured collections whose sources were not all read to the end yet, as they are configured."""
-    known = _known(catalog).items()
+    known = _remembered(catalog).items()
     read = {(name, settings_of(kept)) for name, every in known for kept in every if kept.state is not None}
     waiting = {
         name
         for name, source in without_repeats(configured_sources(catalog, settings))
-        if (name, _as_kept(source)) not in read
+        if (name, _as_remembered(source)) not in read
     }
     return [name for name, rules in settings.collections.items() if rules.sources and name in waiting]
 
@@ -235,7 +235,7 @@ def source_lock(
         lock.release()
 
 
-def _known(catalog: Catalog) -> dict[str, list[SourceRecord]]:
+def _remembered(catalog: Catalog) -> dict[str, list[SourceRecord]]:
     with catalog.read() as connection:
         return {record.name: sources.list_all(connection, record.id) for record in collections.list_all(connection)}
 
@@ -261,18 +261,18 @@ def _configured(settings: Settings, name: str, place: SourceSettings | SourceRec
     return next((one for one in every if one.place == place.place), None)
 
 
-def _always(settings: Settings, name: str, source: SourceSettings) -> bool:
+def _is_listed(settings: Settings, name: str, source: SourceSettings) -> bool:
     """Say whether a source is in the list ``sources``, and so is meant for just this collection."""
     placed = {(one.collection or settings.collection, *one.place) for one in settings.sources}
     return (name, *source.place) in placed
 
 
-def _unkept() -> set[str]:
+def _unremembered() -> set[str]:
     """Return the settings of a source that the catalogue does not remember: they do not change what files become."""
     return set(SourceSettings.model_fields) - {"kind", "location", "part", "ref", "include", "exclude", *_MARKS}
 
 
-def _as_kept(source: SourceSettings) -> SourceSettings:
+def _as_remembered(source: SourceSettings) -> SourceSettings:
     """Return the settings of a source as they are remembered."""
     fields = SourceSettings.model_fields
-    return source.model_copy(update={field: fields[field].default for field in _unkept()})
+    return source.model_copy(update={field: fields[field].default for field in _unremembered()})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pinakes.cli.models import prepare
 from pinakes.cli.options import AddOptions
-from pinakes.cli.progress import OnEvent, following
+from pinakes.cli.progress import following
 from pinakes.cli.screen import Screen, labelled
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.cli.spending import SpendingLimit
@@ -30,11 +30,11 @@ from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.ingestion import Event, Report
-    from pinakes.library import Library
+    from pinakes.library import Library, OnEvent
     from pinakes.services.collections.status import CollectionStatus
     from pinakes.services.sync import adding
 
-Following: TypeAlias = Callable[[], AbstractContextManager[OnEvent]]
+Following: TypeAlias = "Callable[[], AbstractContextManager[OnEvent]]"
 """Shows how far a run is, for as long as the block takes."""
 
 _NAMED_PATHS = 10

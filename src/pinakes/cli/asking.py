@@ -31,13 +31,13 @@ def ask(
     as_of: AsOf = None,
 ) -> None:
     """Have a chat model answer a question from the documents, with the chunks it rests on."""
-    from pinakes.cli.searching import where_of
+    from pinakes.cli.searching import filter_of
     from pinakes.tools.ask import reply_of
 
     with session.library() as library:
         library.answer_writer.chat.check()
         session.screen.say(f"asking {library.settings.chat.model or library.settings.chat.provider} …")
-        answered = library.ask(question, collection, passages=passages, filters=where_of(filters, paths), as_of=as_of)
+        answered = library.ask(question, collection, passages=passages, filters=filter_of(filters, paths), as_of=as_of)
         session.found([one.document_id for one in answered.citations])
     session.screen.document(reply_of(answered).as_data())
     if not session.screen.as_json:

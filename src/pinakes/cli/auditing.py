@@ -123,11 +123,11 @@ def explain(
     ] = None,
 ) -> None:
     """Say why documents rank where they do for a query, or why they are not found."""
-    from pinakes.cli.searching import where_of
+    from pinakes.cli.searching import filter_of
 
     with session.library() as library:
         found = library.explain(
-            query, documents, collection, mode=mode, filters=where_of(filters, paths), fusion=fusion
+            query, documents, collection, mode=mode, filters=filter_of(filters, paths), fusion=fusion
         )
         session.found([one.document_id for one in found.documents])
     document = _as_data(found)

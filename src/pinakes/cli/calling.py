@@ -27,6 +27,7 @@ from pinakes.core.errors import (
     kind_of,
 )
 from pinakes.core.records import JSON
+from pinakes.core.wording import split_list
 
 if TYPE_CHECKING:
     from pinakes.tools import Tool
@@ -64,10 +65,10 @@ def tools(
     url: Url = None,
 ) -> None:
     """List the tools that agents have."""
-    listed = _remote_tools(session, url) if url else _own_tools(session, every)
-    session.screen.document({"tools": listed})
-    width = max((len(tool["name"]) for tool in listed), default=0)
-    for tool in listed:
+    offered = _remote_tools(session, url) if url else _local_tools(session, every)
+    session.screen.document({"tools": offered})
+    width = max((len(tool["name"]) for tool in offered), default=0)
+    for tool in offered:
         first = tool["description"].partition("\n")[0]
         session.screen.show(f"{tool['name']:<{width}}  {first}")
 
@@ -87,8 +88,8 @@ def call(
     url: Url = None,
 ) -> None:
     """Call a tool as an agent would."""
-    result = _called_there(session, url, name, words, as_object) if url else None
-    result = result or _called_here(session, name, words, as_object)
+    result = _remote_result(session, url, name, words, as_object) if url else None
+    result = result or _local_result(session, name, words, as_object)
     if result.error is not None:
         raise result.error
     session.screen.document(result.data if result.data is not None else {"text": result.text})
@@ -112,7 +113,7 @@ def arguments_of(schema: Mapping[str, JSON], words: Sequence[str], as_object: st
     return given
 
 
-def _own_tools(session: Session, every: bool) -> list[dict[str, JSON]]:
+def _local_tools(session: Session, every: bool) -> list[dict[str, JSON]]:
     from pinakes.tools import TOOLS, tools_of
     from pinakes.tools.listing_limits import listing_for
 
@@ -122,10 +123,10 @@ def _own_tools(session: Session, every: bool) -> list[dict[str, JSON]]:
     return [listing_for(tool, session.settings) for tool in (*offered, *rest)]
 
 
-def _called_here(session: Session, name: str, words: Sequence[str], as_object: str | None) -> ToolResult:
+def _local_result(session: Session, name: str, words: Sequence[str], as_object: str | None) -> ToolResult:
     from pinakes.core.caller import calling, current
 
-    tool = _own_tool(session, name)
+    tool = _local_tool(session, name)
     arguments = arguments_of(tool.schema(), words, as_object)
     with (
         calling(replace(current(), interface="cli")),
@@ -136,7 +137,7 @@ def _called_here(session: Session, name: str, words: Sequence[str], as_object: s
     return ToolResult(outcome.text, outcome.data, failed, outcome.error if tool.error_data is None else None)
 
 
-def _own_tool(session: Session, name: str) -> Tool:
+def _local_tool(session: Session, name: str) -> Tool:
     from rapidfuzz import process
 
     from pinakes.tools import TOOLS, tools_of
@@ -153,11 +154,11 @@ def _remote_tools(session: Session, url: str) -> list[dict[str, JSON]]:
     status, body = _ask(session, "GET", url, "/api/v1/tools")
     if status != 200:
         raise _refusal(status, body)
-    listed: list[dict[str, JSON]] = body["data"]["tools"]
-    return listed
+    offered: list[dict[str, JSON]] = body["data"]["tools"]
+    return offered
 
 
-def _called_there(session: Session, url: str, name: str, words: Sequence[str], as_object: str | None) -> ToolResult:
+def _remote_result(session: Session, url: str, name: str, words: Sequence[str], as_object: str | None) -> ToolResult:
     schemas: dict[str, dict[str, JSON]] = {tool["name"]: tool["inputSchema"] for tool in _remote_tools(session, url)}
     schema = schemas.get(name, {})
     status, body = _ask(session, "POST", url, f"/api/v1/tools/{name}", arguments_of(schema, words, as_object))
@@ -225,7 +226,7 @@ def _value(name: str, text: str, kind: JSON) -> JSON:
     if kind == "string":
         return text
     if kind == "array" and not text.lstrip().startswith("["):
-        return [part.strip() for part in text.split(",") if part.strip()]
+        return split_list(text)
     return _parsed(text, f"--arg {name}")
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinakes.cli.adding import prepare_or_warn
+from pinakes.cli.models import fetch_model
 from pinakes.cli.options import ModelChangeOptions
-from pinakes.cli.progress import OnEvent, fetching, progress
+from pinakes.cli.progress import progress
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.cli.spending import SpendingLimit
 from pinakes.core.errors import ModelCorrupt, ModelUnavailable, NotFound, PinakesError, TooCostly
@@ -21,7 +22,7 @@ from pinakes.services.run_progress import duration
 
 if TYPE_CHECKING:
     from pinakes.ingestion import Event
-    from pinakes.library import Library
+    from pinakes.library import Library, OnEvent
     from pinakes.services.collections.status import CollectionStatus
 
 
@@ -33,7 +34,9 @@ def change(session: Session, collection: str | None, wanted: ModelChangeOptions,
     with session.library() as library:
         library.spending().allow(yes)
         names = [collection] if collection else _concerned(library, wanted)
-        act = _action(session, library, wanted, yes)
+        act = partial(_switch if wanted.switch else _roll_back if wanted.rollback else _drop, session, library)
+        if wanted.beside:
+            act = partial(_build, session, library, wanted, yes)
         for name in names:
             try:
                 documents.append({"name": name, **act(name)})
@@ -82,14 +85,6 @@ def _concerned(library: Library, wanted: ModelChangeOptions) -> list[str]:
     return named
 
 
-def _action(
-    session: Session, library: Library, wanted: ModelChangeOptions, yes: bool
-) -> Callable[[str], dict[str, JSON]]:
-    if wanted.beside:
-        return partial(_build, session, library, wanted, yes)
-    return partial(_switch if wanted.switch else _roll_back if wanted.rollback else _drop, session, library)
-
-
 def _build(session: Session, library: Library, wanted: ModelChangeOptions, yes: bool, name: str) -> dict[str, JSON]:
     _prepare(session, library, name, wanted.model)
     spending = SpendingLimit(session, library, yes)
@@ -114,20 +109,16 @@ def _build(session: Session, library: Library, wanted: ModelChangeOptions, yes: 
 
 def _prepare(session: Session, library: Library, name: str, model: str | None) -> None:
     """Fetch and convert a local model where that is still to do, showing progress."""
-    from pinakes.models import weights
-
     settings = library.chosen_model(name, model)
-    if settings.provider == "onnx":
-        try:
-            with fetching(session.screen) as on_bytes:
-                weights.install(settings, library.settings.cache, on_bytes)
-        except ModelCorrupt:
+    try:
+        fetch_model(session, settings)
+    except ModelCorrupt:
+        raise
+    except ModelUnavailable as error:
+        if model is None or Path(model).is_dir():
             raise
-        except ModelUnavailable as error:
-            if model is None or Path(model).is_dir():
-                raise
-            hint = "Check the name; or run it where there is a network; or give a folder with its files: --model FOLDER"
-            raise ModelUnavailable(error.message, hint=hint) from error
+        hint = "Check the name; or run it where there is a network; or give a folder with its files: --model FOLDER"
+        raise ModelUnavailable(error.message, hint=hint) from error
 
 
 def _switch(session: Session, library: Library, name: str) -> dict[str, JSON]:

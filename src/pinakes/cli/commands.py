@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pinakes.cli import graph_answers, graphing, managing, models
+from pinakes.cli import graphing, managing, models, serving
 from pinakes.cli.asking import ask
 from pinakes.cli.auditing import audit_app, explain
 from pinakes.cli.calling import call, tools
@@ -25,19 +25,17 @@ from pinakes.cli.options import (
     AsSource,
     Blame,
     Collection,
+    Command,
     DryRun,
     Exclude,
     Include,
     ModelChangeOptions,
     OneOrAll,
-    ReadOnly,
     Searched,
     SearchOptions,
-    Toolsets,
     Yes,
     YesToAll,
     command,
-    with_common_options,
 )
 from pinakes.cli.secrets import secrets_app
 from pinakes.cli.session import Session
@@ -46,6 +44,11 @@ from pinakes.cli.staging import outline, summarize
 from pinakes.cli.tuning import tune
 from pinakes.core.errors import InvalidInput
 
+_Path = Annotated[str, typer.Option("--path", metavar="PATH|URL", help="What to read.")]
+_Type = Annotated[
+    str | None, typer.Option("--type", metavar="TYPE", help="Accepted; the type is found from the file itself.")
+]
+
 app = typer.Typer(
     name="pinakes",
     help="Pinakes: search documents, code and git repositories by words and by meaning.",
@@ -53,22 +56,10 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-model_app = typer.Typer(help="See or install the local models.")
-
-_FIND, _KEEP, _SERVE, _MEASURE = "Add and find", "Look after it", "Serve", "Measure it"
-app.add_typer(document_app, name="document", rich_help_panel=_FIND)
-app.add_typer(collections_app, name="collections", rich_help_panel=_KEEP)
-app.add_typer(sources_app, name="sources", rich_help_panel=_FIND)
-app.add_typer(graph_answers.graph_app, name="graph", rich_help_panel=_FIND)
-app.add_typer(model_app, name="model", rich_help_panel=_KEEP)
-app.add_typer(audit_app, name="audit", rich_help_panel=_KEEP)
-app.add_typer(keys_app, name="keys", rich_help_panel=_KEEP)
-app.add_typer(secrets_app, name="secrets", rich_help_panel=_KEEP)
-app.add_typer(webhooks_app, name="webhooks", rich_help_panel=_KEEP)
 
 
 @app.callback(invoke_without_command=True)
-@with_common_options
+@Command
 def root(
     session: Session,
     context: typer.Context,
@@ -86,7 +77,6 @@ def root(
         session.screen.show(context.get_help())
 
 
-@command(app, "add", panel=_FIND)
 def add(session: Session, wanted: AddOptions, dry_run: DryRun = False) -> None:
     """Read folders, files, git repositories, web pages or exports; what is unchanged is skipped."""
     from pinakes.cli import adding, forecasting
@@ -94,7 +84,6 @@ def add(session: Session, wanted: AddOptions, dry_run: DryRun = False) -> None:
     (forecasting.add if dry_run else adding.add)(session.for_collection(wanted.collection), wanted)
 
 
-@command(app, "search", panel=_FIND)
 def search(session: Session, question: SearchOptions) -> None:
     """Find chunks that answer a question or contain words."""
     from pinakes.cli import searching, staging
@@ -102,7 +91,6 @@ def search(session: Session, question: SearchOptions) -> None:
     (staging.summaries if question.summaries else searching.search)(session, question)
 
 
-@command(app, "read", panel=_FIND)
 def read(
     session: Session,
     reference: Annotated[
@@ -131,7 +119,6 @@ def read(
         searching.read(session, reference, lines, collection, version=version, as_of=as_of, blame=blame)
 
 
-@command(app, "sync", panel=_FIND)
 def sync(
     session: Session,
     names: Annotated[
@@ -156,7 +143,6 @@ def sync(
         adding.sync(session, collection, yes, names=names, retry=retry)
 
 
-@command(app, "watch", panel=_FIND)
 def watch(
     session: Session,
     locations: Annotated[
@@ -175,84 +161,6 @@ def watch(
     watching.watch(session, wanted)
 
 
-command(app, "init", panel=_KEEP)(managing.init)
-command(app, "status", panel=_KEEP)(managing.status)
-command(app, "plugins", panel=_KEEP)(managing.list_plugins)
-
-
-@command(app, "serve", panel=_SERVE)
-def serve(
-    session: Session,
-    host: Annotated[str | None, typer.Option("--host", metavar="ADDRESS", help="Address to bind.")] = None,
-    port: Annotated[int | None, typer.Option("--port", metavar="N", help="Port to bind; 0 = any free one.")] = None,
-    reindex: Annotated[
-        bool, typer.Option("--reindex", help="Read all sources again and build the indexes anew.")
-    ] = False,
-    no_auth: Annotated[
-        bool, typer.Option("--no-auth", help="Allow an address that other machines reach, without authentication.")
-    ] = False,
-    workers: Annotated[
-        int | None, typer.Option("--workers", metavar="N", help="Processes that answer, about one for each core.")
-    ] = None,
-    mock: Annotated[
-        bool, typer.Option("--mock", help="Serve samples, for building a client; port 3001 where none is named.")
-    ] = False,
-    toolsets: Toolsets = None,
-    read_only: ReadOnly = False,
-) -> None:
-    """Serve HTTP: the API, MCP at /mcp and the documentation at /docs."""
-    from pinakes.cli import serving
-
-    if mock and port is None:
-        port = serving.MOCK_PORT
-    chosen = session.with_settings(
-        server__host=host, server__port=port, server__no_auth=no_auth or None, server__workers=workers
-    )
-    serving.serve(serving.offering(chosen, toolsets, read_only=read_only), reindex=reindex, mock=mock)
-
-
-@command(app, "worker", panel=_SERVE)
-def worker(
-    session: Session,
-    queues: Annotated[
-        str, typer.Option("--queues", metavar="NAMES", help="What to take: embed, parse, or both with a comma between.")
-    ] = "embed",
-    batch: Annotated[
-        int, typer.Option("--batch", metavar="N", min=1, help="Chunks that are taken at once; a crash loses as many.")
-    ] = 128,
-    folders: Annotated[
-        bool, typer.Option("--folders", help="Read folders too: their paths mean the same here as at the servers.")
-    ] = False,
-    yes: Yes = False,
-) -> None:
-    """Embed and read for the servers of a shared catalogue (catalog.url), until stopped."""
-    from pinakes.api import serve_worker
-    from pinakes.platform.memory import collect_seldom
-
-    collect_seldom()
-    names = [name.strip() for name in queues.split(",") if name.strip()]
-    say = session.screen.say
-    serve_worker(session.settings, queues=names, batch=batch, folders=folders, agreed=yes, say=say)
-
-
-@command(app, "mcp", panel=_SERVE)
-def mcp(
-    session: Session,
-    url: Annotated[
-        str | None, typer.Option("--url", metavar="URL", help="Ask this running server instead of opening the home.")
-    ] = None,
-    toolsets: Toolsets = None,
-    read_only: ReadOnly = False,
-) -> None:
-    """Serve MCP over stdio, for agents that start their own server."""
-    from pinakes.cli import serving
-
-    if url and (toolsets is not None or read_only):
-        raise InvalidInput("The server at --url decides on its tools.", hint="Leave out --toolsets and --read-only.")
-    serving.mcp(serving.offering(session, toolsets, read_only=read_only), url)
-
-
-@command(app, "reindex", panel=_KEEP)
 def reindex(
     session: Session,
     collection: OneOrAll = None,
@@ -275,23 +183,103 @@ def reindex(
         adding.reindex(session, collection, embed, yes)
 
 
-command(app, "verify", panel=_KEEP)(managing.verify)
-command(app, "config", panel=_KEEP)(managing.config)
-command(model_app, "status")(models.status)
-command(model_app, "install")(models.install)
-command(app, "ask", panel=_FIND)(ask)
-command(app, "outline", panel=_FIND)(outline)
-command(app, "explain", panel=_FIND)(explain)
-command(app, "summarize", panel=_KEEP)(summarize)
-command(app, "export", panel=_KEEP)(export)
-command(app, "import", panel=_KEEP)(import_)
-command(app, "backup", panel=_KEEP)(backup)
-command(app, "restore", panel=_KEEP)(restore)
-command(app, "migrate", panel=_KEEP)(migrate)
-command(app, "metadata", panel=_KEEP)(metadata)
-command(app, "events", panel=_KEEP)(events)
-command(app, "tools", panel=_SERVE)(tools)
-command(app, "call", panel=_SERVE)(call)
-command(app, "evaluate", panel=_MEASURE)(evaluate)
-command(app, "tune", panel=_MEASURE)(tune)
-command(app, "compare", panel=_MEASURE)(compare)
+def query(
+    session: Session,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to look for.")],
+    content_types: Annotated[
+        str | None, typer.Option("--content-types", metavar="A,B", help="Only where `content_type` is one of these.")
+    ] = None,
+    paths: Annotated[
+        Sequence[str], typer.Option("--paths", metavar="GLOB", help="Only such paths. May be repeated.")
+    ] = (),
+    min_similarity: Annotated[
+        float, typer.Option("--min-similarity", metavar="X", help="Least similarity: cosine of query and chunk.")
+    ] = 0.0,
+    collection: Searched = None,
+    top_k: Annotated[int | None, typer.Option("--top-k", "-k", metavar="N", help="How many chunks.")] = None,
+) -> None:
+    """Find chunks, one line each."""
+    from pinakes.cli import searching
+
+    filters = [f"content_type={content_types}"] if content_types else []
+    question = SearchOptions(text, [collection] if collection else None, top_k, filters=filters, paths=paths)
+    searching.query(session, question, min_similarity)
+
+
+def index(session: Session, path: _Path, _type: _Type = None, collection: Collection = None) -> None:
+    """Read one file or folder."""
+    from pinakes.cli import adding
+
+    adding.add(session, AddOptions([path], collection))
+
+
+def index_directory(
+    session: Session,
+    path: _Path,
+    _type: _Type = None,
+    recursive: Annotated[bool, typer.Option("--recursive/--no-recursive", help="Read the folders below, too.")] = True,
+    collection: Collection = None,
+) -> None:
+    """Read a folder."""
+    from pinakes.cli import adding
+
+    exclude = () if recursive else ("/*/**",)
+    adding.add(session, AddOptions([path], collection, exclude=exclude))
+
+
+_FIND, _KEEP, _SERVE, _MEASURE = "Add and find", "Look after it", "Serve", "Measure it"
+
+for _panel, _name, _function in (
+    (_FIND, "add", add),
+    (_FIND, "search", search),
+    (_FIND, "read", read),
+    (_FIND, "sync", sync),
+    (_FIND, "watch", watch),
+    (_FIND, "ask", ask),
+    (_FIND, "outline", outline),
+    (_FIND, "explain", explain),
+    (_KEEP, "init", managing.init),
+    (_KEEP, "status", managing.status),
+    (_KEEP, "plugins", managing.list_plugins),
+    (_KEEP, "reindex", reindex),
+    (_KEEP, "verify", managing.verify),
+    (_KEEP, "config", managing.config),
+    (_KEEP, "summarize", summarize),
+    (_KEEP, "export", export),
+    (_KEEP, "import", import_),
+    (_KEEP, "backup", backup),
+    (_KEEP, "restore", restore),
+    (_KEEP, "migrate", migrate),
+    (_KEEP, "metadata", metadata),
+    (_KEEP, "events", events),
+    (_SERVE, "serve", serving.serve),
+    (_SERVE, "worker", serving.worker),
+    (_SERVE, "mcp", serving.mcp),
+    (_SERVE, "tools", tools),
+    (_SERVE, "call", call),
+    (_MEASURE, "evaluate", evaluate),
+    (_MEASURE, "tune", tune),
+    (_MEASURE, "compare", compare),
+):
+    command(app, _name, panel=_panel)(_function)
+
+for _panel, _name, _group in (
+    (_FIND, "document", document_app),
+    (_KEEP, "collections", collections_app),
+    (_FIND, "sources", sources_app),
+    (_FIND, "graph", graphing.graph_app),
+    (_KEEP, "model", models.model_app),
+    (_KEEP, "audit", audit_app),
+    (_KEEP, "keys", keys_app),
+    (_KEEP, "secrets", secrets_app),
+    (_KEEP, "webhooks", webhooks_app),
+):
+    app.add_typer(_group, name=_name, rich_help_panel=_panel)
+
+for _name, _alias in (
+    ("query", query),
+    ("index", index),
+    ("index-directory", index_directory),
+    ("verify-index", managing.verify),
+):
+    command(app, _name, hidden=True)(_alias)  # spellings of other systems: they work, but are not listed

@@ -17,8 +17,8 @@ from pinakes.core.errors import InvalidInput, InvalidSetting, NotFound
 from pinakes.core.records import SearchMode
 
 if TYPE_CHECKING:
-    from pinakes.evaluation.run import Rank, SearchFunction
     from pinakes.evaluation.systems import System
+    from pinakes.library import Generation
 
 SETTINGS = (".toml", ".yaml", ".yml")
 BESIDE = "@beside"
@@ -153,12 +153,10 @@ def _collection(
     library = stack.enter_context(session.library())
     settings = session.settings
     name = library.chosen((collection or "").removesuffix(BESIDE) or wanted.collection)
-    record = library.collection(name)
-    search: SearchFunction = library.search
-    rank: Rank = library.rank
-    if (collection or "").endswith(BESIDE):
-        record = library.measuring.beside(name)
-        search, rank = partial(library.search, generation="beside"), partial(library.rank, generation="beside")
+    beside = (collection or "").endswith(BESIDE)
+    record = library.measuring.beside(name) if beside else library.collection(name)
+    generation: Generation = "beside" if beside else "serving"
+    search, rank = partial(library.search, generation=generation), partial(library.rank, generation=generation)
     top_k = wanted.passages if wanted.shallow else min(settings.search.top_k, settings.search.max_top_k)
     if top_k > settings.search.max_top_k:
         raise InvalidInput(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pinakes.cli.compared_systems import CompareOptions, is_server, open_side
 from pinakes.cli.progress import progress
-from pinakes.cli.screen import warnings_told_once
+from pinakes.cli.screen import unique_warnings
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import BelowBaseline, InvalidInput, PinakesError
 from pinakes.core.records import JSON
@@ -65,7 +65,7 @@ def _compared(session: Session, wanted: CompareOptions) -> tuple[ComparisonRepor
     names = tuple(metrics.metric(name).name for name in wanted.metrics) or comparing.METRICS
     golden = _read(wanted)
     with ExitStack() as stack:
-        stack.enter_context(warnings_told_once())
+        stack.enter_context(unique_warnings())
         replies = stack.enter_context(Replies(wanted.cache)) if wanted.cache else None
         show = stack.enter_context(progress(session.screen))
         show("getting ready", 0, len(golden.questions))

@@ -11,7 +11,7 @@ import typer
 from pinakes.cli.options import OneOrAll
 from pinakes.cli.screen import Screen
 from pinakes.cli.session import Session
-from pinakes.core.wording import counted
+from pinakes.core.wording import counted, percent
 
 if TYPE_CHECKING:
     from pinakes.services.collections.completeness import Completeness, FieldReport
@@ -48,9 +48,9 @@ def _show(session: Session, report: Completeness) -> None:
     for one in required:
         _show_field(screen, one)
     if report.share is not None and report.with_defaults is not None:
-        target = f"target: more than {_percent(report.target)}"
-        share = f"  complete  {_percent(report.share)} of what is required ({target})"
-        assumed = "" if report.with_defaults == report.share else f"; with defaults {_percent(report.with_defaults)}"
+        target = f"target: more than {percent(report.target)}"
+        share = f"  complete  {percent(report.share)} of what is required ({target})"
+        assumed = "" if report.with_defaults == report.share else f"; with defaults {percent(report.with_defaults)}"
         screen.show(f"{share}{assumed}; {report.whole:,} documents have all of it")
     _show_others(screen, [one for one in report.fields if not one.required])
     if report.unlike_count:
@@ -66,7 +66,7 @@ def _show(session: Session, report: Completeness) -> None:
 def _show_field(screen: Screen, one: FieldReport) -> None:
     assumed = f", {one.by_default:,} by default" if one.by_default else ""
     filled = one.stated + one.by_default
-    share = _percent(one.share) if one.wanted else "–"
+    share = percent(one.share) if one.wanted else "–"
     counts = f"{filled:,} of {one.wanted:,}{assumed}"
     screen.show(f"  {one.name:<20} {share:>7}  {counts}  {_types(one)}".rstrip())
     for path in one.missing:
@@ -77,15 +77,10 @@ def _show_others(screen: Screen, others: Sequence[FieldReport]) -> None:
     if others:
         screen.show("  other fields")
     for one in others[:_MOST_OTHERS]:
-        screen.show(f"    {one.name:<20} {_percent(one.share):>7}  {_types(one)}")
+        screen.show(f"    {one.name:<20} {percent(one.share):>7}  {_types(one)}")
     if len(others) > _MOST_OTHERS:
         screen.show(f"    … and {len(others) - _MOST_OTHERS:,} more")
 
 
 def _types(one: FieldReport) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in one.types.items())
-
-
-def _percent(share: float) -> str:
-    """Return a share in per cent, rounded down: 100 only where nothing is missing."""
-    return f"{int(share * 1000) / 10:.1f} %"

@@ -16,7 +16,6 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command, get_group
 
-from pinakes.cli import aliases  # noqa: F401
 from pinakes.cli.commands import app
 from pinakes.cli.options import Invocation
 from pinakes.cli.screen import printable, write_json
@@ -66,10 +65,10 @@ def run(arguments: Sequence[str]) -> int:
     try:
         return _run(arguments)
     except BrokenPipeError:  # of stderr, too, while trouble is told
-        return _without_readers()
+        return _broken_pipe()
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):  # how Rich ends where nobody reads a page of help
-            return _without_readers()
+            return _broken_pipe()
         raise
 
 
@@ -87,11 +86,11 @@ def _run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except KeyboardInterrupt as stop:
-        return _stopped(invocation, stop)
+        return _interrupted(invocation, stop)
     except (IncompleteError, PinakesError, TyperException, OSError) as error:
         return _failed(error, invocation)
     except Exception as error:  # noqa: BLE001 - the last resort: a bug must not greet the user with a traceback
-        return _surprised(error, invocation)
+        return _unexpected(error, invocation)
     return code
 
 
@@ -112,18 +111,18 @@ def _failed(error: Exception, invocation: Invocation) -> int:
     if isinstance(error, IncompleteError):
         rest, ours = dict(error.document), error.error
     else:
-        ours = _ours(error)
+        ours = _as_pinakes_error(error)
         if not invocation.common.as_json:
             screen.fail(ours.message, ours.hint)
-    return _ended(invocation, exit_code(ours), {**rest, "error": screen.error_document(ours)})
+    return _finish(invocation, exit_code(ours), {**rest, "error": screen.error_document(ours)})
 
 
-def _ours(error: Exception) -> PinakesError:
+def _as_pinakes_error(error: Exception) -> PinakesError:
     """Return ``error`` as one of ours."""
     if isinstance(error, PinakesError):
         return error
     if isinstance(error, TyperException):
-        return _misused(error)
+        return _usage_error(error)
     if isinstance(error, OSError) and error.errno in NO_ROOM:
         return StorageFull("The disk is full.", hint="Free some space and run again; what was committed stays.")
     if isinstance(error, OSError):
@@ -132,7 +131,7 @@ def _ours(error: Exception) -> PinakesError:
     return PinakesError(worded(error), hint="Please report this bug, with what -v shows.")
 
 
-def _misused(error: TyperException) -> InvalidInput:
+def _usage_error(error: TyperException) -> InvalidInput:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "pinakes"
     hint = f"See {command} --help"
@@ -141,14 +140,14 @@ def _misused(error: TyperException) -> InvalidInput:
     return InvalidInput(error.format_message().replace("Value error, ", ""), hint=hint)
 
 
-def _surprised(error: Exception, invocation: Invocation) -> int:
+def _unexpected(error: Exception, invocation: Invocation) -> int:
     """Tell of a bug: one line, the traceback only when asked for."""
     if invocation.common.verbose:
         traceback.print_exception(error)
     return _failed(error, invocation)
 
 
-def _stopped(invocation: Invocation, stop: KeyboardInterrupt) -> int:
+def _interrupted(invocation: Invocation, stop: KeyboardInterrupt) -> int:
     """Tell that a command was stopped, and how far it had come; where it has words of its own, all was done."""
     reached = getattr(stop, "__notes__", ())
     at = f" at {reached[0]}" if reached else ""
@@ -156,10 +155,10 @@ def _stopped(invocation: Invocation, stop: KeyboardInterrupt) -> int:
     words = done or f"stopped{at}; what was committed stays; run again to resume"
     sys.stderr.write(f"{words}\n")
     error = {"code": "INTERRUPTED", "message": words, "hint": "", "retryable": not done}
-    return _ended(invocation, INTERRUPTED, {"error": error})
+    return _finish(invocation, INTERRUPTED, {"error": error})
 
 
-def _without_readers() -> int:
+def _broken_pipe() -> int:
     """Leave quietly when nobody reads stdout or stderr any more."""
     _discard(sys.stdout, sys.stderr)
     return BROKEN_PIPE
@@ -172,7 +171,7 @@ def _discard(*streams: TextIO) -> None:
         os.dup2(nowhere, stream.fileno())
 
 
-def _ended(invocation: Invocation, code: int, document: dict[str, JSON]) -> int:
+def _finish(invocation: Invocation, code: int, document: dict[str, JSON]) -> int:
     try:
         if invocation.common.as_json:
             write_json(document)
@@ -182,5 +181,5 @@ def _ended(invocation: Invocation, code: int, document: dict[str, JSON]) -> int:
     except OSError as error:
         _discard(sys.stdout)
         if invocation.common.as_json:
-            sys.stderr.write(f"error: {_ours(error).message}\n")
+            sys.stderr.write(f"error: {_as_pinakes_error(error).message}\n")
     return code

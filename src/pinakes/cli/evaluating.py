@@ -14,7 +14,7 @@ import typer
 
 from pinakes.cli.options import Golden, HtmlReport, One, Qrels, Queries, QuestionsBy
 from pinakes.cli.progress import Show, following, progress
-from pinakes.cli.screen import warnings_told_once
+from pinakes.cli.screen import unique_warnings
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import BelowBaseline, InvalidInput, PinakesError
 from pinakes.core.records import JSON, SearchMode
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pinakes.evaluation.figures import ModeFigures
     from pinakes.evaluation.questions import GoldenSet
     from pinakes.evaluation.runs import Run
-    from pinakes.library import Library
+    from pinakes.library import Generation, Library
 
 
 class Mode(StrEnum):
@@ -122,10 +122,10 @@ def evaluate(
 
         graph_evaluation.evaluate(session, graph, wanted.collection)
     else:
-        _judge(session, wanted, uses)
+        _evaluate(session, wanted, uses)
 
 
-def _judge(session: Session, wanted: EvaluateOptions, uses: ReportOptions) -> None:
+def _evaluate(session: Session, wanted: EvaluateOptions, uses: ReportOptions) -> None:
     """Measure, keep the run, compare it, let the gate speak, and show all that."""
     from pinakes.evaluation import baseline, comparison, golden, html_report, metrics, runs
 
@@ -142,19 +142,19 @@ def _judge(session: Session, wanted: EvaluateOptions, uses: ReportOptions) -> No
     errors: list[PinakesError] = []
     compared: Comparison | None = None
     verdict: Verdict | None = None
-    with _kept_in(errors):
+    with _collecting(errors):
         compared = comparison.compare(before, run, anyway=uses.anyway) if before else None
-    with _kept_in(errors):
+    with _collecting(errors):
         verdict = baseline.check(uses.baseline, run, uses.tolerance) if uses.baseline else None
     if verdict and not verdict.passed:
         errors.insert(0, _below(verdict))
-    with _kept_in(errors):
+    with _collecting(errors):
         if uses.save_baseline and uses.baseline and not (verdict and verdict.passed):
             session.screen.warn(f"baseline not written: {uses.save_baseline}: the gate has to pass first")
         elif uses.save_baseline:
             baseline.save(uses.save_baseline, run)
             session.screen.say(f"baseline written: {uses.save_baseline}")
-    with _kept_in(errors):
+    with _collecting(errors):
         if uses.html:
             html_report.write(uses.html, run, compared, verdict)
             session.screen.say(f"page written: {uses.html}")
@@ -162,7 +162,7 @@ def _judge(session: Session, wanted: EvaluateOptions, uses: ReportOptions) -> No
 
 
 @contextmanager
-def _kept_in(errors: list[PinakesError]) -> Iterator[None]:
+def _collecting(errors: list[PinakesError]) -> Iterator[None]:
     """Keep an error for the end: what was measured is shown all the same."""
     try:
         yield
@@ -244,19 +244,17 @@ def _asked(
 ) -> Run:
     from pinakes.evaluation import run, runs, trec
 
-    record, settings = library.collection(name), session.settings
-    search: run.SearchFunction = library.search
-    rank: run.Rank = library.rank
-    if wanted.beside:
-        record = library.measuring.beside(name)
-        search, rank = partial(library.search, generation="beside"), partial(library.rank, generation="beside")
+    settings = session.settings
+    record = library.measuring.beside(name) if wanted.beside else library.collection(name)
+    generation: Generation = "beside" if wanted.beside else "serving"
+    search, rank = partial(library.search, generation=generation), partial(library.rank, generation=generation)
     relevant = (document for question in golden.questions for document in question.relevant)
     called = library.measuring.resolve(record.id, relevant, wanted.by)
     top_k = min(settings.search.top_k, settings.search.max_top_k)
     subject = library.measuring.subject(search, rank, record, called, top_k, wanted.depth)
     measured: dict[str, ModeFigures] = {}
     total = len(golden.questions)
-    with warnings_told_once(), progress(session.screen) as show:
+    with unique_warnings(), progress(session.screen) as show:
         for mode in modes:
             show(f"{mode}: getting ready", 0, total)
             measured[mode], answers = run.measure(

@@ -1,26 +1,30 @@
-"""``graph``: entities, their relations, paths between them, and what names mean."""
+"""``graph``: entities, their relations, paths, what names mean, and what the graph says of documents and people."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pinakes.cli.options import Searched, with_common_options
-from pinakes.cli.screen import printable
+from pinakes.cli.options import Searched, command
 from pinakes.cli.session import Session
 from pinakes.core.errors import InvalidInput
 from pinakes.core.graph_records import folded
-from pinakes.core.wording import counted
+from pinakes.core.wording import counted, cut, megabytes
 
 if TYPE_CHECKING:
     from pinakes.library import Library
+    from pinakes.services.graph_expertise import Affected
     from pinakes.services.graph_report import GraphReport
-    from pinakes.services.knowledge_graph import Entity, PathRelation, Relation
+    from pinakes.services.knowledge_graph import PathRelation, Relation
 
 _MOST_QUOTED_CHARS = 160
+_LINKS = {"about": "is about it", "states": "states a relation", "mentions": "mentions it", "related": "is related"}
+VENDOR = "VENDOR"
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name or alias; TYPE:NAME where several are called so.")]
 Types = Annotated[
@@ -43,41 +47,39 @@ graph_app = typer.Typer(
 )
 
 
-@graph_app.command("show")
-@with_common_options
+@command(graph_app, "show")
 def show(session: Session, name: Name, collection: Searched = None, limit: Limit = 30, as_of: AsOf = None) -> None:
     """Show an entity: its names, its relations with the words that state them, and where it is mentioned."""
     with session.library() as library:
         graph = library.graph
-        chosen = graph.choose(name, _named(collection), unmentioned=bool(as_of))
+        chosen = graph.choose(name, collection or None, unmentioned=bool(as_of))
         entity = chosen.entity
         report = graph.as_of(entity, as_of, limit=limit) if as_of else graph.show(entity, limit=limit)
     screen, entity = session.screen, report.entity
     screen.document(asdict(report))
-    screen.show(printable(f"{entity.name}  {entity.type}  ({entity.collection})"))
+    screen.show(f"{entity.name}  {entity.type}  ({entity.collection})")
     if entity.aliases:
-        screen.show(printable(f"  also called {', '.join(entity.aliases)}"))
+        screen.show(f"  also called {', '.join(entity.aliases)}")
     screen.show(
         f"  in {counted(entity.documents, 'document')}, {counted(entity.mentions, 'mention')}; "
         f"confidence {entity.confidence:.2f}"
     )
     if report.missing:
-        screen.show(printable(f"  missing: {report.missing}"))
+        screen.show(f"  missing: {report.missing}")
     if entity.note:
-        screen.show(printable(f"  not resolved: {entity.note}"))
+        screen.show(f"  not resolved: {entity.note}")
     for other, why in report.merged:
-        screen.show(printable(f"  merged: {other} ({why})"))
+        screen.show(f"  merged: {other} ({why})")
     for relation in report.relations:
         _show_relation(session, relation)
     for place in report.mentions:
-        screen.show(printable(f"  mentioned in {place.path or place.title}"))
+        screen.show(f"  mentioned in {place.path or place.title}")
     for note in (*report.notes, *chosen.notes):
-        screen.say(printable(note))
+        screen.say(note)
     _say_cut(session, len(report.relations), report.total)
 
 
-@graph_app.command("neighbours")
-@with_common_options
+@command(graph_app, "neighbours")
 def neighbours(
     session: Session,
     name: Name,
@@ -93,7 +95,7 @@ def neighbours(
 ) -> None:
     """List the relations of an entity, the surest first."""
     with session.library() as library:
-        entity = entity_named(library, name, collection)
+        entity = library.graph.one(name, collection or None)
         page = library.graph.relations(
             entity, types=relations or (), direction=direction, min_confidence=least, limit=limit, evidence=1
         )
@@ -104,12 +106,11 @@ def neighbours(
     for relation in page.relations:
         _show_relation(session, relation)
     for note in page.notes:
-        session.screen.say(printable(note))
+        session.screen.say(note)
     _say_cut(session, len(found), page.total)
 
 
-@graph_app.command("path")
-@with_common_options
+@command(graph_app, "path")
 def path(
     session: Session,
     source: Name,
@@ -134,7 +135,7 @@ def path(
 ) -> None:
     """Show the shortest paths between two entities, with the direction of each step and the words that state it."""
     with session.library() as library:
-        ends = [library.graph.choose(name, _named(collection)) for name in (source, target)]
+        ends = [library.graph.choose(name, collection or None) for name in (source, target)]
         found = library.graph.paths(
             *(one.entity for one in ends),
             types=relations or (),
@@ -150,33 +151,31 @@ def path(
         for one in each:
             _show_step(session, one)
     for note in notes:
-        session.screen.say(printable(note))
+        session.screen.say(note)
 
 
 def _step(one: PathRelation) -> dict[str, Any]:
     return {"from": one.start.name, "to": one.end.name, **asdict(one)}
 
 
-@graph_app.command("top")
-@with_common_options
+@command(graph_app, "top")
 def top(session: Session, types: Types = None, collection: Searched = None, limit: Limit = 20) -> None:
     """List the entities that most documents mention."""
     with session.library() as library:
-        found = library.graph.top(_named(collection), types or (), limit)
-        there = {} if found else library.graph.counts(_named(collection))
-        absent = [] if found else library.graph.absent(_named(collection))
+        found = library.graph.top(collection or None, types or (), limit)
+        there = {} if found else library.graph.counts(collection or None)
+        absent = [] if found else library.graph.absent(collection or None)
     session.screen.document({"entities": [asdict(one) for one in found], "notes": absent})
     for one in found:
-        session.screen.show(printable(f"{one.documents:>6}  {one.type:<14} {one.name}"))
+        session.screen.show(f"{one.documents:>6}  {one.type:<14} {one.name}")
     if there:
         wanted = ", ".join(one.upper() for one in types or ())
         session.screen.say(f"There are no entities of type {wanted}. There are {', '.join(there)}.")
     for note in absent:
-        session.screen.say(printable(note))
+        session.screen.say(note)
 
 
-@graph_app.command("missing")
-@with_common_options
+@command(graph_app, "missing")
 def missing(session: Session, collection: Searched = None, limit: Limit = 20) -> None:
     """Show how complete the graph is, and what its lists lack or name in vain."""
     with session.library() as library:
@@ -186,8 +185,7 @@ def missing(session: Session, collection: Searched = None, limit: Limit = 20) ->
         _show_report(session, one)
 
 
-@graph_app.command("merge")
-@with_common_options
+@command(graph_app, "merge")
 def merge(
     session: Session,
     name: Name,
@@ -198,8 +196,7 @@ def merge(
     _decide(session, "merge", name, other, collection)
 
 
-@graph_app.command("alias")
-@with_common_options
+@command(graph_app, "alias")
 def alias(
     session: Session,
     name: Name,
@@ -210,8 +207,7 @@ def alias(
     _decide(session, "merge", name, other, collection)
 
 
-@graph_app.command("split")
-@with_common_options
+@command(graph_app, "split")
 def split(
     session: Session,
     name: Name,
@@ -222,19 +218,159 @@ def split(
     _decide(session, "split", name, other, collection)
 
 
-def entity_named(library: Library, name: str, collection: str | None) -> Entity:
-    """Return the entity that a caller means: NAME, or TYPE:NAME."""
-    return library.graph.one(name, _named(collection))
+@command(graph_app, "experts")
+def experts(session: Session, name: Name, collection: Searched = None, limit: Limit = 10) -> None:
+    """Show who wrote most about an entity, by authors in git and metadata, with documents that show it."""
+    with session.library() as library:
+        entity = library.graph.one(name, collection or None)
+        found = library.graph.experts(entity, limit)
+    session.screen.document({"entity": asdict(entity), **asdict(found)})
+    for one in found.experts:
+        counts = (
+            f"wrote {counted(one.wrote, 'document')}, answers for {one.answers:,}, {counted(one.mentions, 'mention')}"
+        )
+        session.screen.show(f"{one.name}  {counts}")
+        for each in one.documents:
+            session.screen.show(f"    {each.path or each.title} ({', '.join(each.fields)}; {each.mentions:,})")
+    for note in found.notes:
+        session.screen.say(note)
+    if not found.total:
+        session.screen.say(f"No document that mentions {entity.name} names people in its metadata.")
 
 
-def _named(collection: str | None) -> str | None:
-    return collection or None
+@command(graph_app, "impact")
+def impact(session: Session, name: Name, collection: Searched = None, limit: Limit = 20) -> None:
+    """List the documents to look at when an entity changes, the most direct first, with the words that say so."""
+    with session.library() as library:
+        entity = library.graph.one(name, collection or None)
+        found = library.graph.impact(entity, limit)
+    session.screen.document({"entity": asdict(entity), **asdict(found)})
+    for one in found.documents:
+        _show_affected(session, one)
+    for note in found.notes:
+        session.screen.say(note)
+    if not found.total:
+        session.screen.say(f"No document speaks of {entity.name}.")
+
+
+def _show_affected(session: Session, one: Affected) -> None:
+    mentions = f"  ({counted(one.mentions, 'mention')})" if one.mentions else ""
+    session.screen.show(f"{one.path or one.title}: {_LINKS[one.link]}{mentions}")
+    for relation in one.relations[:3]:
+        session.screen.show(f"    {relation}")
+    if one.text:
+        session.screen.show(f"    {_quoted(one.text)}")
+
+
+@command(graph_app, "report")
+def report(
+    session: Session,
+    collection: Searched = None,
+    limit: Limit = 20,
+    searches: Annotated[
+        int,
+        typer.Option("--searches", metavar="N", min=0, max=200, help="Search for so many vendors, to count repeats."),
+    ] = 20,
+) -> None:
+    """Judge a graph: coverage, duplicates, conflicts, the metadata, and how often answers repeat a vendor."""
+    told = []
+    with session.library() as library:
+        for name in library.named(collection):
+            [metadata] = library.completeness(name)
+            found = library.graph.report(name, limit)
+            repeated = _repeats(library, name, searches) if searches else None
+            told.append(_Judged(found, metadata.share, metadata.target, repeated))
+    session.screen.document(
+        {
+            "collections": [
+                {**asdict(one.found), "duplicate_share": one.found.duplicates.share}
+                | {"metadata_share": one.metadata, "vendors_repeated_in_top_5": one.repeated}
+                for one in told
+            ]
+        }
+    )
+    for one in told:
+        for line in _lines(one):
+            session.screen.show(line)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    found: GraphReport
+    metadata: float | None
+    target: float
+    repeated: float | None
+
+
+def _repeats(library: Library, collection: str, searches: int) -> float | None:
+    """Return the share of the first five hits that repeat a vendor, of searches for the most mentioned vendors."""
+    from pinakes.services.graph_defects import repeats
+
+    types = {VENDOR} & library.graph.types(collection)
+    names = [one.name for one in library.graph.top(collection, types, searches)] if types else []
+    answers = (library.search(name, collection, top_k=5, expand=0).hits for name in names)
+    return repeats(([hit.metadata for hit in hits] for hits in answers), "vendor")
+
+
+def _lines(one: _Judged) -> Iterator[str]:
+    found = one.found
+    yield f"{found.collection}: {counted(found.entities, 'entity', 'entities')}, {counted(found.relations, 'relation')}"
+    yield _share("documents with an entity", found.documents_with_entity, found.documents, "> 80 %")
+    if found.vendors:
+        yield _share("vendors with a product", found.vendors_with_product, found.vendors, "> 80 %")
+    yield _share("entities without relations", found.orphans, found.entities)
+    doubtful = round(found.duplicates.share * found.duplicates.judged)
+    if found.duplicates.judged:
+        yield _share("duplicates in a sample", doubtful, found.duplicates.judged, "< 5 %")
+    if one.metadata is not None:
+        yield f"  {'metadata found':<28} {one.metadata:.1%}  (> {one.target:.0%})"
+    if one.repeated is not None:
+        yield f"  {'vendors repeated in top 5':<28} {one.repeated:.1%}  (< 30 %)"
+    for each in found.duplicates.pairs:
+        yield f"  may be one: {each.type} {each.name} and {each.other} ({each.reason})"
+    for name, types in found.several_types:
+        yield f"  of several types: {name} ({', '.join(types)})"
+    for source, kind, targets in found.several_targets:
+        yield f"  more than one: {source} {kind} {', '.join(targets)}"
+    for source, kind, target in found.conflicts:
+        yield f"  stated both ways: {source} {kind} {target}"
+    if lacking := len(found.unlisted) + len(found.candidates) + len(found.unseen) + len(found.missing):
+        yield f"  what lists and documents lack: {lacking} names; pinakes graph missing"
+
+
+def _share(words: str, part: int, total: int, target: str = "") -> str:
+    share = f" = {part / total:.1%}" if total else ""
+    return f"  {words:<28} {part:,} of {total:,}{share}" + (f"  ({target})" if target else "")
+
+
+@command(graph_app, "export")
+def export(
+    session: Session,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The file to write; - writes to the output.")],
+    form: Annotated[
+        Literal["graphml", "jsonld"], typer.Option("--format", help="GraphML, or JSON-LD with terms of schema.org.")
+    ] = "graphml",
+    collection: Searched = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file of that name.")] = False,
+) -> None:
+    """Write the graph of a collection to a file, each relation with the words that state it."""
+    from pinakes.services.graph_export import write_file
+
+    with session.library() as library:
+        name = library.graph.only(collection or None)
+        parts = library.graph.export(name, form)
+        if file == "-":
+            sys.stdout.writelines(parts)
+            return
+        size = write_file(parts, Path(file).expanduser(), force=force)
+    session.screen.document({"collection": name, "file": file, "format": form, "bytes": size})
+    session.screen.report(f"{file}: the graph of {name} as {form}, {megabytes(size)}")
 
 
 def _decide(session: Session, kind: Literal["merge", "split"], name: str, other: str, collection: str | None) -> None:
     with session.library() as library:
-        entity = entity_named(library, name, collection)
-        there = {one.collection for one in library.graph.find(entity.name, _named(collection), (entity.type,))}
+        entity = library.graph.one(name, collection or None)
+        there = {one.collection for one in library.graph.find(entity.name, collection or None, (entity.type,))}
         if len(there) > 1:
             raise InvalidInput(
                 f"{entity.type}:{entity.name} is in several collections: {', '.join(sorted(there))}.",
@@ -247,16 +383,14 @@ def _decide(session: Session, kind: Literal["merge", "split"], name: str, other:
     session.screen.document({"entity": asdict(report.entity), "merged": [list(one) for one in report.merged]})
     key = folded(rest)  # of a name that no document has, only that form is kept
     names = ", ".join(rest if one == key else one for one in report.entity.aliases) or "none"
-    session.screen.show(printable(f"{report.entity.name}: other names: {names}"))
+    session.screen.show(f"{report.entity.name}: other names: {names}")
     if report.entity.aliases != before:
         return
     if kind == "merge" and key in map(folded, before):
-        session.screen.say(printable(f"{rest!r} is another name of {report.entity.name} already"))
+        session.screen.say(f"{rest!r} is another name of {report.entity.name} already")
     else:
         of_type = other_kind or entity.type
-        session.screen.warn(
-            printable(f"nothing changes by now: {rest!r} is no entity of type {of_type} that this is about.")
-        )
+        session.screen.warn(f"nothing changes by now: {rest!r} is no entity of type {of_type} that this is about.")
         session.screen.say("It is remembered for documents to come. Of another type write TYPE:NAME.")
 
 
@@ -285,20 +419,20 @@ def _show_report(session: Session, one: GraphReport) -> None:
     if one.left_out:
         show(f"  mentions over the limits  {one.left_out:,}")
     for path, number in one.left_out_of:
-        show(printable(f"  left out of {path}: {counted(number, 'mention')}"))
+        show(f"  left out of {path}: {counted(number, 'mention')}")
     for source, kind, target in one.conflicts:
-        show(printable(f"  stated both ways: {source} {kind} {target}"))
+        show(f"  stated both ways: {source} {kind} {target}")
     for kind, name, documents in one.unlisted:
-        show(printable(f"  not in a list: {kind} {name} ({counted(documents, 'document')})"))
+        show(f"  not in a list: {kind} {name} ({counted(documents, 'document')})")
     for _, name, documents in one.candidates:
-        show(printable(f"  without a type: {name} ({counted(documents, 'document')})"))
+        show(f"  without a type: {name} ({counted(documents, 'document')})")
     for kind, name in one.unseen:
-        show(printable(f"  listed, never mentioned: {kind} {name}"))
+        show(f"  listed, never mentioned: {kind} {name}")
     for reason, number in one.missing_by_reason.items():
-        show(printable(f"  without a document        {number:,}: {reason}"))
+        show(f"  without a document        {number:,}: {reason}")
     for each in one.missing:
         referred = f"{', '.join(each.fields)}, {counted(each.references, 'reference')}"
-        show(printable(f"  no document: {each.type} {each.name} ({referred}; {each.reason})"))
+        show(f"  no document: {each.type} {each.name} ({referred}; {each.reason})")
     for problem in one.problems:
         session.screen.warn(problem)
 
@@ -315,10 +449,10 @@ def _show_step(session: Session, one: PathRelation) -> None:
 
 def _show_stated(session: Session, relation: Relation, words: str) -> None:
     times = f"  ({counted(relation.statements, 'statement')})" if relation.statements > 1 else ""
-    session.screen.show(printable(f"  {words}  {relation.confidence:.2f}{times}"))
+    session.screen.show(f"  {words}  {relation.confidence:.2f}{times}")
     for place in relation.evidence:
         where = f"{place.path}, metadata" if place.field else place.path
-        session.screen.show(printable(f"    {where}: {quoted(place.text)}"))
+        session.screen.show(f"    {where}: {_quoted(place.text)}")
 
 
 def _say_cut(session: Session, shown: int, total: int) -> None:
@@ -326,10 +460,6 @@ def _say_cut(session: Session, shown: int, total: int) -> None:
         session.screen.say(f"{shown:,} of {total:,} relations are shown; all by --limit {total}")
 
 
-def quoted(text: str) -> str:
+def _quoted(text: str) -> str:
     """Return words of a document on one line, shortened."""
-    plain = " ".join(text.split())
-    return plain if len(plain) <= _MOST_QUOTED_CHARS else f"{plain[: _MOST_QUOTED_CHARS - 1]}…"
-
-
-__all__: Sequence[str] = ("entity_named", "graph_app", "quoted")
+    return cut(" ".join(text.split()), _MOST_QUOTED_CHARS)

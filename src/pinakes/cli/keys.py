@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -15,12 +14,11 @@ from pinakes.cli.screen import aligned
 from pinakes.cli.session import Session
 from pinakes.core.errors import InvalidInput
 from pinakes.core.records import JSON
+from pinakes.core.schedules import length_s
 
 if TYPE_CHECKING:
     from pinakes.services.keys import Key
 
-_SPAN = re.compile(r"(?P<count>\d{1,5})(?P<unit>[hdw])")
-_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _HEADS = ("key", "begins with", "scope", "collections", "last used", "state")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What it is called: who, or what, it is for.")]
@@ -82,14 +80,14 @@ def revoke(session: Session, name: Name) -> None:
 
 
 def expiry(text: str) -> datetime:
-    """Return the time that ``30d`` (hours, days, weeks from now) or a day, which is its end, stands for.
+    """Return the time that ``30d`` from now, or the end of a day such as ``2030-01-31``, stands for.
 
     Raises:
         InvalidInput: it is neither.
     """
-    if span := _SPAN.fullmatch(text.strip()):
-        return datetime.now(UTC) + int(span["count"]) * _UNITS[span["unit"]]
     try:
+        if (seconds := length_s(text.strip())) is not None:
+            return datetime.now(UTC) + timedelta(seconds=seconds)
         return datetime.strptime(text.strip(), "%Y-%m-%d").replace(tzinfo=UTC) + timedelta(days=1)
     except (ValueError, OverflowError) as error:
         raise InvalidInput(f"{text!r} is no time to expire at.", hint="Write 12h, 30d, 8w or 2030-01-31.") from error

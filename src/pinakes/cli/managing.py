@@ -57,7 +57,7 @@ def status(
 
 def _show_status(session: Session, collection: str | None, *, problems: bool, check_model: bool, stale: bool) -> None:
     from pinakes.api.instance import of_other_version
-    from pinakes.settings.catalog_database import without_password
+    from pinakes.settings.outside import without_password
 
     if words := of_other_version(session.settings):
         session.screen.warn(words)
@@ -314,7 +314,7 @@ def verify(
         if version in ("older", "building"):
             session.screen.show(f"  version: {upgrade_lines(session, state)[0]}")
         for each in differences:
-            session.screen.show(f"  {_worded(each)}")
+            session.screen.show(f"  {_difference_line(each)}")
     broken = {name: {each.part for each in differences} for name, differences in found.items() if differences}
     if broken:
         raise session.incomplete(_refusal(session, broken), document)
@@ -323,7 +323,7 @@ def verify(
     session.screen.document(document)
 
 
-def _worded(each: Difference) -> str:
+def _difference_line(each: Difference) -> str:
     if not each.examples:
         return f"{each.part}: {each.problem}"
     kind = "documents" if each.part == "documents" else "chunks"
@@ -393,11 +393,11 @@ def _origin(session: Session, layers: Sequence[tuple[str, Mapping[str, JSON]]], 
     """Say which layer gave a setting its value: the highest one that names it."""
     if line.name in session.given or (line.name in ("home", "profile") and getattr(session.common, line.name)):
         return "arguments"
-    naming = [origin for origin, layer in layers if _names(layer, line.name)]
+    naming = [origin for origin, layer in layers if _has_setting(layer, line.name)]
     return naming[-1] if naming else "default" if line.value == line.default or line.name == "cache" else "elsewhere"
 
 
-def _names(layer: JSON, dotted: str) -> bool:
+def _has_setting(layer: JSON, dotted: str) -> bool:
     for part in dotted.split("."):
         if not isinstance(layer, dict) or part not in layer:
             return False

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pinakes.cli.options import Reranker
+import typer
+
+from pinakes.cli.options import Reranker, command
 from pinakes.cli.progress import fetching
 from pinakes.cli.screen import Screen
 from pinakes.cli.session import Session
@@ -15,6 +17,8 @@ from pinakes.core.wording import megabytes
 if TYPE_CHECKING:
     from pinakes.settings import EmbeddingSettings, RerankSettings
 
+model_app = typer.Typer(help="See or install the local models.")
+
 
 def prepare(session: Session, *, verify: bool = False) -> None:
     """Fetch and convert the local model where that is still to do, showing progress.
@@ -22,21 +26,10 @@ def prepare(session: Session, *, verify: bool = False) -> None:
     Raises:
         ModelUnavailable: its files are nowhere to be had.
     """
-    _prepare(session, session.settings.embedding, verify)
+    fetch_model(session, session.settings.embedding, verify=verify)
 
 
-def install(session: Session, rerank: Reranker = False) -> None:
-    """Fetch and convert the models that the settings need; damaged files are fetched again."""
-    settings = session.settings
-    if not rerank:
-        prepare(session, verify=True)
-    if rerank or settings.rerank.enabled:
-        _prepare(session, settings.rerank, verify=True)
-    state = describe(session, verify=False, rerank=rerank)
-    session.screen.document(state)
-    show(session.screen, state)
-
-
+@command(model_app, "status")
 def status(session: Session, rerank: Reranker = False) -> None:
     """Show what there is of the models that the settings need, and check their files."""
     state = describe(session, verify=True, rerank=rerank)
@@ -47,6 +40,19 @@ def status(session: Session, rerank: Reranker = False) -> None:
             error = ModelCorrupt(str(one["problem"] or "The converted model is damaged."), hint=hint)
             raise session.incomplete(error, state)
     session.screen.document(state)
+
+
+@command(model_app, "install")
+def install(session: Session, rerank: Reranker = False) -> None:
+    """Fetch and convert the models that the settings need; damaged files are fetched again."""
+    settings = session.settings
+    if not rerank:
+        prepare(session, verify=True)
+    if rerank or settings.rerank.enabled:
+        fetch_model(session, settings.rerank, verify=True)
+    state = describe(session, verify=False, rerank=rerank)
+    session.screen.document(state)
+    show(session.screen, state)
 
 
 def describe(session: Session, *, verify: bool, rerank: bool = False) -> dict[str, JSON]:
@@ -80,7 +86,8 @@ def show(screen: Screen, state: dict[str, JSON]) -> None:
         show(screen, state["reranker"])
 
 
-def _prepare(session: Session, wanted: EmbeddingSettings | RerankSettings, verify: bool) -> None:
+def fetch_model(session: Session, wanted: EmbeddingSettings | RerankSettings, *, verify: bool = False) -> None:
+    """Fetch and convert a local model where that is still to do, showing progress; ``verify``: check its files, too."""
     from pinakes.models import weights
 
     if wanted.provider == "onnx":

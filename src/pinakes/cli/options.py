@@ -299,7 +299,7 @@ class Command:
     gets the ``typer.Context``. ``alone``: the function is called only where no command of its group is named.
     """
 
-    def __init__(self, function: Callable[..., None], *, alone: bool) -> None:
+    def __init__(self, function: Callable[..., None], *, alone: bool = False) -> None:
         self.__name__, self.__doc__ = function.__name__, function.__doc__
         self._function = function
         self._alone = alone
@@ -346,18 +346,13 @@ class Command:
         return {name: one.annotation for name, one in self.__signature__.parameters.items()}
 
 
-def with_common_options(function: Callable[..., None]) -> Command:
-    """Return ``function(session, …)`` as typer takes it: see ``Command``."""
-    return Command(function, alone=False)
-
-
 def command(
     of: typer.Typer, name: str, *, panel: str | None = None, hidden: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make ``function(session, …)`` the command ``name``."""
 
     def declare(function: Callable[..., None]) -> Callable[..., None]:
-        of.command(name, rich_help_panel=panel, hidden=hidden)(with_common_options(function))
+        of.command(name, rich_help_panel=panel, hidden=hidden)(Command(function))
         return function
 
     return declare

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pinakes.cli.screen import Screen, printable
 from pinakes.core.wording import MEGABYTE
@@ -13,16 +13,11 @@ from pinakes.services.run_progress import LINE_EVERY_S, RunProgress
 
 if TYPE_CHECKING:
     from pinakes.ingestion import Event
+    from pinakes.library import OnEvent
 
 
 Show: TypeAlias = Callable[[str, float, float], None]
 """Called with what to say, how much is done and how much there is (0 = not known)."""
-
-
-class OnEvent(Protocol):
-    """What the library calls while it works."""
-
-    def __call__(self, event: Event, /) -> object: ...
 
 
 @contextmanager

@@ -144,7 +144,7 @@ def set_up_logging(verbose: int, quiet: bool) -> None:
 
 
 @contextmanager
-def warnings_told_once() -> Iterator[None]:
+def unique_warnings() -> Iterator[None]:
     """Print each log record of the block once: one that every question of a set causes says nothing more again."""
     seen = set[str]()
 

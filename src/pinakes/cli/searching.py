@@ -66,7 +66,7 @@ def ask(session: Session, question: SearchOptions, min_similarity: float = 0.0) 
         "collection": question.collection,
         "mode": question.mode,
         "top_k": question.top_k,
-        "filters": where_of(question.filters, question.paths),
+        "filters": filter_of(question.filters, question.paths),
         "fusion": question.fusion,
         "min_score": question.min_score,
         "min_similarity": min_similarity,
@@ -102,7 +102,7 @@ def read(
 
     chosen = parse_lines(lines) if lines else None
     with session.library() as library:
-        text = read_place(library, _here(reference), collection, chosen, version=version, as_of=as_of)
+        text = read_place(library, _absolute(reference), collection, chosen, version=version, as_of=as_of)
         session.found([text.document.uid])
         wait_s = session.settings.ingest.git_timeout_s
         blamed, reason = library.blames.of_text(text, wait_s) if blame else ((), "")
@@ -120,7 +120,7 @@ def read(
         session.screen.text(text.text)
 
 
-def _here(reference: str) -> str:
+def _absolute(reference: str) -> str:
     """Return the absolute path of a file that is named from the current folder by ``./`` or ``../``."""
     there = Path(reference)
     return str(there.absolute()) if reference.startswith(("./", "../")) and there.is_file() else reference
@@ -138,7 +138,7 @@ def parse_lines(words: str) -> tuple[int, int]:
     return int(found[1]), int(found[2] or found[1])
 
 
-def where_of(words: Sequence[str], paths: Sequence[str]) -> Filter:
+def filter_of(words: Sequence[str], paths: Sequence[str]) -> Filter:
     """Return the filter that the options ``--filter`` and ``--path`` state."""
     if not (words or paths):
         return ()

@@ -29,7 +29,7 @@ def scan(session: Session) -> None:
     _show(session, found)
     if found:
         session.screen.say(f"To mask them: {session.command('secrets', 'purge')}")
-    _show_elsewhere(session, elsewhere)
+    _show_unmasked_places(session, elsewhere)
 
 
 @command(secrets_app, "purge")
@@ -45,7 +45,7 @@ def purge(session: Session) -> None:
         session.screen.say(f"Indexes built anew: {', '.join(done.rebuilt)}")
     if done.degraded:
         session.screen.warn(f"chunks wait for a vector: {done.degraded}")
-    _show_elsewhere(session, list(done.elsewhere))
+    _show_unmasked_places(session, list(done.elsewhere))
 
 
 def _show(session: Session, found: list[HeldCredential]) -> None:
@@ -60,6 +60,6 @@ def _show(session: Session, found: list[HeldCredential]) -> None:
         session.screen.say("No credentials were found.")
 
 
-def _show_elsewhere(session: Session, places: list[str]) -> None:
+def _show_unmasked_places(session: Session, places: list[str]) -> None:
     for place in places:
         session.screen.warn(f"{place} may still have what was found: it is not changed")

@@ -1,38 +1,109 @@
-"""``serve`` and ``mcp``: the HTTP server, and the stdio server that agents start."""
+"""``serve``, ``worker`` and ``mcp``: the HTTP server, workers of a shared catalogue, the stdio server of agents."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Annotated
 
+import typer
+
+from pinakes.cli.options import ReadOnly, Toolsets, Yes
 from pinakes.cli.session import Session
 from pinakes.core.caller import KEY_VARIABLE
+from pinakes.core.errors import InvalidInput
 from pinakes.core.records import JSON
+from pinakes.core.wording import split_list
 from pinakes.platform.memory import collect_seldom
 
-MOCK_PORT = 3001
+_MOCK_PORT = 3001
 
 
-def serve(session: Session, *, reindex: bool, mock: bool = False) -> None:
-    """Serve HTTP until stopped, ``mock``: samples."""
+def serve(
+    session: Session,
+    host: Annotated[str | None, typer.Option("--host", metavar="ADDRESS", help="Address to bind.")] = None,
+    port: Annotated[int | None, typer.Option("--port", metavar="N", help="Port to bind; 0 = any free one.")] = None,
+    reindex: Annotated[
+        bool, typer.Option("--reindex", help="Read all sources again and build the indexes anew.")
+    ] = False,
+    no_auth: Annotated[
+        bool, typer.Option("--no-auth", help="Allow an address that other machines reach, without authentication.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option("--workers", metavar="N", help="Processes that answer, about one for each core.")
+    ] = None,
+    mock: Annotated[
+        bool, typer.Option("--mock", help="Serve samples, for building a client; port 3001 where none is named.")
+    ] = False,
+    toolsets: Toolsets = None,
+    read_only: ReadOnly = False,
+) -> None:
+    """Serve HTTP: the API, MCP at /mcp and the documentation at /docs."""
     from pinakes.api import serve as serve_http
     from pinakes.api import serve_mock
 
     collect_seldom()
-
-    settings = session.settings
+    if mock and port is None:
+        port = _MOCK_PORT
+    chosen = session.with_settings(
+        server__host=host, server__port=port, server__no_auth=no_auth or None, server__workers=workers
+    )
+    chosen = offering(chosen, toolsets, read_only=read_only)
+    say = session.screen.say
 
     def on_ready(url: str) -> None:
-        for line in banner(session, url.rstrip("/")):
-            session.screen.say(line)
-
-    def on_mock_ready(url: str) -> None:
-        session.screen.say(f"A mock of Pinakes answers at {url} (Ctrl+C stops it); {url}/routes lists its routes.")
+        for line in banner(chosen, url.rstrip("/")):
+            say(line)
 
     if mock:
-        serve_mock(settings, on_ready=on_mock_ready)
+        words = "A mock of Pinakes answers at {0} (Ctrl+C stops it); {0}/routes lists its routes."
+        serve_mock(chosen.settings, on_ready=lambda url: say(words.format(url)))
     else:
-        serve_http(settings, reindex=reindex, on_ready=on_ready)
+        serve_http(chosen.settings, reindex=reindex, on_ready=on_ready)
+
+
+def worker(
+    session: Session,
+    queues: Annotated[
+        str, typer.Option("--queues", metavar="NAMES", help="What to take: embed, parse, or both with a comma between.")
+    ] = "embed",
+    batch: Annotated[
+        int, typer.Option("--batch", metavar="N", min=1, help="Chunks that are taken at once; a crash loses as many.")
+    ] = 128,
+    folders: Annotated[
+        bool, typer.Option("--folders", help="Read folders too: their paths mean the same here as at the servers.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Embed and read for the servers of a shared catalogue (catalog.url), until stopped."""
+    from pinakes.api import serve_worker
+
+    collect_seldom()
+    serve_worker(
+        session.settings,
+        queues=split_list(queues),
+        batch=batch,
+        folders=folders,
+        agreed=yes,
+        say=session.screen.say,
+    )
+
+
+def mcp(
+    session: Session,
+    url: Annotated[
+        str | None, typer.Option("--url", metavar="URL", help="Ask this running server instead of opening the home.")
+    ] = None,
+    toolsets: Toolsets = None,
+    read_only: ReadOnly = False,
+) -> None:
+    """Serve MCP over stdio, for agents that start their own server."""
+    from pinakes.api import serve_stdio
+
+    if url and (toolsets is not None or read_only):
+        raise InvalidInput("The server at --url decides on its tools.", hint="Leave out --toolsets and --read-only.")
+    collect_seldom()
+    serve_stdio(offering(session, toolsets, read_only=read_only).settings, url)
 
 
 def banner(session: Session, url: str) -> Iterator[str]:
@@ -62,14 +133,5 @@ def banner(session: Session, url: str) -> Iterator[str]:
 
 def offering(session: Session, toolsets: str | None, *, read_only: bool) -> Session:
     """Return a session whose agents see these toolsets, names between commas, and perhaps only what reads."""
-    names = None if toolsets is None else [name.strip() for name in toolsets.split(",") if name.strip()]
+    names = None if toolsets is None else split_list(toolsets)
     return session.with_settings(toolsets=names, server__read_only=read_only or None)
-
-
-def mcp(session: Session, url: str | None) -> None:
-    """Serve MCP over stdio until the client closes it; nothing but protocol goes to stdout."""
-    from pinakes.api import serve_stdio
-
-    collect_seldom()
-
-    serve_stdio(session.settings, url)

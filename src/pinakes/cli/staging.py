@@ -24,7 +24,7 @@ _INDENT = "    "
 
 def summaries(session: Session, question: SearchOptions) -> None:
     """Answer a question with documents, a summary each."""
-    from pinakes.cli.searching import where_of
+    from pinakes.cli.searching import filter_of
 
     if question.fusion or question.neighbours:
         raise InvalidInput("--fusion and --neighbours are about chunks.", hint="Leave them out, or --summaries.")
@@ -38,7 +38,7 @@ def summaries(session: Session, question: SearchOptions) -> None:
             names or None,
             top_k=most,
             mode=question.mode,
-            filters=where_of(question.filters, question.paths),
+            filters=filter_of(question.filters, question.paths),
             min_score=question.min_score,
             phrases=question.phrases or "auto",
         )

@@ -13,10 +13,11 @@ import typer
 from pinakes.cli.evaluating import collection_of_folder
 from pinakes.cli.options import Golden, One, Qrels, Queries, QuestionsBy
 from pinakes.cli.progress import following, progress
-from pinakes.cli.screen import warnings_told_once
+from pinakes.cli.screen import unique_warnings
 from pinakes.cli.session import INTERRUPTED, Session
 from pinakes.core.errors import InvalidInput, storing
 from pinakes.core.records import JSON, SearchMode
+from pinakes.core.wording import split_list
 
 if TYPE_CHECKING:
     from pinakes.cli.rechunking import Recut
@@ -79,7 +80,7 @@ def tune(session: Session, wanted: TuneOptions) -> None:
     from pinakes.evaluation.tuning import knobs
     from pinakes.evaluation.tuning import tune as run
 
-    families = tuple(part.strip() for word in wanted.what for part in word.split(",") if part.strip())
+    families = tuple(split_list(",".join(wanted.what)))
     wanted = replace(wanted, what=knobs.check(families), metric=metrics.metric(wanted.metric).name)
     _check(session, wanted)
     questions = golden.read(wanted.golden, queries=wanted.queries, qrels=wanted.qrels)
@@ -161,7 +162,7 @@ def _tuned(
     current = knobs.current_values(settings, every)
     trials = _trials(session, library, wanted, asked, name)
     plan = run.TuningPlan(every, current, wanted.metric, wanted.folds, wanted.seed, _budget(wanted))
-    with warnings_told_once(), progress(session.screen) as show:
+    with unique_warnings(), progress(session.screen) as show:
 
         def on_try(done: int) -> None:
             if not done:
@@ -178,7 +179,7 @@ def _swept(session: Session, library: Library, wanted: TuneOptions, asked: Seque
         raise InvalidInput("A search by words has no vectors to tune.", hint="Use another --mode, or none.")
     trials = _trials(session, library, wanted, asked, name)
     total = len(approximate.SHARES) + 1
-    with warnings_told_once(), progress(session.screen) as show:
+    with unique_warnings(), progress(session.screen) as show:
         show("building an approximate index", 0, total)
         return approximate.sweep(
             trials, wanted.metric, _budget(wanted), lambda done: show(f"{done} ways tried", done, total)

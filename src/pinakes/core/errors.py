@@ -373,18 +373,20 @@ def exit_code(error: PinakesError | type[PinakesError]) -> int:
 
 def codes() -> list[str]:
     """Return the codes of all error classes, sorted."""
-    kinds: list[type[PinakesError]] = [PinakesError]
-    for kind in kinds:  # the list grows in the loop
-        kinds += (one for one in kind.__subclasses__() if one.__module__ == __name__)
-    return sorted({kind.code for kind in kinds})
+    return sorted({kind.code for kind in _kinds() if kind.__module__ == __name__})
 
 
 def kind_of(code: object) -> type[PinakesError]:
     """Return the error class with this ``code``; ``PinakesError`` if there is none."""
+    return next((kind for kind in _kinds() if kind.code == code), PinakesError)
+
+
+def _kinds() -> list[type[PinakesError]]:
+    """Return all error classes, those of other modules included, parents before their children."""
     kinds: list[type[PinakesError]] = [PinakesError]
     for kind in kinds:  # the list grows in the loop
         kinds += kind.__subclasses__()
-    return next((kind for kind in kinds if kind.code == code), PinakesError)
+    return kinds
 
 
 def no_descriptors() -> Busy:

@@ -1,4 +1,4 @@
-"""Counts, shares, sizes and scores as text and as rounded numbers; truncation of long texts."""
+"""Counts, shares, sizes and scores as text and as rounded numbers; truncation of long texts; comma-separated lists."""
 
 from __future__ import annotations
 
@@ -32,6 +32,11 @@ def first_of(texts: Sequence[str], most: int) -> str:
 def cut(text: str, most: int) -> str:
     """Return ``text``, cut to ``most`` characters with "…" at its end if it is longer."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def split_list(text: str) -> list[str]:
+    """Return the items of a comma-separated list, without the blanks around them; empty ones are left out."""
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def rounded_score(score: float | None) -> float | None:

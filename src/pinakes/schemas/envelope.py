@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic_core import from_json, to_json
 from starlette.requests import ClientDisconnect
 
@@ -37,6 +37,11 @@ class RestApiResponse(BaseModel):
     success: Literal[True]
     data: dict[str, Any]
     meta: Meta
+
+
+def enveloped(name: str, description: str, data: type[BaseModel]) -> type[RestApiResponse]:
+    """Return the envelope of answers whose ``data`` is of this model; OpenAPI has its name and description."""
+    return create_model(name, __base__=RestApiResponse, __doc__=description, data=data)
 
 
 class Failure(BaseModel):

@@ -1,9 +1,7 @@
 """The settings: names, defaults, units and help (``sections``), and how the values in force are found (``layers``)."""
 
 from pinakes.settings.base import ProviderName, Purpose, Section
-from pinakes.settings.catalog_database import CatalogSettings
 from pinakes.settings.embedding import DEFAULT_MODEL, EmbeddingSettings
-from pinakes.settings.fetch import FetchSettings
 from pinakes.settings.graph_rules import (
     DocumentEntity,
     EntityType,
@@ -28,7 +26,15 @@ from pinakes.settings.layers import (
     written,
 )
 from pinakes.settings.metadata import FieldType, MetadataRule
-from pinakes.settings.outside import ChatSettings, EventKind, PostgresSettings, QdrantSettings, WebhookSettings
+from pinakes.settings.outside import (
+    CatalogSettings,
+    ChatSettings,
+    EventKind,
+    FetchSettings,
+    PostgresSettings,
+    QdrantSettings,
+    WebhookSettings,
+)
 from pinakes.settings.refusals import refusal, shortened, unknown
 from pinakes.settings.removed import REMOVED
 from pinakes.settings.search import (

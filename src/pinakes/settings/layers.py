@@ -23,11 +23,11 @@ from pydantic.fields import FieldInfo
 
 from pinakes.core.errors import InvalidName, InvalidSetting
 from pinakes.core.records import JSON
+from pinakes.core.wording import split_list
 from pinakes.settings import dotenv, knowledge_sources
 from pinakes.settings.base import Section, merge_layers
-from pinakes.settings.catalog_database import without_password
 from pinakes.settings.metadata import MetadataRule
-from pinakes.settings.outside import WebhookSettings
+from pinakes.settings.outside import WebhookSettings, without_password
 from pinakes.settings.refusals import refusal, shortened, unknown
 from pinakes.settings.removed import REMOVED, without_removed
 from pinakes.settings.sections import BoostRule, CollectionSettings, NamedSearch, Settings
@@ -269,10 +269,10 @@ def written(default: JSON, text: str) -> str | list[str]:
     if not isinstance(default, tuple):
         return text
     with suppress(tomllib.TOMLDecodeError):
-        listed: object = tomllib.loads(f"list = {text}")["list"]
-        if isinstance(listed, list):
-            return [str(one) for one in listed]
-    return [part.strip() for part in text.split(",") if part.strip()]
+        values: object = tomllib.loads(f"list = {text}")["list"]
+        if isinstance(values, list):
+            return [str(one) for one in values]
+    return split_list(text)
 
 
 def structured(text: str) -> JSON:

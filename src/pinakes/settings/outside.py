@@ -1,8 +1,9 @@
-"""The settings of what Pinakes asks and tells outside: chat models, a vector database, and who is told of events."""
+"""The settings of what is outside: databases, chat models, pages to fetch, and who is told of events."""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+import re
+from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -11,6 +12,29 @@ from pinakes.settings.base import ProviderName, Section
 EventKind: TypeAlias = Literal["indexed", "updated", "deleted", "failed", "sync_finished"]
 """An event: a document was added or restored, changed, or deleted; a file could not be read; a source was read to its
 end."""
+
+_PASSWORD: Final = re.compile(r"(://[^/@:\s]{0,200}:)[^/@\s]{1,500}@|([?&]password=)[^&\s]{1,500}")
+
+
+def without_password(url: str) -> str:
+    """Return the address of a database as people and logs may see it."""
+    return _PASSWORD.sub(lambda match: f"{match[1]}***@" if match[1] else f"{match[2]}***", url)
+
+
+class CatalogSettings(Section):
+    """Where the catalogue is kept: collections, documents, vectors, history, keys and jobs."""
+
+    url: str = Field(
+        "",
+        description="Its database: `postgresql://USER@HOST/NAME`, which several servers may share; "
+        "empty = SQLite, the file `catalog.db` in the home.",
+    )
+    direct_url: str = Field(
+        "", description="The same database for what a pooler of transactions cannot do; empty = `url`."
+    )
+    max_connections: int = Field(10, ge=1, le=1000, description="So many connections to PostgreSQL a process may open.")
+    statement_timeout_s: float = Field(600, gt=0, description="A statement in PostgreSQL that takes longer is ended.")
+    lock_timeout_s: float = Field(60, gt=0, description="How long a statement waits for what another one holds.")
 
 
 class ChatSettings(Section):
@@ -102,6 +126,21 @@ class PostgresSettings(Section):
     build_memory_mb: int = Field(
         512, ge=1, le=1_000_000, description="Memory in which the server builds the graph, in megabytes."
     )
+
+
+class FetchSettings(Section):
+    """How pages are fetched and webhooks are sent."""
+
+    allow_private: tuple[str, ...] = Field(
+        (), description="Private hosts that may be reached: names, `*.names`, addresses, networks."
+    )
+    timeout_s: float = Field(30, gt=0, description="Time limit of a request including redirects and body, in seconds.")
+    user_agent: str = Field(
+        "", pattern=r"^[\x20-\x7e]*$", description="User agent of requests; empty = Pinakes and its version."
+    )
+    robots: bool = Field(True, description="Request only what a host's robots.txt allows.")
+    delay_s: float = Field(0.5, ge=0, description="Time between two requests to one host, in seconds.")
+    max_pages: int = Field(10_000, ge=1, description="Maximum pages from the sitemaps of one source.")
 
 
 class WebhookSettings(Section):

@@ -15,12 +15,17 @@ from pydantic_core import PydanticCustomError
 
 from pinakes.core.records import JSON, SearchMode
 from pinakes.settings.base import Section, merge_layers, refused
-from pinakes.settings.catalog_database import CatalogSettings
 from pinakes.settings.embedding import EmbeddingSettings
-from pinakes.settings.fetch import FetchSettings
 from pinakes.settings.graph_rules import GraphRules, ListedEntity
 from pinakes.settings.metadata import FieldType, MetadataRule, Texts
-from pinakes.settings.outside import ChatSettings, PostgresSettings, QdrantSettings, WebhookSettings
+from pinakes.settings.outside import (
+    CatalogSettings,
+    ChatSettings,
+    FetchSettings,
+    PostgresSettings,
+    QdrantSettings,
+    WebhookSettings,
+)
 from pinakes.settings.search import (
     BoostSettings,
     ExpansionSettings,

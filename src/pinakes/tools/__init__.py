@@ -11,7 +11,8 @@ from typing import Any
 from pinakes.settings import Settings
 from pinakes.tools.ask import ask
 from pinakes.tools.declare import Answer, Outcome, Reply, Tool, tool
-from pinakes.tools.describe import metadata_report
+from pinakes.tools.describe import list_sources, metadata_report
+from pinakes.tools.failures import how_on
 from pinakes.tools.graph_tools import (
     entity_path,
     find_entity,
@@ -25,8 +26,6 @@ from pinakes.tools.profile_tools import named_tool
 from pinakes.tools.prompts import prompts_of
 from pinakes.tools.resources import list_resources, read_resource
 from pinakes.tools.retrieve import read, search, status
-from pinakes.tools.sources import list_sources
-from pinakes.tools.toolset_hints import how_on
 from pinakes.tools.vendor_info import find_vendor_info
 
 _GRAPH = (find_vendor_info, find_entity, related_entities, entity_path, graph_overview, find_experts, impact_of)

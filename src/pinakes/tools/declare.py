@@ -30,6 +30,7 @@ from pydantic_core import from_json, to_json
 from pinakes.core import caller
 from pinakes.core.errors import NO_DESCRIPTORS, InvalidInput, PinakesError, Refused, no_descriptors
 from pinakes.core.records import JSON
+from pinakes.core.wording import split_list
 from pinakes.library import Library
 from pinakes.models.token_counts import token_counter
 from pinakes.settings import Settings, refusal, shortened
@@ -471,7 +472,7 @@ def list_from(value: JSON) -> JSON:
             return json.loads(value)
         except (ValueError, RecursionError):
             return value
-    return [part.strip() for part in value.split(",") if part.strip()]
+    return split_list(value)
 
 
 def listing(declared: Tool) -> dict[str, JSON]:

@@ -1,21 +1,25 @@
-"""Which metadata documents have, for choosing filters and for mending what is missing."""
+"""What collections are filled from, and which metadata their documents have."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.core.errors import InvalidInput
+from pinakes.core.records import JSON
 from pinakes.library import Library
 from pinakes.services.collections.completeness import Completeness
+from pinakes.services.sync.syncing import SourceStatus
 from pinakes.tools.declare import Reply, list_from, tool
 from pinakes.tools.parameters import Collection, meant
 
 _SHARE_DIGITS = 4
 _MOST_MISSING = 1000
 _MOST_FIELDS = 200
+_MOST_FAILING = 20
 
 
 class FieldShare(Reply):
@@ -116,3 +120,31 @@ def _report(report: Completeness, fields: list[str]) -> CollectionMetadata:
 
 def _rounded(share: float | None) -> float | None:
     return None if share is None else int(share * 10**_SHARE_DIGITS) / 10**_SHARE_DIGITS
+
+
+class Sources(Reply):
+    """The sources of one collection, or of all: see ``SourceStatus``. ``failing_left_out`` counts files not listed."""
+
+    sources: list[dict[str, Any]]
+    truncated: bool | SkipJsonSchema[None] = None
+    next: str | SkipJsonSchema[None] = None
+    notes: list[str] | SkipJsonSchema[None] = None
+
+
+@tool(toolset="search")
+def list_sources(library: Library, collection: Collection = "") -> Sources:
+    """List what the collections are filled from: last sync, commit, documents, skipped and failed files, next run."""
+    every = library.syncing.list_all(meant(library, collection))
+    notes = [note] if not every and (note := library.naming.none_yet()) else None
+    listed = [_source_data(one) for one in every]
+    if not any(one["failing_left_out"] for one in listed):
+        return Sources(sources=listed, notes=notes)
+    how = "The command `pinakes status --problems` names every file."
+    return Sources(sources=listed, truncated=True, next=how, notes=notes)
+
+
+def _source_data(one: SourceStatus) -> dict[str, JSON]:
+    """Return how a source stands as plain data, with the first of the files that failed."""
+    data = {name: value for name, value in asdict(one).items() if value is not None}
+    data["failing"] = data["failing"][:_MOST_FAILING]
+    return data | {"failing_left_out": max(0, len(one.failing) - _MOST_FAILING)}

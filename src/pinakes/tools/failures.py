@@ -1,4 +1,4 @@
-"""How failures are told, in the words that most tools promise."""
+"""How failures are told, in the words that most tools promise, and how a toolset that is off is turned on."""
 
 from __future__ import annotations
 
@@ -23,3 +23,9 @@ def as_word(_tool: Tool, _arguments: Mapping[str, JSON], error: PinakesError) ->
 def as_status(tool: Tool, arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:
     """Tell of ``error`` as tools do whose answers have a status: ``{"status": "error", "error": message}``."""
     return {"status": "error", **as_word(tool, arguments, error)}
+
+
+def how_on(toolset: str) -> str:
+    """Return how ``toolset`` is turned on."""
+    where = "config.toml in the server's home, or --toolsets where it is started"
+    return f"Add {toolset!r} to the setting toolsets ({where}) and restart the server."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -17,14 +16,14 @@ from pydantic.json_schema import SkipJsonSchema
 from pinakes.core import caller
 from pinakes.core.errors import InvalidInput
 from pinakes.core.records import JSON
-from pinakes.tools.declare import Reply, as_json
+from pinakes.tools.declare import Answer, Reply, as_json
 
 CHANGED: Final = "the graph has changed since the page before: entries may be missing or come twice; begin anew for all"
 LEAST_S: Final = 10.0
 """So many seconds a question to the graph may take: it may have to follow documents first."""
 
 _KEY_CHARS: Final = 12
-Answer = TypeVar("Answer", bound=Reply)
+Shorter = TypeVar("Shorter", bound=Answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class Page:
 
     def cursor(self, at: int) -> str:
         """Return the cursor of the page that begins with number ``at``."""
-        return base64.urlsafe_b64encode(json.dumps([at, self.key, self.stamp]).encode()).decode()
+        return cursor_of(at, self.key, self.stamp)
 
     @property
     def key(self) -> str:
@@ -66,13 +65,24 @@ def begin(tool: str, asked: Mapping[str, JSON], stamp: str, cursor: str, route: 
     page = Page(tool, asked, stamp, route=route)
     if not cursor:
         return page
-    try:
-        start, key, seen = json.loads(base64.urlsafe_b64decode(cursor.encode()))
-        if key == page.key and isinstance(start, int) and 0 <= start < 1 << 40 and isinstance(seen, str):
+    match read_cursor(cursor):
+        case [start, page.key, str() as seen]:
             return Page(tool, asked, stamp, start, seen != stamp, route)
-    except (ValueError, TypeError, binascii.Error):
-        pass
     raise InvalidInput("cursor is none that an answer to this question gave.", hint="Leave it out for the first page.")
+
+
+def cursor_of(start: int, *question: str | int) -> str:
+    """Return the cursor of the page that begins with number ``start``; ``question``: what tells it from another one."""
+    return base64.urlsafe_b64encode(json.dumps([start, *question]).encode()).decode()
+
+
+def read_cursor(cursor: str) -> list[JSON]:
+    """Return what ``cursor_of`` was given; an empty list where it made no such cursor."""
+    try:
+        start, *question = json.loads(base64.urlsafe_b64decode(cursor.encode()))
+    except (ValueError, TypeError):
+        return []
+    return [start, *question] if isinstance(start, int) and 0 <= start < 1 << 40 else []
 
 
 class Listing(Reply):
@@ -112,7 +122,7 @@ class Listing(Reply):
         )
 
 
-def longest(whole: Answer, most: int, made: Callable[[int], Answer], fits: Callable[[str], bool]) -> Answer:
+def longest(whole: Shorter, most: int, made: Callable[[int], Shorter], fits: Callable[[str], bool]) -> Shorter:
     """Return an answer ``made`` of as many entries as fit, 1 to ``most``; ``whole`` where there are none to leave out.
 
     One of a single entry is returned even where it does not fit.

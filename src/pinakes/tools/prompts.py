@@ -11,7 +11,7 @@ from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.records import JSON
 from pinakes.models.token_counts import TokenCounter
 from pinakes.settings import Settings, Toolset
-from pinakes.tools.toolset_hints import how_on
+from pinakes.tools.failures import how_on
 
 Prompt: TypeAlias = Callable[..., str]
 

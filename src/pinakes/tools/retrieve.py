@@ -23,6 +23,7 @@ from pinakes.text.injection import WARNING, is_injection
 from pinakes.text.quoting import Quoting, one_line
 from pinakes.tools.declare import as_json, object_from, tool
 from pinakes.tools.exactness import exactness
+from pinakes.tools.graph_pages import longest
 from pinakes.tools.parameters import Collection, Searched, meant
 from pinakes.tools.place import read_place
 
@@ -51,12 +52,7 @@ class SearchAnswer:
         """Return the answer with as many of its chunks as fit, one at least."""
         if fits(self.as_text()):
             return self
-        hits = self.results.hits
-        least, end = 1, max(1, len(hits))
-        while end - least > 1:
-            middle = (least + end) // 2
-            least, end = (middle, end) if fits(self._first(middle).as_text()) else (least, middle)
-        return self._first(least)
+        return longest(self, len(self.results.hits) - 1, self._first, fits)
 
     def _first(self, number: int) -> SearchAnswer:
         hits = self.results.hits

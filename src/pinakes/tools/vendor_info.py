@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +16,7 @@ from pinakes.core.records import JSON
 from pinakes.library import Library
 from pinakes.services.knowledge_graph import Entity, EntityReport, Relation
 from pinakes.tools.declare import Reply, Tool, tool
-from pinakes.tools.graph_pages import LEAST_S, longest
+from pinakes.tools.graph_pages import LEAST_S, cursor_of, longest, read_cursor
 from pinakes.tools.graph_tools import snippet
 from pinakes.tools.parameters import Collection, meant
 
@@ -125,7 +122,7 @@ def find_vendor_info(
             "page_size": size,
             "total": len(related),
             "has_more": has_more,
-            "next_cursor": _cursor(start + size, entity, response_mode) if has_more else None,
+            "next_cursor": cursor_of(start + size, entity.id, response_mode) if has_more else None,
             **({"relationships_left_out": left_out} if left_out and include_relationships else {}),
         }
         return VendorInfo(
@@ -278,10 +275,6 @@ def _items_with(value: Any, wanted: Some[str]) -> Any:
     return [{key: one[key] for key in one if key in wanted} if isinstance(one, dict) else one for one in value]
 
 
-def _cursor(start: int, entity: Entity, mode: str) -> str:
-    return base64.urlsafe_b64encode(json.dumps([start, entity.id, mode]).encode()).decode()
-
-
 def _start(cursor: str, entity: Entity, mode: str) -> int:
     """Return where the page begins that a cursor means.
 
@@ -290,12 +283,9 @@ def _start(cursor: str, entity: Entity, mode: str) -> int:
     """
     if not cursor:
         return 0
-    try:
-        start, entity_id, of_mode = json.loads(base64.urlsafe_b64decode(cursor.encode()))
-        if (entity_id, of_mode) == (entity.id, mode) and isinstance(start, int) and start >= 0:
+    match read_cursor(cursor):
+        case [int() as start, entity.id, of_mode] if of_mode == mode:
             return start
-    except (ValueError, TypeError, binascii.Error):
-        pass
     raise InvalidInput("cursor is none that an answer for this vendor and response_mode gave.")
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 from typer.main import get_command
 
-from pinakes.cli import aliases  # noqa: F401
 from pinakes.cli.commands import app
 
 COMMANDS = {

@@ -25,7 +25,7 @@ from pinakes.core.errors import (
     Refused,
 )
 from pinakes.core.records import JSON
-from pinakes.schemas.envelope import PREFIX, RestApiResponse, json_object, refusals, refused, wrapped
+from pinakes.schemas.envelope import PREFIX, enveloped, json_object, refusals, refused, wrapped
 from pinakes.settings import Settings
 from pinakes.tools.listing_limits import limit_counts
 
@@ -40,10 +40,7 @@ class DeletedSource(BaseModel):
     chunksDeleted: int  # noqa: N815
 
 
-class DeleteSourceResponse(RestApiResponse):
-    """The answer to the removal of a source."""
-
-    data: DeletedSource  # type: ignore[assignment]
+DeleteSourceResponse = enveloped("DeleteSourceResponse", "The answer to the removal of a source.", DeletedSource)
 
 
 class Source(BaseModel):
@@ -72,10 +69,7 @@ class Answered(BaseModel):
     notes: Annotated[list[str] | None, Field(description="What is odd about it; absent else.")] = None
 
 
-class AskResponse(RestApiResponse):
-    """The answer to a question."""
-
-    data: Answered  # type: ignore[assignment]
+AskResponse = enveloped("AskResponse", "The answer to a question.", Answered)
 
 
 class Question(BaseModel):

@@ -13,7 +13,7 @@ from pinakes.catalog.moves import move
 from pinakes.core.errors import NotFound
 from pinakes.services.backup.steps import OnStep, ignore_step
 from pinakes.settings import Settings
-from pinakes.settings.catalog_database import without_password
+from pinakes.settings.outside import without_password
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""``GET /api/v1/graph/…``: the knowledge graph, in the envelope of that interface, and as a file."""
+"""Routes that one tool answers, in the envelope of ``/api/v1``: asking, sources, and the knowledge graph.
+
+The graph is there as a file, too.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,17 @@ from functools import partial
 from tempfile import TemporaryFile
 from typing import IO, Annotated, Final, Literal
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from starlette.responses import StreamingResponse
 
-from pinakes.api.query_parameters import only_known
 from pinakes.api.service import Service
 from pinakes.core.records import JSON
-from pinakes.schemas.envelope import PREFIX, RestApiResponse, refusals, wrapped
+from pinakes.schemas.envelope import PREFIX, enveloped, failed, json_object, refusals, wrapped
 from pinakes.services.graph_export import MEDIA_TYPES, GraphFormat
+from pinakes.tools.ask import AskReply, ask
 from pinakes.tools.declare import Tool
+from pinakes.tools.describe import Sources, list_sources
 from pinakes.tools.graph_tools import (
     MAX_GIVEN_CHARS,
     MOST_DOCUMENTS,
@@ -34,9 +39,12 @@ from pinakes.tools.graph_tools import (
     related_entities,
 )
 
-TAG: Final = "graph"
-PATH: Final = f"{PREFIX}/graph"
-PATHS: Final = frozenset({PATH, *(f"{PATH}/{name}" for name in ("entity", "path", "experts", "impact", "export"))})
+GRAPH_TAG: Final = "graph"
+_ASK: Final = f"{PREFIX}/ask"
+_SOURCES: Final = f"{PREFIX}/sources"
+_GRAPH: Final = f"{PREFIX}/graph"
+_OF_GRAPH: Final = ("entity", "path", "experts", "impact", "export")
+PATHS: Final = frozenset({_ASK, _SOURCES, _GRAPH, *(f"{_GRAPH}/{name}" for name in _OF_GRAPH)})
 _BLOCK = 1 << 16
 
 InCollection = Annotated[str, Query(description="Only of this collection; empty = of the usual ones.")]
@@ -65,40 +73,92 @@ _MISSING: Final = refusals(
 )
 
 
-class OverviewResponse(RestApiResponse):
-    """What the graphs hold."""
-
-    data: Overview  # type: ignore[assignment]
-
-
-class RelatedResponse(RestApiResponse):
-    """An entity and its relations."""
-
-    data: Related  # type: ignore[assignment]
+OverviewResponse = enveloped("OverviewResponse", "What the graphs hold.", Overview)
+RelatedResponse = enveloped("RelatedResponse", "An entity and its relations.", Related)
+PathsResponse = enveloped("PathsResponse", "Shortest paths between two entities.", Paths)
+ExpertsResponse = enveloped("ExpertsResponse", "Who wrote most about an entity.", Experts)
+ImpactResponse = enveloped("ImpactResponse", "The documents to look at when an entity changes.", Impact)
+AskedResponse = enveloped("AskedResponse", "The answer to a question.", AskReply)
+SourcesResponse = enveloped("SourcesResponse", "The sources that were asked for.", Sources)
 
 
-class PathsResponse(RestApiResponse):
-    """Shortest paths between two entities."""
+def _only_known(request: Request) -> None:
+    """Refuse a request with a parameter that its route does not have: a filter that is misspelt would not hold.
 
-    data: Paths  # type: ignore[assignment]
-
-
-class ExpertsResponse(RestApiResponse):
-    """Who wrote most about an entity."""
-
-    data: Experts  # type: ignore[assignment]
-
-
-class ImpactResponse(RestApiResponse):
-    """The documents to look at when an entity changes."""
-
-    data: Impact  # type: ignore[assignment]
+    Raises:
+        RequestValidationError: it has one.
+    """
+    known = [one.alias for one in request.scope["route"].dependant.query_params]
+    if unknown := [name for name in request.query_params if name not in known]:
+        there = f"there are {', '.join(known)}" if known else "there are none"
+        words = "there is no such parameter; " + there
+        raise RequestValidationError(
+            [{"type": "extra_forbidden", "loc": ("query", name[:100]), "msg": words} for name in unknown]
+        )
 
 
-def routes(service: Service) -> APIRouter:
-    """Return the routes over ``service``; they are described where a collection has a graph."""
+def asking(service: Service) -> APIRouter:
+    """Return ``POST /api/v1/ask``: a question answered in words, with the chunks that the answer cites.
+
+    Raises:
+        InvalidSetting: a setting of ``chat`` cannot be used, which is to be told when a server starts.
+    """
+    _ = service.library.answer_writer, service.library.staged.texts.writer
+    router = APIRouter(tags=["search"])
+
+    @router.post(
+        _ASK,
+        response_model=AskedResponse,
+        response_model_exclude_none=True,
+        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": ask.schema()}}}},
+        responses=refusals(
+            {
+                400: "The body is no JSON object.",
+                404: "There is no such collection.",
+                422: "The question cannot be asked.",
+                503: "There is no chat model, or it does not answer.",
+            }
+        ),
+    )
+    async def answer(request: Request) -> Response:
+        """Have a question answered in words from the documents, with citations like [2] and what they stand for."""
+        body = await json_object(request)
+        if isinstance(body, Response):
+            return body
+        outcome = await service.answer(ask, body)
+        if outcome.error is not None:
+            return failed(outcome.error)
+        return wrapped(outcome.data or {})
+
+    return router
+
+
+def sources(service: Service) -> APIRouter:
+    """Return ``GET /api/v1/sources``: how the sources stand."""
+    router = APIRouter(tags=["monitoring"], dependencies=[Depends(_only_known)])
+
+    @router.get(
+        _SOURCES,
+        response_model=SourcesResponse,
+        response_model_exclude_none=True,
+        responses=refusals({404: "There is no such collection."}),
+    )
+    async def sources(
+        collection: Annotated[str, Query(description="Only those of this collection; empty = all.")] = "",
+    ) -> Response:
+        """Say of each source when it was read, what came of it, and when it is read next."""
+        found = await service.run(lambda: list_sources.call(service.library, {"collection": collection}))
+        return wrapped(found.as_data() or {})
+
+    return router
+
+
+def graph(service: Service) -> APIRouter:
+    """Return the routes of the knowledge graph; they are described where a collection has one."""
     described = service.library.graph.is_anywhere()
-    router = APIRouter(prefix=PATH, tags=[TAG], include_in_schema=described, dependencies=[Depends(only_known)])
+    router = APIRouter(
+        prefix=_GRAPH, tags=[GRAPH_TAG], include_in_schema=described, dependencies=[Depends(_only_known)]
+    )
 
     async def answered(tool: Tool, **arguments: JSON) -> Response:
         found = await service.run(lambda: tool.call(service.library, arguments), least_s=tool.least_s)
