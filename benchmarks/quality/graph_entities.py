@@ -22,7 +22,7 @@ from pinakes.catalog import entities
 from pinakes.core.graph_records import folded
 from pinakes.evaluation.graph_quality import ALL, GraphQuality, Rates, measure, read_file
 from pinakes.extraction import Extraction, Listing
-from pinakes.extraction.list_files import read_list
+from pinakes.extraction.gazetteer import read_list
 from pinakes.graph import following
 from pinakes.library import Library
 from pinakes.settings import GraphRules

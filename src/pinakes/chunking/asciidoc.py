@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from pinakes.chunking.outline import Cuts, Outline
-from pinakes.chunking.plain import MAX_HEAD_LINES, Tables, lists, sectioned
-from pinakes.chunking.plain_text import paragraphs
+from pinakes.chunking.plain_text import MAX_HEAD_LINES, Tables, lists, paragraphs, sectioned
 from pinakes.chunking.scale import Scale, clean
 from pinakes.chunking.tables import name_of, separated_names
 from pinakes.core.records import Document

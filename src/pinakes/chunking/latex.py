@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from pinakes.chunking.outline import Cuts, Outline
-from pinakes.chunking.plain import MAX_HEAD_LINES, Tables, sectioned
-from pinakes.chunking.plain_text import paragraphs
+from pinakes.chunking.plain_text import MAX_HEAD_LINES, Tables, paragraphs, sectioned
 from pinakes.chunking.scale import Scale, clean
 from pinakes.chunking.tables import MAX_HEAD_ROWS, name_of
 from pinakes.core.records import Document

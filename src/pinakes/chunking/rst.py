@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from pinakes.chunking.outline import Cuts, Outline
-from pinakes.chunking.plain import Tables, lists, sectioned
-from pinakes.chunking.plain_text import paragraphs
+from pinakes.chunking.plain_text import Tables, lists, paragraphs, sectioned
 from pinakes.chunking.scale import Scale, clean
 from pinakes.core.records import Document
 

@@ -35,8 +35,7 @@ from pinakes.extraction.code_graph import CodeGraph
 from pinakes.extraction.declared_names import DeclaredNames
 from pinakes.extraction.document_links import DocumentLinks
 from pinakes.extraction.documented_symbols import DocumentedSymbols
-from pinakes.extraction.gazetteer import Gazetteer, Listing, without_repeats
-from pinakes.extraction.list_files import listing, read_list
+from pinakes.extraction.gazetteer import Gazetteer, Listing, listing, read_list, without_repeats
 from pinakes.extraction.listed_relations import ListedRelations
 from pinakes.extraction.name_patterns import NamePatterns
 from pinakes.extraction.prose_text import prose_of

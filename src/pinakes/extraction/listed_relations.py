@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pinakes.core.graph_records import UNTYPED, ExtractionSubject, Findings, Mention, StatedRelation
-from pinakes.extraction.pattern_sets import set_of
-from pinakes.extraction.related_pairs import related
-from pinakes.extraction.section_topics import Topics, owner_of
+from pinakes.extraction.relation_parts import Topics, owner_of, related, set_of
 from pinakes.settings import GraphRules, RelationRule
 from pinakes.settings.graph_rules import compiled
 

@@ -5,7 +5,6 @@
 """
 
 from pinakes.metadata.rules import RuleSubject, default_of, renamed, ruled
-from pinakes.metadata.typing import ERRORS, retyped, typed, typed_filter
-from pinakes.metadata.values import value_of
+from pinakes.metadata.values import ERRORS, retyped, typed, typed_filter, value_of
 
 __all__ = ["ERRORS", "RuleSubject", "default_of", "renamed", "retyped", "ruled", "typed", "typed_filter", "value_of"]

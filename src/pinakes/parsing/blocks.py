@@ -13,6 +13,9 @@ _PAGE_END: Final = re.compile(r"[\s|–-]+(?:page|seite|pagina|página)[\s\d.–
 """A page number after other words in a header or footer."""
 _MOST_IN_LINE: Final = 1000
 """Characters of tables inside of a cell that are written in the cell's row."""
+_HEADING_SIGN: Final = re.compile(r"(?=#{1,6} |```|~~~)")
+_ORDERED: Final = re.compile(r"\d{1,9}\.")
+_INDENT: Final = "    "
 _BAR: Final = re.compile(r"(?<!\\)\|")
 _RULE: Final = re.compile(r"\|(?: --- \|)+")
 MOST_HEADS: Final = 5
@@ -24,6 +27,20 @@ class Block(NamedTuple):
 
     kind: str
     text: str
+
+
+def paragraph(text: str, level: int, label: str | None, depth: int) -> Block:
+    """Return a paragraph as Markdown: a heading of ``level``, 0 for none; else a list item at ``depth``; else text.
+
+    ``label``: the number of a heading or list item, "-" or "" for a bullet; None outside of lists.
+    """
+    words = " ".join(text.split())
+    if level:
+        return Block("head", f"{'#' * level} {label} {words}" if label and label != "-" else f"{'#' * level} {words}")
+    if label is None:
+        return Block("text", _HEADING_SIGN.sub(r"\\", text, count=1) if _HEADING_SIGN.match(text) else text)
+    sign = label if label == "-" or _ORDERED.fullmatch(label) else f"- {label}" if label else "-"
+    return Block("item", f"{_INDENT * depth}{sign} {words}")
 
 
 def table(grid: Grid, heads: int) -> Iterator[Block]:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from pinakes.core.records import Document
 from pinakes.parsing.decode import decode
-from pinakes.parsing.limits import Limits
+from pinakes.parsing.limits import LimitedReader
 
 _TIMING: Final = re.compile(
     r"[ \t]*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,]\d{1,3})?"
@@ -37,11 +37,8 @@ class _Cue(NamedTuple):
     line: int
 
 
-class Captions:
+class Captions(LimitedReader):
     """Reads VTT and SRT. Caption numbers, styles and positions are dropped; speakers are kept."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
         """Read ``data``; a file without times is read as plain text."""

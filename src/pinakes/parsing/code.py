@@ -7,7 +7,7 @@ from typing import Final
 
 from pinakes.core.records import Document
 from pinakes.parsing.decode import decode
-from pinakes.parsing.limits import Limits
+from pinakes.parsing.limits import LimitedReader
 
 _BY_LANGUAGE: Final = {
     "asm": ".s .asm",
@@ -101,11 +101,8 @@ _SHEBANG: Final = re.compile(r"#![^\n]*?\b(python|bash|zsh|ksh|sh|node|perl|ruby
 _INTERPRETERS: Final = {"bash": "shell", "zsh": "shell", "ksh": "shell", "sh": "shell", "node": "javascript"}
 
 
-class Code:
+class Code(LimitedReader):
     """Reads source code. Every line of the text has its line number in the file."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:
         """Read ``data``; the language is derived from ``path``."""

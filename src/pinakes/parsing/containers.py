@@ -6,7 +6,7 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -63,16 +63,6 @@ def reading_zip() -> Iterator[None]:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise _damaged(str(error).rstrip(".")) from error
-
-
-def rewritten(container: zipfile.ZipFile, changed: Mapping[str, bytes], left_out: Container[str] = ()) -> bytes:
-    """Return a ZIP container, uncompressed, with new content for ``changed`` entries and without ``left_out`` ones."""
-    copy = io.BytesIO()
-    with zipfile.ZipFile(copy, "w") as written:
-        for name in container.namelist():
-            if name not in left_out:
-                written.writestr(name, changed[name] if name in changed else container.read(name))
-    return copy.getvalue()
 
 
 def check_ole(data: bytes) -> None:

@@ -17,7 +17,7 @@ from pinakes.parsing.decode import declared_charset, decode
 from pinakes.parsing.encrypted import encrypted
 from pinakes.parsing.html import to_markdown
 from pinakes.parsing.html_content import HIDDEN_MARK, main_part
-from pinakes.parsing.limits import Limits
+from pinakes.parsing.limits import LimitedReader, Limits
 from pinakes.parsing.office import metadata_of
 from pinakes.parsing.openxml import Package, line
 from pinakes.parsing.recognise import ZIP
@@ -33,11 +33,8 @@ _EMPTY: Final = re.compile(r"<(title|script|style|a|i|b|em|strong|span|div|p|td|
 """Self-closing elements, which HTML would leave open to the end of the page."""
 
 
-class Epub:
+class Epub(LimitedReader):
     """Reads EPUB."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
         """Read ``data``; the title is that of the metadata, else the first heading.

@@ -11,10 +11,9 @@ from pinakes.core.records import JSON, Document, ReadingNote
 from pinakes.core.wording import counted
 from pinakes.parsing.decode import declared_charset, decode, scrub
 from pinakes.parsing.html_content import HIDDEN_MARK, main_part
-from pinakes.parsing.layout import without_layout
-from pinakes.parsing.limits import Limits
+from pinakes.parsing.limits import LimitedReader, Limits
 from pinakes.parsing.office import convert
-from pinakes.parsing.page_tables import with_spans
+from pinakes.parsing.page_tables import with_spans, without_layout
 from pinakes.parsing.page_values import with_values
 from pinakes.parsing.tidying import tidy
 from pinakes.parsing.titles import cut, markdown_title
@@ -58,11 +57,8 @@ _MAX_META_CHARS: Final = 1000
 _SITE: Final = r"\s*[-–—|·:»]\s*"
 
 
-class Html:
+class Html(LimitedReader):
     """Reads HTML and XHTML."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
         """Read ``data``; the title is ``<title>``, else the first ``<h1>``.

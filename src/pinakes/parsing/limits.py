@@ -41,6 +41,13 @@ class Limits:
             )
 
 
+class LimitedReader:
+    """Base of the readers: each file is read within the same limits."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+
 def passwords_in(variable: str) -> tuple[str, ...]:
     """Return the passwords in an environment variable, one per line; () if it is not set."""
     return tuple(filter(None, os.environ.get(variable, "").splitlines())) if variable else ()

@@ -11,7 +11,7 @@ from pinakes.core.records import JSON, Document, ReadingNote
 from pinakes.parsing.decode import decode, scrub
 from pinakes.parsing.escapes import without_colours
 from pinakes.parsing.joined_words import joined
-from pinakes.parsing.limits import Limits
+from pinakes.parsing.limits import LimitedReader
 from pinakes.parsing.structured import ParseError, parse_json
 from pinakes.parsing.titles import markdown_title
 
@@ -19,11 +19,8 @@ _MAX_OUTPUT_CHARS: Final = 2000
 _BACKTICKS: Final = re.compile("`+")
 
 
-class Notebook:
+class Notebook(LimitedReader):
     """Reads ``.ipynb``, notebook formats 3 and 4."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
         """Read ``data``; the title is the first level-1 heading.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 from xml.etree.ElementTree import Element
@@ -16,9 +15,6 @@ from pinakes.parsing.openxml import line, number
 
 _DEEPEST: Final = 60
 _MOST_REPEATED: Final = 1000
-_INDENT: Final = "    "
-_HEADING_SIGN: Final = re.compile(r"(?=#{1,6} |```|~~~)")
-_ORDERED: Final = re.compile(r"\d{1,9}\.")
 _WORDLESS: Final = UNREAD | {"title", "desc", "image", "object-ole", "thumbnail"}
 _TRUE: Final = "true"
 
@@ -80,7 +76,7 @@ class Flow:
             if label is None:
                 label = self._numbered(paragraph, level)
         if text:
-            yield _block(text, min(max(level, 0), 6), label, at)
+            yield blocks.paragraph(text, min(max(level, 0), 6), label, min(at, 9))
         for shape in beside:
             yield from Flow(story).blocks(shape, depth + 1)
 
@@ -160,16 +156,6 @@ _NESTED: Final = {"list": Flow._list, "table": Flow._table, "section": Flow._sec
 
 def _text(words: str) -> Block | None:
     return Block("text", words) if words else None
-
-
-def _block(text: str, level: int, label: str | None, at: int) -> Block:
-    if level:
-        words = " ".join(text.split())
-        return Block("head", f"{'#' * level} {label} {words}" if label and label != "-" else f"{'#' * level} {words}")
-    if label is None:
-        return Block("text", _HEADING_SIGN.sub(r"\\", text, count=1) if _HEADING_SIGN.match(text) else text)
-    sign = label if label == "-" or _ORDERED.fullmatch(label) else f"- {label}" if label else "-"
-    return Block("item", f"{_INDENT * min(at, 9)}{sign} {' '.join(text.split())}")
 
 
 def _rows(table: Element, depth: int, head: bool = False) -> Iterator[tuple[Element, bool]]:

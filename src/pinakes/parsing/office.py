@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Literal, TypeAlias
 
 from pinakes.core.errors import Empty, TooLarge, Unreadable
 from pinakes.core.records import JSON, Document, ReadingNote
-from pinakes.parsing import outlines, outlook
+from pinakes.parsing import outlines
 from pinakes.parsing.containers import check_ole, check_zip, reading_zip
 from pinakes.parsing.decode import declared_charset, scrub, to_utf8
 from pinakes.parsing.encrypted import decrypted, encrypted, is_encrypted
 from pinakes.parsing.equations import written
-from pinakes.parsing.limits import Limits
+from pinakes.parsing.limits import LimitedReader, Limits
 from pinakes.parsing.mime_types import MIME_TYPES
 from pinakes.parsing.old_sheets import read_old_workbook
 from pinakes.parsing.opendocument import read_opendocument
@@ -54,13 +54,13 @@ _MIDNIGHT: Final = re.compile(r"\b(\d{4}-\d\d-\d\d) 00:00:00(?= \|)")
 _TITLE_CHARS: Final = 5000
 """Characters in which a heading counts as the document's title; later ones are titles of sections."""
 _NOBODY: Final = frozenset(("anonymous", "(anonymous)", "(unspecified)", "unknown"))
+_MOST_NAMES: Final = 100
+_DIRECTORY_NAME: Final = re.compile(r"(?<=\") </o=[^<>\n]*>", re.IGNORECASE)
+"""The name of a person in an Exchange directory, after the person's own name."""
 
 
-class Office:
+class Office(LimitedReader):
     """Reads the formats that kreuzberg converts. Pictures are not read (no OCR)."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:
         """Read ``data`` in the format of the extension of ``path``.
@@ -134,7 +134,7 @@ class Office:
         if extension in _TEXTUAL:
             text = outlines.restored(text)
         if extension == _MAIL:
-            text = outlook.with_head(text, result.metadata.get("attachments") or ())
+            text = with_head(text, result.metadata.get("attachments") or ())
         text, pages = _paged(text, extension, result.metadata)
         return self._document(text, metadata_of(result.metadata), extension, pages, notes)
 
@@ -315,3 +315,13 @@ def iso(raw: JSON) -> str:
         except (ValueError, TypeError, IndexError):
             continue
     return ""
+
+
+def with_head(text: str, attachments: Iterable[object]) -> str:
+    """Return a message whose head names its attachments, which are not read, and people only as people call them."""
+    head, _, body = text.partition("\n\n")
+    head = _DIRECTORY_NAME.sub("", head)
+    names = [cut(" ".join(scrub(str(name)).split())) for name in attachments][:_MOST_NAMES]
+    if names:
+        head += f"\nAttachments: {', '.join(names)}"
+    return f"{head}\n\n{body}"

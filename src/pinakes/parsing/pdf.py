@@ -13,13 +13,12 @@ from pinakes.core.records import JSON, Document, ReadingNote
 from pinakes.core.wording import counted
 from pinakes.parsing import ocr, pdfium
 from pinakes.parsing.decode import scrub
-from pinakes.parsing.hyphens import mended
-from pinakes.parsing.limits import Limits
+from pinakes.parsing.limits import LimitedReader
 from pinakes.parsing.mime_types import MIME_TYPES
 from pinakes.parsing.office import convert, joined, metadata_of
 from pinakes.parsing.pdf_forms import Annotations, PageExtras, form_of, written, xfa_fields
 from pinakes.parsing.pdf_headers import cleaned
-from pinakes.parsing.pdf_prose import Pages
+from pinakes.parsing.pdf_prose import Pages, mended
 from pinakes.parsing.pdf_tables import continued, tables_as_text, with_tables
 from pinakes.parsing.pdf_text import PageText, text_of
 from pinakes.parsing.tidying import tidy
@@ -36,11 +35,8 @@ _CREATED: Final = re.compile(
 _PEOPLE: Final = re.compile(r"\s*[;,]\s*|\s+(?:and|und|et|&)\s+")
 
 
-class Pdf:
+class Pdf(LimitedReader):
     """Reads PDF. Pages that are only pictures are recognised if ``limits.ocr`` is set."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
         """Read ``data``; the title is that of its properties, else its first line.

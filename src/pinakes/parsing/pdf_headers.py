@@ -123,11 +123,6 @@ def cleaned(pages: Sequence[str]) -> CleanedPages:
     return CleanedPages(["\n".join(lines) for lines in split], dropped, of_pages, example)
 
 
-def without_running(pages: Sequence[str]) -> list[str]:
-    """Return pages without page numbers and repeated headers and footers."""
-    return cleaned(pages).pages
-
-
 def _edges(lines: Sequence[str]) -> dict[int, str]:
     """Return line number → line, for the first and last lines of a page, except table rows."""
     there = [at for at, line in enumerate(lines) if line.strip()]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from pinakes.core.records import JSON, ReadingNote
 from pinakes.core.wording import counted
@@ -13,7 +14,6 @@ from pinakes.parsing import blocks
 from pinakes.parsing.notes import comment, sections
 from pinakes.parsing.openxml import clean, line, number
 from pinakes.parsing.rtf_blocks import Flow
-from pinakes.parsing.rtf_tokens import SIGNS, SYMBOLS, Token, encoding_called, encoding_of, tokens
 from pinakes.parsing.text_runs import Piece
 from pinakes.parsing.word_styles import PLAIN, Look
 from pinakes.parsing.word_text import FONT_SYMBOLS
@@ -49,6 +49,64 @@ _LOOKS: Final[dict[str, dict[str, object]]] = {
     "plain": {"bold": None, "italic": None, "struck": None, "hidden": None, "script": None},
 }
 _SWITCHES: Final = {"b": "bold", "i": "italic", "strike": "struck", "v": "hidden"}
+_TOKEN: Final = re.compile(
+    r"\\(?P<word>[a-zA-Z]{1,32})(?P<value>-?\d{1,10})?[ ]?|\\'(?P<byte>[0-9a-fA-F]{2})|\\(?P<sign>[^a-zA-Z'])"
+    r"|(?P<group>[{}])|(?P<text>[^\\{}\r\n]+)"
+)
+_BINARY: Final = "bin"
+
+SIGNS: Final = {
+    "~": " ",
+    "_": "-",
+    "-": "",
+    "\\": "\\",
+    "{": "{",
+    "}": "}",
+}
+SYMBOLS: Final = {
+    **dict.fromkeys(("tab", "emspace", "enspace", "qmspace", "nestcell"), " "),
+    "line": "\n",
+    "softline": "\n",
+    "lbr": "\n",
+    "page": "\n",
+    "column": "\n",
+    "emdash": "—",
+    "endash": "–",
+    "lquote": "‘",
+    "rquote": "’",
+    "ldblquote": "“",
+    "rdblquote": "”",
+    "bullet": "•",
+    "zwj": "\u200d",
+    "zwnj": "\u200c",
+    "zwbo": "",
+    "zwnbo": "",
+    "ltrmark": "",
+    "rtlmark": "",
+}
+"""Control word → its text."""
+
+_CODE_PAGES: Final = {
+    0: "cp1252",
+    77: "mac_roman",
+    128: "cp932",
+    129: "cp949",
+    130: "johab",
+    134: "gbk",
+    136: "cp950",
+    161: "cp1253",
+    162: "cp1254",
+    163: "cp1258",
+    177: "cp1255",
+    178: "cp1256",
+    186: "cp1257",
+    204: "cp1251",
+    222: "cp874",
+    238: "cp1250",
+    254: "cp437",
+    255: "cp850",
+}
+"""Character set number of a font → encoding."""
 
 
 @dataclass(slots=True)
@@ -344,3 +402,42 @@ def _time_of(packed: int) -> str:
     """Return a time packed into the bits of a number, as ISO 8601."""
     minute, hour, day, month = (packed >> shift & mask for shift, mask in ((0, 63), (6, 31), (11, 31), (16, 15)))
     return f"{1900 + (packed >> 20 & 511):04}-{month:02}-{day:02}T{hour:02}:{minute:02}" if packed > 0 else ""
+
+
+class Token(NamedTuple):
+    """A control word with its value (None if it has none), a "{" or "}", a symbol, text, or a hexadecimal byte."""
+
+    kind: str
+    text: str
+    value: int | None = None
+
+
+def tokens(source: str) -> Iterator[Token]:
+    """Yield the tokens of a file, given as one character per byte; binary data is skipped."""
+    at = 0
+    while match := _TOKEN.search(source, at):
+        at = match.end()
+        kind = match.lastgroup or ""
+        if kind in ("word", "value"):
+            value = int(match["value"]) if match["value"] else None
+            if match["word"] == _BINARY:
+                at += max(value or 0, 0)
+                continue
+            yield Token("word", match["word"], value)
+        else:
+            yield Token(kind, match[kind])
+
+
+def encoding_of(charset: int, otherwise: str) -> str:
+    """Return the encoding of a font's character set; ``otherwise`` if the number implies none."""
+    return _CODE_PAGES.get(charset, otherwise) if charset not in (1, 2) else otherwise
+
+
+def encoding_called(number: int) -> str:
+    """Return the encoding of a code page, that of Western Windows if it is unknown."""
+    name = {10000: "mac_roman", 65001: "utf-8"}.get(number, f"cp{number}")
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        return "cp1252"
+    return name

@@ -12,10 +12,7 @@ from pinakes.parsing.grids import Cell, filled
 from pinakes.parsing.openxml import clean
 from pinakes.parsing.text_runs import Piece, joined
 
-_INDENT: Final = "    "
-_ORDERED: Final = re.compile(r"\d{1,9}\.")
 _BULLET: Final = re.compile("[^\\w()]{0,2}|o|§|Ø|ü|v")
-_HEADING_SIGN: Final = re.compile(r"(?=#{1,6} |```|~~~)")
 _NEAR: Final = 20
 """Cell borders within this distance, in twips, are the same."""
 _MOST_BORDERS: Final = 1000
@@ -127,7 +124,8 @@ class Flow:
         if self._cells or self._cell:
             self._row()
         self._table()
-        self._found.append(_block(text, self._level, label, self._depth))
+        label = "-" if label is not None and _BULLET.fullmatch(label) else label
+        self._found.append(blocks.paragraph(text, self._level, label, self._depth))
 
     def _row(self) -> None:
         if self._cell:
@@ -185,22 +183,6 @@ def _places(rows: list[_Row]) -> dict[int, int]:
         count += border - last > _NEAR
         places[border], last = count, border
     return places
-
-
-def _block(text: str, level: int, label: str | None, depth: int) -> Block:
-    words = " ".join(text.split())
-    if level:
-        return Block(
-            "head", f"{'#' * level} {label} {words}" if label and not _is_bullet(label) else f"{'#' * level} {words}"
-        )
-    if label is None:
-        return Block("text", _HEADING_SIGN.sub(r"\\", text, count=1) if _HEADING_SIGN.match(text) else text)
-    sign = "-" if _is_bullet(label) else label if _ORDERED.fullmatch(label) else f"- {label}"
-    return Block("item", f"{_INDENT * depth}{sign} {words}")
-
-
-def _is_bullet(label: str) -> bool:
-    return _BULLET.fullmatch(label) is not None
 
 
 def _whole(text: str) -> str:

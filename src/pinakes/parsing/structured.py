@@ -14,7 +14,7 @@ from pinakes.core.wording import first_of
 from pinakes.parsing.decode import decode, scrub
 from pinakes.parsing.escapes import unescaped_toml, unescaped_yaml, without_colours
 from pinakes.parsing.json_lines import TooDeepError, json_lines
-from pinakes.parsing.limits import Limits
+from pinakes.parsing.limits import LimitedReader
 from pinakes.parsing.titles import cut
 
 _MAX_DEPTH: Final = 100
@@ -38,20 +38,16 @@ class ParseError(ValueError):
     """The text is not valid in its format, or would expand too much."""
 
 
-class _Structured:
+class _Structured(LimitedReader):
     """Common base of the three formats: lines of the file as text, top-level values as metadata."""
 
     language: str
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:
         """Read ``data``. If it cannot be parsed, it is read unchanged, and ``parse_error`` in the metadata says why."""
         source = self._limits.check(decode(data))
         try:
-            values = self.parse(source, path)
-            text, lines = self.shown(source, path)
+            values, text, lines = self.parsed(source, path)
         except ParseError as error:
             return Document(text=source, kind="text", language=self.language, metadata={"parse_error": str(error)})
         first = values[0] if values and isinstance(values[0], dict) else {}
@@ -64,12 +60,12 @@ class _Structured:
             lines=lines,
         )
 
-    def parse(self, source: str, path: str) -> list[JSON]:
-        """Return the documents in ``source`` as plain values."""
-        raise NotImplementedError
+    def parsed(self, source: str, path: str) -> tuple[list[JSON], str, tuple[int, ...]]:
+        """Return the documents in ``source`` as plain values, its readable form, and its line numbers if they changed.
 
-    def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:
-        """Return ``source``, which is valid, in readable form, and its line numbers if they changed."""
+        Raises:
+            ParseError: it is not valid in its format, or would expand too much.
+        """
         raise NotImplementedError
 
 
@@ -78,13 +74,9 @@ class Yaml(_Structured):
 
     language = "yaml"
 
-    def parse(self, source: str, path: str) -> list[JSON]:  # noqa: ARG002 - needed for JSON
-        """Return the documents in ``source`` as plain values."""
-        return parse_yaml(source)
-
-    def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:  # noqa: ARG002 - needed for JSON
-        """Return ``source`` with the escapes in its quoted values decoded."""
-        return unescaped_yaml(source), ()
+    def parsed(self, source: str, path: str) -> tuple[list[JSON], str, tuple[int, ...]]:  # noqa: ARG002 - needed for JSON
+        """Return the documents in ``source``, and its text with the escapes in quoted values decoded."""
+        return parse_yaml(source), unescaped_yaml(source), ()
 
 
 class Json(_Structured):
@@ -92,21 +84,17 @@ class Json(_Structured):
 
     language = "json"
 
-    def parse(self, source: str, path: str) -> list[JSON]:
-        """Return the value in ``source``, or that of each line."""
-        source = without_colours(source)
-        if _has_records(path):
-            return [parse_json(line) for line in source.split("\n") if line.strip()]
-        return [parse_json(source)]
-
-    def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:
-        """Return the lines of ``source`` without quotes, brackets and commas at their ends."""
+    def parsed(self, source: str, path: str) -> tuple[list[JSON], str, tuple[int, ...]]:
+        """Return the value in ``source``, or that of each line; its lines without quotes, brackets and end commas."""
+        plain, records = without_colours(source), path.lower().endswith((".jsonl", ".ndjson"))
+        parts = [line for line in plain.split("\n") if line.strip()] if records else [plain]
+        values = [parse_json(part) for part in parts]
         try:
-            text, lines = json_lines(without_colours(source), records=_has_records(path))
+            text, lines = json_lines(plain, records=records)
         except TooDeepError as error:
             raise ParseError(str(error)) from error
         text = scrub(text)
-        return (text, lines) if text.strip() else (source, ())
+        return (values, text, lines) if text.strip() else (values, source, ())
 
 
 class Toml(_Structured):
@@ -114,17 +102,9 @@ class Toml(_Structured):
 
     language = "toml"
 
-    def parse(self, source: str, path: str) -> list[JSON]:  # noqa: ARG002 - needed for JSON
-        """Return the table in ``source``."""
-        return parse_toml(source)
-
-    def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:  # noqa: ARG002 - needed for JSON
-        """Return ``source`` with the escapes in its basic strings decoded."""
-        return unescaped_toml(source), ()
-
-
-def _has_records(path: str) -> bool:
-    return path.lower().endswith((".jsonl", ".ndjson"))
+    def parsed(self, source: str, path: str) -> tuple[list[JSON], str, tuple[int, ...]]:  # noqa: ARG002 - needed for JSON
+        """Return the table in ``source``, and its text with the escapes in basic strings decoded."""
+        return parse_toml(source), unescaped_toml(source), ()
 
 
 def parse_yaml(source: str) -> list[JSON]:

@@ -13,7 +13,7 @@ from typing import Final
 from pinakes.core.errors import Empty
 from pinakes.core.records import Document
 from pinakes.parsing.decode import decode
-from pinakes.parsing.limits import Limits
+from pinakes.parsing.limits import LimitedReader
 
 _DELIMITERS: Final = ",;\t|"
 _SAMPLE_LINES: Final = 20
@@ -23,11 +23,8 @@ _NAMED: Final = re.compile(r'(?P<quote>"?)(?i:sep)=(?P<delimiter>[^\w\s"]|\t)(?P
 """A first line that tells Excel the delimiter."""
 
 
-class Table:
+class Table(LimitedReader):
     """Reads delimited text. Rows keep their number of cells and their line number."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:
         """Read ``data``. If it cannot be parsed, it is read unchanged, and ``parse_error`` in the metadata says why."""

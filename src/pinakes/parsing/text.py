@@ -11,7 +11,7 @@ from pinakes.parsing.decode import decode
 from pinakes.parsing.escapes import unescaped_properties
 from pinakes.parsing.inner_formatting import whole_words_of_asciidoc, whole_words_of_rst
 from pinakes.parsing.latex_letters import with_letters
-from pinakes.parsing.limits import Limits
+from pinakes.parsing.limits import LimitedReader
 from pinakes.parsing.titles import cut, first_line, plain
 
 _CONFIGURATION: Final = (".ini", ".cfg", ".conf", ".properties")
@@ -50,11 +50,8 @@ _FOLDED_LINES: Final = re.compile(r"^[A-Za-z][^\n]*(?:\n[ \t][^\n]*)+", re.MULTI
 """A line of a calendar that goes on in the next lines, which begin with a blank that does not count."""
 
 
-class Text:
+class Text(LimitedReader):
     """Reads text without a known structure. A script without an extension is code."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:
         """Read ``data``; the title is its first line, except in logs and configuration."""
@@ -69,11 +66,8 @@ class Text:
         return Document(text=text, title=text_title(text) if is_prose else "", kind="text")
 
 
-class RestructuredText:
+class RestructuredText(LimitedReader):
     """Reads reStructuredText as it stands, with words whole."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
         """Read ``data``; the title is that of the first section."""
@@ -81,11 +75,8 @@ class RestructuredText:
         return Document(text=text, title=rst_title(text), kind="text", language="rst")
 
 
-class Asciidoc:
+class Asciidoc(LimitedReader):
     """Reads AsciiDoc as it stands, with words whole."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
         """Read ``data``; the title is that of the document, else its first line of text."""
@@ -97,11 +88,8 @@ class Asciidoc:
         return Document(text=text, title=title, kind="text", language="asciidoc")
 
 
-class Latex:
+class Latex(LimitedReader):
     """Reads LaTeX as it stands, with letters for the commands that stand for them."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
         """Read ``data``; the title is that of ``\\title`` outside of comments."""
@@ -111,22 +99,16 @@ class Latex:
         return Document(text=text, title=title, kind="text", language="latex")
 
 
-class Bibtex:
+class Bibtex(LimitedReader):
     """Reads a bibliography (BibTeX), which writes letters as LaTeX does."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
         """Read ``data``; it has no title."""
         return Document(text=with_letters(self._limits.check(decode(data))), kind="code", language="bibtex")
 
 
-class Calendar:
+class Calendar(LimitedReader):
     """Reads calendars and address cards (iCalendar, vCard). The total number of lines does not change."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
         """Read ``data`` with long lines that are folded whole; it has no title."""

@@ -22,11 +22,8 @@ from pinakes.parsing.word_styles import Numbering, Style, Styles, list_of, outli
 from pinakes.parsing.word_text import Story
 
 _DEEPEST: Final = 60
-_INDENT: Final = "    "
-_HEADING_SIGN: Final = re.compile(r"(?=#{1,6} |```|~~~)")
 _BULLET: Final = re.compile(r"[•▪■●◦‣][ \t]+(?=\S)")
 _EMPTY_ITEM: Final = re.compile(r"[•▪■●◦‣]")
-_ORDERED: Final = re.compile(r"\d{1,9}\.")
 _UNREAD: Final = frozenset(
     ("sectPr", "sdtPr", "sdtEndPr", "del", "moveFrom", "tblPr", "tblGrid", "customXmlPr", "altChunk")
 )
@@ -200,20 +197,13 @@ class _Flow:
             yield from self._drawing(drawing, depth)
 
     def _block(self, text: str, level: int, label: str | None, at: int) -> Block:
-        if level:
+        if level or label is None:
             self._depth = -1
-            words = " ".join(text.split())
-            return Block(
-                "head", f"{'#' * level} {label} {words}" if label and label != "-" else f"{'#' * level} {words}"
-            )
-        if label is None:
-            self._depth = -1
-            if bullet := _BULLET.match(text):
-                return Block("item", f"- {' '.join(text[bullet.end() :].split())}")
-            return Block("text", _HEADING_SIGN.sub(r"\\", text, count=1) if _HEADING_SIGN.match(text) else text)
-        self._depth = min(at, self._depth + 1)
-        sign = label if label == "-" or _ORDERED.fullmatch(label) else f"- {label}" if label else "-"
-        return Block("item", f"{_INDENT * self._depth}{sign} {' '.join(text.split())}")
+        else:
+            self._depth = min(at, self._depth + 1)
+        if not level and label is None and (bullet := _BULLET.match(text)):
+            return Block("item", f"- {' '.join(text[bullet.end() :].split())}")
+        return blocks.paragraph(text, level, label, self._depth)
 
     def _drawing(self, drawing: Element, depth: int) -> Iterator[Block]:
         if depth >= _DEEPEST:

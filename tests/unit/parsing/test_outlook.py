@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pinakes.parsing.outlook import with_head
+from pinakes.parsing.office import with_head
 
 HEAD = 'Subject: Reports\nFrom: "Doe, Ann" <{}>\nTo: "Bo" <bo@example.org>'
 BODY = 'Hello "Bo" </o=x>,\n\nSee the report.\n'

@@ -12,7 +12,7 @@ from printed_pdf import lines, printed
 
 from pinakes import parsing
 from pinakes.core.records import Document
-from pinakes.parsing.pdf_headers import cleaned, without_running
+from pinakes.parsing.pdf_headers import cleaned
 
 BODY = [
     "The members of the board came together in the large hall",
@@ -122,7 +122,7 @@ def test_page_numbers_go_where_they_count_up(foot: str, first: int) -> None:
 def test_roman_numbers_go_before_arabic_ones() -> None:
     numbers = ["ii", "iii", "iv", "1", "2", "3", "4", "5"]
     pages = [["abcdefgh"[at] * 4, *BODY, number] for at, number in enumerate(numbers)]
-    assert [page.strip().split("\n")[-1] for page in without_running(["\n".join(page) for page in pages])] == [
+    assert [page.strip().split("\n")[-1] for page in cleaned(["\n".join(page) for page in pages]).pages] == [
         BODY[-1]
     ] * 8
 
@@ -134,7 +134,7 @@ def test_a_number_that_does_not_count_up_stays() -> None:
 
 def test_column_names_that_stand_on_every_page_stay() -> None:
     page = "\n| Item | Price |\n| --- | --- |\n| Bolts | 3 |\n| Nuts | 4 |\n| Nails | 5 |\n| Screws | 6 |\n"
-    assert without_running([page] * 5) == [page] * 5
+    assert cleaned([page] * 5).pages == [page] * 5
 
 
 def test_ten_thousand_pages_are_cleaned_in_linear_time() -> None:
@@ -148,5 +148,5 @@ def test_ten_thousand_pages_are_cleaned_in_linear_time() -> None:
 @settings(max_examples=60, deadline=None)
 def test_no_word_is_lost_from_all_pages(pages: list[list[str]]) -> None:
     printed_pages = ["\n".join(f"{word * 3} stands here" for word in page) for page in pages]
-    before, after = " ".join(printed_pages).split(), " ".join(without_running(printed_pages)).split()
+    before, after = " ".join(printed_pages).split(), " ".join(cleaned(printed_pages).pages).split()
     assert set(before) == set(after)

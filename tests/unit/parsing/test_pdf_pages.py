@@ -7,11 +7,11 @@ from small_pdf import pdf
 
 from pinakes import parsing
 from pinakes.core.errors import Unreadable
-from pinakes.parsing.hyphens import mended
 from pinakes.parsing.office import joined
 from pinakes.parsing.pdf import markdown
 from pinakes.parsing.pdf_forms import PageExtras
-from pinakes.parsing.pdf_headers import without_running
+from pinakes.parsing.pdf_headers import cleaned
+from pinakes.parsing.pdf_prose import mended
 from pinakes.text.page_numbers import page_words, pages_of
 
 PROSE = "Every service signs its messages with a key of its own, which is kept in the vault and renewed each month by"
@@ -22,20 +22,20 @@ def printed(*bodies: str, head: str = "The annual report", foot: str = "Page {}"
 
 
 def test_running_headers_and_footers_go_but_the_first_title() -> None:
-    pages = without_running(printed("One.", "Two.", "Three.", "Four."))
+    pages = cleaned(printed("One.", "Two.", "Three.", "Four.")).pages
     assert [page.split() for page in pages] == [["The", "annual", "report", "One."], ["Two."], ["Three."], ["Four."]]
 
 
 def test_headers_of_left_and_right_pages_are_told_apart() -> None:
     pages = [f"{'Left title' if at % 2 else 'Right title'}\nBody number {'abcdefgh'[at]}" for at in range(8)]
-    cleaned = without_running(pages)
-    assert sum("title" in page for page in cleaned) == 2
-    assert all("Body number" in page for page in cleaned)
+    kept = cleaned(pages).pages
+    assert sum("title" in page for page in kept) == 2
+    assert all("Body number" in page for page in kept)
 
 
 def test_of_section_titles_beside_the_page_number_the_first_stays_without_it() -> None:
     pages = [f"{at + 12} {'Methods' if at < 3 else 'Results'}\nWords of page {'abcdef'[at]}" for at in range(6)]
-    firsts = [page.split()[0] for page in without_running(pages)]
+    firsts = [page.split()[0] for page in cleaned(pages).pages]
     assert firsts == ["Methods", "Words", "Words", "Results", "Words", "Words"]
 
 
@@ -43,16 +43,16 @@ def test_of_section_titles_beside_the_page_number_the_first_stays_without_it() -
 def test_page_numbers_of_any_form_go(line: str) -> None:
     words = ["The first words.", "The following ones.", "What comes last."]
     pages = [f"{one}\n{line.replace('7', str(at))}" for at, one in enumerate(words, start=7)]
-    assert [page.strip() for page in without_running(pages)] == words
+    assert [page.strip() for page in cleaned(pages).pages] == words
 
 
 def test_figures_that_are_no_page_numbers_stay() -> None:
     pages = ["Total\n4711", "Total of all\n815", "Words\n42"]
-    assert without_running(pages) == pages
+    assert cleaned(pages).pages == pages
 
 
 def test_small_roman_numbers_of_pages_go_where_they_fit() -> None:
-    assert without_running(["Preface\ni", "ii\nMore of it", "Words\niii", "Words\nxi"]) == [
+    assert cleaned(["Preface\ni", "ii\nMore of it", "Words\niii", "Words\nxi"]).pages == [
         "Preface\ni",
         "\nMore of it",
         "Words\n",
@@ -62,7 +62,7 @@ def test_small_roman_numbers_of_pages_go_where_they_fit() -> None:
 
 def test_few_pages_have_no_running_lines() -> None:
     pages = ["Same head\nOne", "Same head\nTwo"]
-    assert without_running(pages) == pages
+    assert cleaned(pages).pages == pages
 
 
 def test_words_broken_at_the_end_of_a_line_are_made_whole() -> None:

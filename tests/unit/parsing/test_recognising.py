@@ -12,9 +12,9 @@ import pytest
 
 from pinakes.core.errors import Unreadable
 from pinakes.parsing.encrypted import decrypted, is_encrypted
-from pinakes.parsing.layout import without_layout
 from pinakes.parsing.limits import Limits, passwords_in
 from pinakes.parsing.ocr import Word, laid_out
+from pinakes.parsing.page_tables import without_layout
 from pinakes.parsing.recognise import OLE, other_extension
 from pinakes.parsing.tidying import tidy
 
