@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import ctypes
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -54,6 +55,15 @@ _DROP_CAP: Final = 1.75
 _NEAR: Final = 6
 _LONG: Final = 40
 _LONGEST_SCRIPT: Final = 8
+_SAMPLE: Final = 40
+"""Number of characters that tell the direction of a page's text."""
+_TURNS: Final[tuple[Callable[[Box], Box], ...]] = (
+    lambda box: box,
+    lambda box: (-box[3], -box[2], box[0], box[1]),
+    lambda box: (-box[1], -box[0], -box[3], -box[2]),
+    lambda box: (box[2], box[3], -box[1], -box[0]),
+)
+"""What turns a box upright for text of 0, 90, 180 and 270 degrees, clockwise."""
 
 
 @dataclass(slots=True)
@@ -125,9 +135,11 @@ def text_of(library: Any, page: Any, textpage: Any) -> PageText:
     count = library.FPDFText_CountChars(textpage)
     if count <= 0:
         return PageText([])
-    area = library.FS_RECTF()
-    shows = bool(library.FPDF_GetPageBoundingBox(page, ctypes.byref(area)))
-    box_of = _boxes(library, textpage)
+    rectangle = library.FS_RECTF()
+    shows = bool(library.FPDF_GetPageBoundingBox(page, ctypes.byref(rectangle)))
+    turn = _direction(library, textpage, count)
+    area = turn((rectangle.left, rectangle.right, rectangle.bottom, rectangle.top))
+    box_of = _boxes(library, textpage, turn)
     gaps = NarrowGaps(box_of)
 
     def guessed(at: int) -> bool:
@@ -184,10 +196,10 @@ def _joined_to_previous(line: list[Word], words: list[Word]) -> bool:
     return True
 
 
-def _within(word: Word, area: Any) -> bool:
+def _within(word: Word, area: Box) -> bool:
     """Return whether the middle of a word is on the page. A box without height has no known position."""
     across, down = (word.left + word.right) / 2, (word.bottom + word.top) / 2
-    return (area.left <= across <= area.right and area.bottom <= down <= area.top) or word.top <= word.bottom
+    return (area[0] <= across <= area[1] and area[2] <= down <= area[3]) or word.top <= word.bottom
 
 
 def _characters(library: Any, textpage: Any, count: int, box_of: Callable[[int], Box]) -> tuple[str, int]:
@@ -229,13 +241,20 @@ def _ligature(text: str, at: int, box_of: Callable[[int], Box]) -> str:
     return "\ufb00" if text[at - 1].casefold() in _VOWELS else "\ufb02"
 
 
-def _boxes(library: Any, textpage: Any) -> Callable[[int], Box]:
+def _direction(library: Any, textpage: Any, count: int) -> Callable[[Box], Box]:
+    """Return the function that turns a box so that most characters of the page run from left to right."""
+    places = range(0, count, max(1, count // _SAMPLE))
+    quarters = [round(library.FPDFText_GetCharAngle(textpage, at) / (math.pi / 2)) % 4 for at in places]
+    return _TURNS[max(range(4), key=quarters.count)]
+
+
+def _boxes(library: Any, textpage: Any, turn: Callable[[Box], Box]) -> Callable[[int], Box]:
     rectangle = library.FS_RECTF()
     pointer, get = ctypes.byref(rectangle), library.FPDFText_GetLooseCharBox
 
     def box(at: int) -> Box:
         get(textpage, at, pointer)
-        return rectangle.left, rectangle.right, rectangle.bottom, rectangle.top
+        return turn((rectangle.left, rectangle.right, rectangle.bottom, rectangle.top))
 
     return box
 
