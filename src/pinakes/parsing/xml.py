@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from html import escape
+from html.entities import html5
 from typing import Any, Final
 
 from pinakes.core.errors import Empty, TooLarge
@@ -28,6 +30,14 @@ _NOISE: Final = re.compile(
 )
 """Names of attributes for ids, references and layout."""
 _MACHINE_MADE: Final = re.compile(r"#\S*|\{?[0-9a-fA-F]{8}-[0-9a-fA-F-]{20,}\}?|[0-9a-fA-F]{32,}")
+
+_ENTITY: Final = re.compile(r"<!ENTITY\s+([^\s%]\S*)")
+_REFERENCE: Final = re.compile(
+    r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)"
+    r"|&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)(?:([^\W\d][\w.-]{0,80});)?",
+    re.DOTALL,
+)
+"""A reference, or an ampersand that begins none, outside of character data and comments."""
 
 
 class _GrowthError(ParseError):
@@ -93,12 +103,29 @@ def parse(source: str) -> Node:
     parser.EndElementHandler = builder.end
     parser.CharacterDataHandler = builder.text
     try:
-        parser.Parse(source.encode(), True)
+        parser.Parse(_with_entities(source).encode(), True)
     except expat.ExpatError as error:
         if error.code == expat.errors.codes[expat.errors.XML_ERROR_AMPLIFICATION_LIMIT_BREACH]:
             raise _GrowthError(_TOO_LONG) from error
         raise ParseError(cut(str(error))) from error
     return builder.root
+
+
+def _with_entities(source: str) -> str:
+    """Return ``source`` with the characters of HTML for references that it does not declare, others as they stand.
+
+    They are declared elsewhere, which is not fetched, or nowhere. The library would drop the former without a word.
+    """
+    if "&" not in source:
+        return source
+    declared = set(_ENTITY.findall(source))
+
+    def written(match: re.Match[str]) -> str:
+        if match[0].startswith("<") or match[1] in declared:
+            return match[0]
+        return escape(html5.get(f"{match[1]};", match[0]))
+
+    return _REFERENCE.sub(written, source)
 
 
 def value_of(node: Node) -> JSON:
