@@ -86,10 +86,11 @@ NAMES: Final[dict[str, str]] = {
 """File name (lower case) → module and class, for files recognised by their name."""
 
 VERSIONS: Final[dict[str, int]] = {
-    **dict.fromkeys(("captions", "code", "structured", "tables"), 2),
-    **dict.fromkeys(("markdown", "pdf", "text", "xml"), 3),
-    "notebook": 4,
-    **dict.fromkeys(("epub", "html", "mail", "office"), 5),
+    **dict.fromkeys(("captions", "structured", "tables"), 2),
+    **dict.fromkeys(("code", "markdown"), 3),
+    **dict.fromkeys(("notebook", "pdf", "text", "xml"), 4),
+    **dict.fromkeys(("epub", "html", "office"), 5),
+    "mail": 6,
 }
 """Reader module → version. Increase it when the texts of a reader change: a sync then reads its documents again."""
 
