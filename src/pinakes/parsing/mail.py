@@ -17,6 +17,7 @@ from pinakes.parsing.html import to_markdown
 from pinakes.parsing.html_content import main_part
 from pinakes.parsing.limits import Limits
 from pinakes.parsing.office import iso, metadata_of
+from pinakes.parsing.text import calendar_text
 from pinakes.parsing.titles import markdown_title, own_title
 
 _SHOWN: Final = ("Subject", "From", "To", "Cc", "Bcc", "Date")
@@ -105,7 +106,7 @@ class Mail:
             text = self._decoded(part).strip("\n")
             yield _FLOWED.sub("", text) if str(part.get_param("delsp")).lower() == "yes" else text
         elif kind == _CALENDAR:
-            yield _FOLDED.sub("", self._decoded(part)).strip("\n")
+            yield calendar_text(_FOLDED.sub("", self._decoded(part))).strip("\n")
         elif kind == "text/html":
             yield to_markdown(main_part(self._decoded(part)), self._limits).strip("\n")
 
