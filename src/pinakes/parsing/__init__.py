@@ -70,7 +70,7 @@ READERS: Final[dict[str, str]] = {
     **dict.fromkeys((".xml", ".rss", ".atom", ".rdf", ".nxml", ".tei", ".dbk", ".fb2"), "xml:Xml"),
     **dict.fromkeys((".srt", ".vtt"), "captions:Captions"),
     ".ipynb": "notebook:Notebook",
-    **dict.fromkeys((".txt", ".text", ".log", ".cfg", ".ini", ".conf", ".properties"), _TEXT),
+    **dict.fromkeys((".txt", ".text", ".log", ".cfg", ".ini", ".conf", ".properties", ".po", ".pot"), _TEXT),
     **dict.fromkeys((".in", ".tmpl", ".tpl", ".j2", ".example"), _TEXT),
 }
 """Extension (lower case, with its dot) → module in this package and class."""
@@ -86,10 +86,11 @@ NAMES: Final[dict[str, str]] = {
 """File name (lower case) → module and class, for files recognised by their name."""
 
 VERSIONS: Final[dict[str, int]] = {
-    **dict.fromkeys(("captions", "code", "structured", "tables"), 2),
-    **dict.fromkeys(("markdown", "pdf", "text", "xml"), 3),
-    "notebook": 4,
-    **dict.fromkeys(("epub", "html", "mail", "office"), 5),
+    **dict.fromkeys(("captions", "structured", "tables"), 2),
+    "code": 3,
+    **dict.fromkeys(("markdown", "pdf", "text", "xml"), 4),
+    **dict.fromkeys(("epub", "html", "notebook"), 5),
+    **dict.fromkeys(("mail", "office"), 6),
 }
 """Reader module → version. Increase it when the texts of a reader change: a sync then reads its documents again."""
 

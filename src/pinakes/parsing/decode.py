@@ -23,7 +23,15 @@ _BOMS: Final = (  # longest first: the UTF-16 LE mark is a prefix of the UTF-32 
 BOMS: Final = tuple(mark for mark, _ in _BOMS)
 """Byte-order marks."""
 
-_CHARSET: Final = re.compile(rb"""<(?:meta\b[^>]*?charset|\?xml\b[^>]*?encoding)\s*=\s*["']?([\w.:-]{2,40})""", re.I)
+_CHARSET: Final = re.compile(
+    rb"""<(?:meta\b[^>]*?charset|\?xml\b[^>]*?encoding)\s*=\s*["']?([\w.:-]{2,40})"""
+    rb"""|^[^\w\s](?:charset|[^\n]{0,80}?(?:coding|fenc|charset)\s*[:=])\s*["']?([\w.:-]{2,40}?)"""
+    rb"""(?:-(?:unix|dos|mac))?(?![\w.:-])"""
+    rb"""|\\usepackage\s*\[(?:\w+,\s*)*([\w-]{2,40})\]\s*\{inputenc\}""",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What HTML, XML, comments (``-*- coding: x -*-``) and LaTeX say about the encoding."""
+_OF_LATEX: Final = {"ansinew": "cp1252", "applemac": "mac_roman", "maccyr": "mac_cyrillic", "cp437de": "cp437"}
 _CONTROLS: Final = bytes({*range(32), 127} - {*b"\t\n\v\f\r"})
 _SPACES: Final = bytes.maketrans(b"\v\f", b"  ")
 _ANSI_COLOUR: Final = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
@@ -98,9 +106,10 @@ def line_numbers(data: bytes) -> list[int]:
 
 
 def declared_charset(data: bytes) -> str | None:
-    """Return the encoding declared by HTML or XML, None if none is declared."""
+    """Return the encoding that a text declares, None if it declares none."""
     match = _CHARSET.search(data[:4096])
-    return match[1].decode("ascii") if match else None
+    name = match[match.lastindex or 0].decode("ascii").lower() if match else None
+    return _OF_LATEX.get(name or "", name)
 
 
 def scrub(text: str) -> str:

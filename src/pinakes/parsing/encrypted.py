@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Final
 
 from pinakes.core.errors import Locked
@@ -11,13 +12,19 @@ from pinakes.parsing.limits import Limits
 from pinakes.parsing.recognise import OLE
 
 _PACKAGE: Final = "EncryptedPackage".encode("utf-16-le")
+_OLD: Final = re.compile(
+    rb"\xec\xa5[\xc0-\xc2]\0.{7}[%s]"  # DOC: the flag "encrypted"
+    rb"|\x09\x08\x10\0\0\x06\x05\0.{12}(?:\x86\0\0\0)?\x2f\0"  # XLS: the record FILEPASS
+    rb"|\x14\0\0\0\xdf\xc4\xd1\xf3" % re.escape(bytes(range(1, 256, 2))),  # PPT: the token of the current user
+    re.DOTALL,
+)
 _HINT: Final = "Set ingest.passwords_variable to an environment variable with its password, or save a copy without one."
 _INSTALL: Final = "To try the passwords of ingest.passwords_variable on Office files: "
 
 
 def is_encrypted(data: bytes) -> bool:
-    """Return whether ``data`` is the container of an encrypted Office file (DOCX, XLSX, PPTX)."""
-    return data.startswith(OLE) and _PACKAGE in data
+    """Return whether ``data`` is the container of an encrypted Office file (DOCX, XLSX, PPTX, DOC, XLS, PPT)."""
+    return data.startswith(OLE) and (_PACKAGE in data or bool(_OLD.search(data)))
 
 
 def decrypted(data: bytes, limits: Limits) -> bytes:
@@ -36,7 +43,7 @@ def decrypted(data: bytes, limits: Limits) -> bytes:
         opened = io.BytesIO()
         try:
             file = msoffcrypto.OfficeFile(io.BytesIO(data))
-            file.load_key(password=password, verify_password=True)
+            file.load_key(password=password, **({"verify_password": True} if file.format == "ooxml" else {}))
             file.decrypt(opened)
         except Exception:  # noqa: BLE001, S112 - the library may raise anything on damaged files
             continue

@@ -15,7 +15,8 @@ _TOML_STRING: Final = re.compile(
     r'''|"{3}(?:[^"\\]++|\\[\s\S]|"(?!""))*+"{3,5}|"(?:[^"\\\n]++|\\.)*+"'''
 )
 _COLOUR: Final = re.compile(r"(?<!\\)\\(?:u001[bB]|x1[bB]|e)\[[0-9;]{0,20}[A-Za-z]")
-_PROPERTY_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
+_STRING_OF_PO: Final = re.compile(r'^(?:msg[^"\n]{1,20})?"[^\n]*', re.MULTILINE)
+_PROPERTY_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|[ntrf]|(\\))")
 
 
 def without_colours(source: str) -> str:
@@ -53,10 +54,15 @@ def unescaped_toml(source: str) -> str:
 
 
 def unescaped_properties(source: str) -> str:
-    """Return a Java property file with ``\\uXXXX`` decoded, by which it writes letters beyond Latin-1."""
-    if "\\u" not in source:
+    """Return a Java property file with its escapes decoded: ``\\u00e9`` is é, ``\\n`` a space."""
+    if "\\" not in source:
         return source
-    return scrub(_paired(_PROPERTY_ESCAPE.sub(lambda found: _letter(found[1]), source)))
+    return scrub(_paired(_PROPERTY_ESCAPE.sub(lambda found: found[2] or _letter(found[1] or "0"), source)))
+
+
+def unescaped_po(source: str) -> str:
+    """Return a catalogue of translations with the escapes in its strings decoded."""
+    return scrub(_STRING_OF_PO.sub(lambda found: _decoded(found[0]), source)) if "\\" in source else source
 
 
 def _decoded(quoted: str) -> str:

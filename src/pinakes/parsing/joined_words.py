@@ -17,6 +17,7 @@ _TAGS: Final = "b|i|em|strong|span|u|mark|font|small"
 _BEFORE: Final = rf"\*\*(?<=[^\W\d_]\*\*){_LETTERS}\*\*|\*\*{_LETTERS}\*\*(?=[^\W\d_])"
 _TAGGED: Final = rf"<(?:{_TAGS})\b[^<>\n]{{0,200}}>{_LETTERS}</(?:{_TAGS})>"
 _ENTITY: Final = r"&(?:#[0-9]{2,6}|#[xX][0-9a-fA-F]{2,6}|[A-Za-z]{2,31}[0-9]{0,2});"
+_REFERENCE: Final = re.compile("[#0-9A-Za-z]{1,33};")
 _SCRIPT: Final = r"(?<=[\w)\]])<(?P<level>su[bp])>(?P<raised>[\w+\-\u2212–=()]{1,20})</(?P=level)>"
 _CUT: Final = tuple(re.compile(pattern) for pattern in (_BEFORE, _TAGGED, _ENTITY, _SCRIPT, "<wbr ?/?>"))
 _ALL: Final = re.compile(
@@ -47,7 +48,8 @@ def _marks(text: str) -> set[int]:
     for event, span in events_with_range(source):
         [(kind, value)] = ((event, None),) if isinstance(event, str) else event.items()
         start, end = span["start"], span["end"]
-        if value == "Strong" or kind == "InlineHtml" or (kind == "Text" and not str(value).startswith("&")):
+        literal = str(value).startswith("&") and end - start == len(str(value).encode())
+        if value == "Strong" or kind == "InlineHtml" or (kind == "Text" and not literal):
             found.append(start)
         elif kind == "Start" and value == "HtmlBlock" and not _KEPT.search(data, start, end):
             found.extend(mark.start() for mark in _IN_HTML.finditer(data, start, end))
@@ -64,7 +66,7 @@ def _whole(marks: set[int], found: re.Match[str]) -> str:
         before = found.string[max(0, found.start() - 40) : found.start()]
         return scripted(found["raised"], "super" if found["level"] == "sup" else "sub", before)
     if kind == "entity":
-        return _character(found[0])
+        return _character(found)
     if kind == "break":
         return ""
     inner = _INNER.search(found[0]) if kind in ("bold", "tag") else None
@@ -79,11 +81,18 @@ def _touches(found: re.Match[str]) -> bool:
     return text[found.start() - 1 : found.start()].isalpha() or text[found.end() : found.end() + 1].isalpha()
 
 
-def _character(entity: str) -> str:
-    """Return the letter or digit of an entity, "" for a zero-width mark, otherwise the entity."""
+def _character(found: re.Match[str]) -> str:
+    """Return the character of an entity, "" for a zero-width mark; the entity if it could become markup."""
+    entity, around = (
+        found[0],
+        found.string[found.start() - 1 : found.start()] + found.string[found.end() : found.end() + 1],
+    )
     char = html.unescape(entity)
-    if char.isascii() or len(char) > 2:
-        return entity
     if all(unicodedata.category(one) == "Cf" for one in char):
         return ""
-    return char if all(one.isalnum() or unicodedata.combining(one) for one in char) else entity
+    if char.isascii() or len(char) > 2:
+        within = (
+            char in "&'" and len(around) == 2 and around.isalnum() and not _REFERENCE.match(found.string, found.end())
+        )
+        return char if within else entity
+    return char if all(one.isprintable() or unicodedata.category(one) == "Zs" for one in char) else entity

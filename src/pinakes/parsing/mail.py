@@ -17,6 +17,7 @@ from pinakes.parsing.html import to_markdown
 from pinakes.parsing.html_content import main_part
 from pinakes.parsing.limits import Limits
 from pinakes.parsing.office import iso, metadata_of
+from pinakes.parsing.text import calendar_text
 from pinakes.parsing.titles import markdown_title, own_title
 
 _SHOWN: Final = ("Subject", "From", "To", "Cc", "Bcc", "Date")
@@ -33,6 +34,9 @@ _FORM: Final = re.compile(
 _PIECES: Final = re.compile(r"(?:.{1,2000}(?:\s|\Z)|.{1,2000})", re.DOTALL)
 """Pieces of a long header, split at white space if possible."""
 _MOST_NAMES: Final = 100
+_REMARK: Final = 40
+_FAR_LONGER: Final = 4
+"""A plain form of fewer words than ``_REMARK`` may only say that another form has the text: one far longer is read."""
 _CALENDAR: Final = "text/calendar"
 _FOLDED: Final = re.compile(r"\r?\n[ \t]")
 """The break of a long line of a calendar entry, which may stand within a word."""
@@ -102,15 +106,21 @@ class Mail:
             text = self._decoded(part).strip("\n")
             yield _FLOWED.sub("", text) if str(part.get_param("delsp")).lower() == "yes" else text
         elif kind == _CALENDAR:
-            yield _FOLDED.sub("", self._decoded(part)).strip("\n")
+            yield calendar_text(_FOLDED.sub("", self._decoded(part))).strip("\n")
         elif kind == "text/html":
             yield to_markdown(main_part(self._decoded(part)), self._limits).strip("\n")
 
     def _chosen(self, forms: Sequence[Message], depth: int) -> Iterator[str]:
-        """Yield the first of several forms that has text, and the entries of a calendar."""
+        """Yield the plain form, or a far longer one if it is only a remark, and the entries of a calendar."""
         entries = [form for form in forms if form.get_content_type() == _CALENDAR]
-        texts = ("\n\n".join(self._texts(form, depth + 1)) for form in forms if form not in entries)
-        if chosen := next(filter(str.strip, texts), ""):
+        plain_first = sorted(forms, key=lambda form: form.get_content_type() != "text/plain")
+        texts = filter(
+            str.strip, ("\n\n".join(self._texts(form, depth + 1)) for form in plain_first if form not in entries)
+        )
+        chosen = next(texts, "")
+        if chosen and (words := len(chosen.split())) < _REMARK:
+            chosen = next((text for text in texts if len(text.split()) > _FAR_LONGER * words + _REMARK), chosen)
+        if chosen:
             yield chosen
         yield from (text for entry in entries for text in self._texts(entry, depth + 1))
 

@@ -2,6 +2,7 @@
 
 - Notes of outline lines are attributes. They are appended to the text of the line until it is converted.
 - Captions of Org tables are keywords, and become paragraphs. Tags of headings are put in parentheses.
+- The state of an Org heading (TODO, DONE) is hidden from it by a mark.
 - Items of Org lists lose depth and number. Both are put before the text of the item until it is converted.
 """
 
@@ -15,6 +16,7 @@ _ATTRIBUTE: Final = re.compile(rb"""\s([\w:.-]+)\s*=\s*("[^"<]*"|'[^'<]*')""")
 _NEW_LINE: Final = re.compile(rb"(?:\r|&#(?:13|x0?[dD]);)?(?:\n|&#(?:10|x0?[aA]);)")
 _CAPTION: Final = rb"^[ \t]*#\+CAPTION(?:\[[^\]\n]*\])?:[ \t]*(?P<caption>[^\n]*)$"
 _TAGGED: Final = rb"^(?P<line>\*+[ \t][^\n]*?)(?<![ \t])[ \t]+(?P<tags>:(?:[\w@#%\x80-\xff]+:)+)[ \t]*$"
+_STATE: Final = re.compile(rb"^\*+[ \t]+(?=(?:TODO|DONE)\b)", re.MULTILINE)
 _BLOCK: Final = rb"^[ \t]*#\+BEGIN_(?P<block>\w+)[^\n]*+(?:\n(?![ \t]*#\+END_(?P=block)\b)[^\n]*+)*+"
 _ITEM: Final = rb"^(?:(?P<indent>[ \t]*)(?P<bullet>[-+]|\d{1,9}[.)])|(?P<deep>[ \t]+)\*)[ \t]+(?=\S)"
 _ORG: Final = re.compile(b"|".join((_BLOCK, _CAPTION, _TAGGED, _ITEM)), re.MULTILINE | re.IGNORECASE)
@@ -39,7 +41,8 @@ _DEEPEST: Final = 50
 def prepared(data: bytes, extension: str) -> bytes:
     """Return a file in a form whose notes and captions are converted; other formats are unchanged."""
     if extension == ".org":
-        return _ORG.sub(_rewritten, _FOREIGN.sub(b"", data))
+        stated = _STATE.sub(rb"\g<0>" + _MARK_OF_LINE.encode(), _FOREIGN.sub(b"", data))
+        return _ORG.sub(_rewritten, stated)
     if extension == ".opml":  # a blank, since what stands around a reference could become another
         return _LINE.sub(_with_note, _REFERENCE.sub(b" ", _FOREIGN.sub(b"", data)))
     return data

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import bisect
 import ctypes
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
+
+from pinakes.parsing.pdf_gaps import Box, NarrowGaps
 
 _WORD: Final = re.compile(r"[^\s\x00\x01\x03-\x1f]+")
 _CONTROLS: Final = re.compile(r"[\x01\x03-\x08\x0b\x0c\x0e-\x1f]")
@@ -53,18 +55,15 @@ _DROP_CAP: Final = 1.75
 _NEAR: Final = 6
 _LONG: Final = 40
 _LONGEST_SCRIPT: Final = 8
-Box: TypeAlias = tuple[float, float, float, float]
-"""Left, right, bottom, top of a character with its advance width, in points."""
-
-_LEAST: Final = 0.055
-"""A gap of this share of the height may part words; kerning moves letters apart by less."""
-_OTHERS: Final = 0.5
-"""The other gaps of the word are at most this share of it, so that letters which are spaced out stay together."""
-_LONG_WORD: Final = 10
-"""Shorter words are examined only where a long one was parted, for the sake of speed."""
-_LONGEST: Final = 400
-_LETTERS: Final = re.compile(r"[^\W\d_](?=[^\W\d_])|[,;:.!?)](?=[^\W\d_])")
-"""The places at which a word may be parted: behind the first character."""
+_SAMPLE: Final = 40
+"""Number of characters that tell the direction of a page's text."""
+_TURNS: Final[tuple[Callable[[Box], Box], ...]] = (
+    lambda box: box,
+    lambda box: (-box[3], -box[2], box[0], box[1]),
+    lambda box: (-box[1], -box[0], -box[3], -box[2]),
+    lambda box: (box[2], box[3], -box[1], -box[0]),
+)
+"""What turns a box upright for text of 0, 90, 180 and 270 degrees, clockwise."""
 
 
 @dataclass(slots=True)
@@ -136,9 +135,11 @@ def text_of(library: Any, page: Any, textpage: Any) -> PageText:
     count = library.FPDFText_CountChars(textpage)
     if count <= 0:
         return PageText([])
-    area = library.FS_RECTF()
-    shows = bool(library.FPDF_GetPageBoundingBox(page, ctypes.byref(area)))
-    box_of = _boxes(library, textpage)
+    rectangle = library.FS_RECTF()
+    shows = bool(library.FPDF_GetPageBoundingBox(page, ctypes.byref(rectangle)))
+    turn = _direction(library, textpage, count)
+    area = turn((rectangle.left, rectangle.right, rectangle.bottom, rectangle.top))
+    box_of = _boxes(library, textpage, turn)
     gaps = NarrowGaps(box_of)
 
     def guessed(at: int) -> bool:
@@ -195,10 +196,10 @@ def _joined_to_previous(line: list[Word], words: list[Word]) -> bool:
     return True
 
 
-def _within(word: Word, area: Any) -> bool:
+def _within(word: Word, area: Box) -> bool:
     """Return whether the middle of a word is on the page. A box without height has no known position."""
     across, down = (word.left + word.right) / 2, (word.bottom + word.top) / 2
-    return (area.left <= across <= area.right and area.bottom <= down <= area.top) or word.top <= word.bottom
+    return (area[0] <= across <= area[1] and area[2] <= down <= area[3]) or word.top <= word.bottom
 
 
 def _characters(library: Any, textpage: Any, count: int, box_of: Callable[[int], Box]) -> tuple[str, int]:
@@ -240,13 +241,20 @@ def _ligature(text: str, at: int, box_of: Callable[[int], Box]) -> str:
     return "\ufb00" if text[at - 1].casefold() in _VOWELS else "\ufb02"
 
 
-def _boxes(library: Any, textpage: Any) -> Callable[[int], Box]:
+def _direction(library: Any, textpage: Any, count: int) -> Callable[[Box], Box]:
+    """Return the function that turns a box so that most characters of the page run from left to right."""
+    places = range(0, count, max(1, count // _SAMPLE))
+    quarters = [round(library.FPDFText_GetCharAngle(textpage, at) / (math.pi / 2)) % 4 for at in places]
+    return _TURNS[max(range(4), key=quarters.count)]
+
+
+def _boxes(library: Any, textpage: Any, turn: Callable[[Box], Box]) -> Callable[[int], Box]:
     rectangle = library.FS_RECTF()
     pointer, get = ctypes.byref(rectangle), library.FPDFText_GetLooseCharBox
 
     def box(at: int) -> Box:
         get(textpage, at, pointer)
-        return rectangle.left, rectangle.right, rectangle.bottom, rectangle.top
+        return turn((rectangle.left, rectangle.right, rectangle.bottom, rectangle.top))
 
     return box
 
@@ -451,34 +459,3 @@ def _with_drop_caps(lines: list[list[Word]]) -> list[list[Word]]:
                 taken.add(at)
                 break
     return [line for at, line in enumerate(lines) if at not in taken] if taken else lines
-
-
-class NarrowGaps:
-    """Parts the words of one page.
-
-    ``seen``: whether a long word of the page was parted, so that short ones are examined, too.
-    """
-
-    def __init__(self, box_of: Callable[[int], Box]) -> None:
-        self._box_of = box_of
-        self.seen = False
-
-    def parts(self, text: str, first: int) -> list[tuple[int, int]]:
-        """Return the begin and the end of each part of ``text``, whose first character has the index ``first``."""
-        whole = [(0, len(text))]
-        if not (_LONG_WORD if not self.seen else 3) <= len(text) <= _LONGEST:
-            return whole
-        boxes = [self._box_of(first + at) for at in range(len(text))]
-        gaps = [right[0] - left[1] for left, right in pairwise(boxes)]
-        least = _LEAST * max(top - bottom for _, _, bottom, top in boxes)
-        wide = [at for at, gap in enumerate(gaps) if gap >= least]
-        if least <= 0 or not wide:
-            return whole
-        narrow = [gap for gap in gaps if gap < least]
-        if len(narrow) < len(wide) or max(narrow) > _OTHERS * min(gaps[at] for at in wide):
-            return whole
-        ends = [at + 1 for at in wide if _LETTERS.match(text, at)]
-        if not ends:
-            return whole
-        self.seen = True
-        return list(zip((0, *ends), (*ends, len(text)), strict=True))

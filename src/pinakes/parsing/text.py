@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import quopri
 import re
 from typing import Final
 
 from pinakes.core.records import Document
 from pinakes.parsing.code import language_of_script
 from pinakes.parsing.decode import decode
-from pinakes.parsing.escapes import unescaped_properties
+from pinakes.parsing.encodings import known_encoding
+from pinakes.parsing.escapes import unescaped_po, unescaped_properties
 from pinakes.parsing.inner_formatting import whole_words_of_asciidoc, whole_words_of_rst
 from pinakes.parsing.latex_letters import with_letters
 from pinakes.parsing.limits import LimitedReader
@@ -16,6 +18,7 @@ from pinakes.parsing.titles import cut, first_line, plain
 
 _CONFIGURATION: Final = (".ini", ".cfg", ".conf", ".properties")
 _PROSE: Final = (".txt", ".text")
+_TRANSLATIONS: Final = (".po", ".pot")
 _ADORNMENT: Final = r"[=\-`:'\"~^_*+#<>.]"
 _RST_TITLE: Final = re.compile(
     rf"^(?:(?P<over>(?P<o>{_ADORNMENT})(?P=o){{2,}})[ \t]*\n)?"
@@ -48,6 +51,12 @@ _RST_LITERAL: Final = re.compile(r"``([^`]+)``|`([^`<]+?)(?:\s*<[^`>]*>)?`_{0,2}
 
 _FOLDED_LINES: Final = re.compile(r"^[A-Za-z][^\n]*(?:\n[ \t][^\n]*)+", re.MULTILINE)
 """A line of a calendar that goes on in the next lines, which begin with a blank that does not count."""
+_QUOTED_PRINTABLE: Final = re.compile(
+    r"^([A-Za-z][^:\n]{0,80});ENCODING=QUOTED-PRINTABLE([^:\n]{0,80}):([^\n]*(?:(?<==)\n[^\n]*)*)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_CARD_CHARSET: Final = re.compile(r";CHARSET=([\w-]+)", re.IGNORECASE)
+_CALENDAR_ESCAPE: Final = re.compile(r"\\([nN,;\\])")
 
 
 class Text(LimitedReader):
@@ -59,6 +68,8 @@ class Text(LimitedReader):
         if language := language_of_script(text):
             return Document(text=text, kind="code", language=language)
         name = path.rpartition("/")[2].lower()
+        if name.endswith(_TRANSLATIONS):
+            return Document(text=unescaped_po(text), kind="text")
         if name.endswith(_CONFIGURATION):
             own = unescaped_properties(text) if name.endswith(".properties") else text
             return Document(text=own, kind="text", language="ini")
@@ -111,9 +122,21 @@ class Calendar(LimitedReader):
     """Reads calendars and address cards (iCalendar, vCard). The total number of lines does not change."""
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
-        """Read ``data`` with long lines that are folded whole; it has no title."""
-        text = self._limits.check(decode(data))
-        return Document(text=_FOLDED_LINES.sub(_unfolded, text), kind="text")
+        """Read ``data`` with long lines that are folded whole, and escapes as what they mean; it has no title."""
+        return Document(text=calendar_text(self._limits.check(decode(data))), kind="text")
+
+
+def calendar_text(text: str) -> str:
+    """Return a calendar or address card with whole lines, and escapes as what they mean."""
+    whole = _QUOTED_PRINTABLE.sub(_printed, _FOLDED_LINES.sub(_unfolded, text))
+    return _CALENDAR_ESCAPE.sub(lambda found: " " if found[1] in "nN" else found[1], whole)
+
+
+def _printed(found: re.Match[str]) -> str:
+    value = quopri.decodestring(found[3].encode())
+    charset = _CARD_CHARSET.search(found[1] + found[2])
+    shown = value.decode((charset and known_encoding(charset[1])) or "utf-8", "replace")
+    return f"{found[1]}{found[2]}:{' '.join(shown.split())}" + "\n" * found[3].count("\n")
 
 
 def _unfolded(found: re.Match[str]) -> str:

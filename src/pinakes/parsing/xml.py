@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html import escape, unescape
+from html.entities import html5
 from typing import Any, Final
 
 from pinakes.core.errors import Empty, TooLarge
@@ -40,6 +41,14 @@ _TAG: Final = re.compile(r"<[^<>]*>")
 _DEEPEST: Final = 6
 _OWN_LEVELS: Final = 2
 """Headings inside of entries are lowered by this many levels, below those of the feed and the entry."""
+
+_ENTITY: Final = re.compile(r"<!ENTITY\s+([^\s%]\S*)")
+_REFERENCE: Final = re.compile(
+    r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)"
+    r"|&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)(?:([^\W\d][\w.-]{0,80});)?",
+    re.DOTALL,
+)
+"""A reference, or an ampersand that begins none, outside of character data and comments."""
 
 
 class _GrowthError(ParseError):
@@ -102,12 +111,29 @@ def parse(source: str) -> Node:
     parser.EndElementHandler = builder.end
     parser.CharacterDataHandler = builder.text
     try:
-        parser.Parse(source.encode(), True)
+        parser.Parse(_with_entities(source).encode(), True)
     except expat.ExpatError as error:
         if error.code == expat.errors.codes[expat.errors.XML_ERROR_AMPLIFICATION_LIMIT_BREACH]:
             raise _GrowthError(_TOO_LONG) from error
         raise ParseError(cut(str(error))) from error
     return builder.root
+
+
+def _with_entities(source: str) -> str:
+    """Return ``source`` with the characters of HTML for references that it does not declare, others as they stand.
+
+    They are declared elsewhere, which is not fetched, or nowhere. The library would drop the former without a word.
+    """
+    if "&" not in source:
+        return source
+    declared = set(_ENTITY.findall(source))
+
+    def written(match: re.Match[str]) -> str:
+        if match[0].startswith("<") or match[1] in declared:
+            return match[0]
+        return escape(html5.get(f"{match[1]};", match[0]))
+
+    return _REFERENCE.sub(written, source)
 
 
 def value_of(node: Node) -> JSON:

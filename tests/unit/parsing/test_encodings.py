@@ -408,3 +408,29 @@ def test_a_text_that_was_cut_inside_a_character_keeps_its_encoding() -> None:
     for encoding in ("cp932", "euc_jp"):
         assert guess(TEXTS["ja"].encode(encoding)[:101]) == EncodingGuess(encoding, sure=True)
     assert guess(TEXTS["zh-cn"].encode("gb18030")[:101]) == EncodingGuess("gb18030", sure=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "encoding", "line"),
+    [
+        ("a.tex", "mac_roman", "\\usepackage[applemac]{inputenc}"),
+        ("a.tex", "cp850", "\\documentclass{book}\n\\usepackage[T1]{fontenc}\n\\usepackage[cp850]{inputenc}"),
+        ("a.bib", "cp1250", "% Encoding: windows-1250"),
+        ("a.py", "iso8859-2", "#!/usr/bin/python\n# -*- coding: iso-8859-2 -*-"),
+        ("a.rst", "cp437", ".. -*- coding: cp437-unix -*-"),
+        ("a.vim", "koi8-r", '" vim: set fileencoding=koi8-r :'),
+        ("a.css", "cp865", '@charset "cp865";'),
+        ("a.po", "iso8859-15", '"Content-Type: text/plain; charset=ISO-8859-15\\n"'),
+    ],
+)
+def test_what_a_text_says_of_its_encoding_decides(path: str, encoding: str, line: str) -> None:
+    odd = bytes(range(0xA1, 0xAC)).decode(encoding)
+    document = parsing.read(f"{line}\nabc {odd}\n".encode(encoding), path, max_chars=10_000)
+    assert odd in document.text
+    assert not document.notes
+
+
+@pytest.mark.parametrize("line", ["# Coding: gzip", "% encoding: of it", "// coding = utf-16", "-- charset: zip"])
+def test_words_about_encodings_decide_nothing(line: str) -> None:
+    text = f"{line}\nDas Mädchen läuft über die große Brücke, und der Bär schläft süß.\n"
+    assert parsing.read(text.encode("cp1252"), "a.txt", max_chars=10_000).text == text

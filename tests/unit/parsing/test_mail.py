@@ -66,6 +66,26 @@ def test_of_two_forms_the_plain_one_is_read_unless_it_is_empty() -> None:
     assert "R&D moved." in read(blank).text
 
 
+@pytest.mark.parametrize(
+    "remark", ["Please view this message as a page.", "HTML only", "See https://example.org/n/1 !"]
+)
+def test_a_plain_form_that_only_points_to_the_page_is_not_all_that_is_read(remark: str) -> None:
+    both = message(remark)
+    both.add_alternative(f"<p>{'The office moves to Berlin in May. ' * 20}</p>", subtype="html")
+    assert "moves to Berlin" in read(both).text
+    near = message("We move to Berlin.")
+    near.add_alternative("<p>We <b>move</b> to Berlin. Greetings to you all.</p>", subtype="html")
+    assert read(near).text.endswith("\n\nWe move to Berlin.\n")
+
+
+@pytest.mark.parametrize("plain", ["As it was written.", "Two\nlines.", "1 < 2"])
+def test_the_plain_form_is_read_wherever_it_stands(plain: str) -> None:
+    turned = message()
+    turned.set_content(PAGE, subtype="html")
+    turned.add_alternative(plain)
+    assert read(turned).text.endswith(f"\n\n{plain}\n")
+
+
 def test_attachments_are_named_and_pictures_in_the_text_are_not() -> None:
     full = message("Words.")
     full.add_alternative(PAGE, subtype="html")

@@ -76,7 +76,7 @@ def test_captions_and_tags_of_org_are_kept(keyword: str) -> None:
         "| Item | Q1 |\n|------+----|\n| Rent | 100 |\n",
         "a.org",
     )
-    assert "# Budget (finance, work)" in text
+    assert "# TODO Budget (finance, work)" in text
     assert "Budget by quarter\n\n| Item | Q1 |\n| --- | --- |\n| Rent | 100 |" in text
 
 

@@ -231,3 +231,21 @@ def test_codes_of_a_font_that_stand_for_no_character_are_counted() -> None:
     document = read([At(72, 700, "äh Pr\x04fung und \x05 Stern")])
     assert [(note.code, note.count) for note in document.notes] == [("unmapped-characters", 2)]
     assert "Stern" in document.text
+
+
+@pytest.mark.parametrize(
+    ("turn", "page"),
+    [
+        ("0 1 -1 0 780 0 cm", "/Rotate 90"),
+        ("0 1 -1 0 780 0 cm", ""),
+        ("-1 0 0 -1 612 792 cm", "/Rotate 180"),
+        ("0 -1 1 0 -200 700 cm", "/Rotate 270"),
+    ],
+)
+@pytest.mark.parametrize("shown", [PLAN, [["Cell", "Use", "No"], ["of A1", "f of 7", "1"], ["B2", "x 3", "2"]]])
+def test_a_turned_page_is_read_like_an_upright_one(turn: str, page: str, shown: list[list[str]]) -> None:
+    content = [*lines("The plan of cell A1 for x 2"), *table(shown), At(72, 300, "10"), At(85.5, 305, "9", 7)]
+    turned = parsing.read(printed([[turn, *content]], page=page), "a.pdf", max_chars=10_000)
+    assert turned.text == read(content).text
+    assert rows(turned) == shown
+    assert "10^9" in turned.text

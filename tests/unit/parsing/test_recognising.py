@@ -10,7 +10,8 @@ import zipfile
 import msoffcrypto
 import pytest
 
-from pinakes.core.errors import Unreadable
+from pinakes import parsing
+from pinakes.core.errors import Locked, Unreadable
 from pinakes.parsing.encrypted import decrypted, is_encrypted
 from pinakes.parsing.limits import Limits, passwords_in
 from pinakes.parsing.ocr import Word, laid_out
@@ -143,6 +144,23 @@ def test_passwords_come_from_the_environment_one_a_line(monkeypatch: pytest.Monk
 def test_an_encrypted_office_file_is_told_by_its_container() -> None:
     assert is_encrypted(OLE + "EncryptedPackage".encode("utf-16-le"))
     assert not is_encrypted(b"EncryptedPackage")
+
+
+@pytest.mark.parametrize(
+    ("name", "mark", "plain"),
+    [
+        ("a.doc", b"\xec\xa5\xc1\0" + bytes(6) + b"\0\x13", b"\xec\xa5\xc1\0" + bytes(6) + b"\0\x12"),
+        ("a.xls", b"\x09\x08\x10\0\0\x06\x05\0" + bytes(12) + b"\x2f\0", b"\x09\x08\x10\0\0\x06\x05\0" + bytes(14)),
+        ("a.ppt", b"\x14\0\0\0\xdf\xc4\xd1\xf3", b"\x14\0\0\0\x5f\xc0\x91\xe3"),
+    ],
+)
+def test_an_old_office_file_says_that_it_is_encrypted_rather_than_damaged(name: str, mark: bytes, plain: bytes) -> None:
+    for passwords in ((), ("one",)):
+        with pytest.raises(Locked, match="File is encrypted"):
+            parsing.read(OLE + bytes(504) + mark, name, max_chars=1000, passwords=passwords)
+    assert not is_encrypted(OLE + bytes(504) + plain)
+    with pytest.raises(Unreadable, match="damaged"):  # what is attached to a message is not the message
+        parsing.read(OLE + bytes(504) + mark, "a.msg", max_chars=1000)
 
 
 NAMESPACE = "http://schemas.openxmlformats.org/package/2006/content-types"

@@ -247,3 +247,35 @@ def test_hostile_marks_within_words_take_linear_time(path: str, piece: str) -> N
     start = time.process_time()
     read("x" + piece * 50_000, path)
     assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "shown"),
+    [
+        ("a.ics", "DESCRIPTION:agenda\\nzebra\\, walrus\\;later\n", "DESCRIPTION:agenda zebra, walrus;later\n"),
+        ("a.vcf", "NOTE:one\\Ntwo c:\\\\new\n", "NOTE:one two c:\\new\n"),
+        (
+            "a.vcf",
+            "N;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:=C3=96zil;J=C3=B6rg\nTEL:1\n",
+            "N;CHARSET=UTF-8:Özil;Jörg\nTEL:1\n",
+        ),
+        (
+            "a.vcf",
+            "NOTE;ENCODING=QUOTED-PRINTABLE;CHARSET=ISO-8859-1:M=FCnchner Stra=\n=DFe=0D=0AHof\nTEL:1\n",
+            "NOTE;CHARSET=ISO-8859-1:Münchner Straße Hof\n\nTEL:1\n",
+        ),
+        (
+            "a.po",
+            '# a\\nb\nmsgid "eight\\nnine"\nmsgstr ""\n"zehn\\telf \\"x\\""\n',
+            '# a\\nb\nmsgid "eight nine"\nmsgstr ""\n"zehn elf "x""\n',
+        ),
+        ("a.properties", "key=one\\ntwo\\tthree \\u00e9 \\\\n\n", "key=one two three é \\n\n"),
+    ],
+)
+def test_escapes_cut_no_word_and_join_none(path: str, source: str, shown: str) -> None:
+    assert read(source, path) == shown
+
+
+@pytest.mark.parametrize("head", ["TODO Write the guide", "DONE [#A] Ship it", "TODO", "Todo lists"])
+def test_the_state_of_a_heading_of_org_stays(head: str) -> None:
+    assert f"# {head}" in read(f"Words.\n\n* {head}\nMore words.\n", "a.org")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -47,11 +48,38 @@ def test_the_declared_encoding_is_used() -> None:
     assert read(data).text == "A: können\n"
 
 
-@pytest.mark.parametrize("source", ["<a><b></a>", "no xml", "<a>&undefined;</a>", "<a>" * 200 + "</a>" * 200])
+@pytest.mark.parametrize("source", ["<a><b></a>", "no xml", "<a>1 < 2</a>", "<a>" * 200 + "</a>" * 200])
 def test_what_is_no_xml_is_read_as_text_and_says_why(source: str) -> None:
     document = read(source)
     assert document.text.strip() == source
     assert document.metadata["parse_error"]
+
+
+@pytest.mark.parametrize("dtd", ["", '<!DOCTYPE a PUBLIC "-//X//DTD" "http://example.org/x.dtd">'])
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("caf&eacute;&nbsp;noir", "café noir"),
+        ("1 &mdash; 2 of &product;", "1 — 2 of &product;"),
+        ("R & D, AT&T", "R & D, AT&T"),
+        ("R&amp;D &#233; &lt;", "R&D é <"),
+        ("<![CDATA[a & b &eacute; c]]>", "a & b &eacute; c"),
+    ],
+)
+def test_references_to_entities_that_no_one_declared_lose_no_letter(dtd: str, source: str, shown: str) -> None:
+    assert read(f"{dtd}<a>{source}</a>").text == f"A: {shown}\n"
+
+
+def test_an_entity_that_is_declared_is_what_it_says() -> None:
+    declared = '<!DOCTYPE a [<!ENTITY eacute "E!"><!ENTITY us "R&amp;D">]>'
+    assert read(f'{declared}<a b="x & y">&us; of &eacute;</a>').text == "A:\n  B: x & y\n  Text: R&D of E!\n"
+
+
+def test_a_long_row_of_ampersands_is_read_in_good_time() -> None:
+    begin = time.process_time()
+    for part in ("&", "&a", "<![CDATA[", "<!--", "<!ENTITY "):
+        read(f"<a>{part * 10_000}</a>")
+    assert time.process_time() - begin < 2
 
 
 @pytest.mark.parametrize("depth", [6, 9])
