@@ -18,7 +18,7 @@ from pinakes.core import caller
 from pinakes.core.ports import Lookable, Source
 from pinakes.core.records import JSON
 from pinakes.ingestion import Event, Report, check_place
-from pinakes.jobs.queue import open_queue
+from pinakes.jobs.queue import Queue
 from pinakes.services import filling
 from pinakes.settings import Settings, SourceSettings
 
@@ -95,7 +95,7 @@ class WatchedFolders:
 
     def statuses(self) -> dict[str, WatchStatus]:
         """Return how it goes with each folder that some process follows, by ``WatchedFolder.key``."""
-        every = open_queue(self._app.catalog, self._app.settings.home).list_all()
+        every = Queue(self._app.catalog, self._app.settings.home).list_all()
         return {
             job.key: WatchStatus(**{"doing": "reading", "since": job.created_at, **job.progress})
             for job in every
