@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def compare(session: Session, wanted: CompareOptions) -> None:
     """Ask two sides the same questions, and say how far they agree, which is faster, and which is better."""
     from pinakes.cli import comparing_text
-    from pinakes.evaluation import compare_page
+    from pinakes.evaluation import html_report
 
     _check(wanted)
     report, errors = _compared(session, wanted)
@@ -31,7 +31,7 @@ def compare(session: Session, wanted: CompareOptions) -> None:
         errors.append(_below(report, wanted.fail_under))
     if wanted.html:
         try:
-            compare_page.write(wanted.html, report)
+            html_report.write(wanted.html, html_report.comparison_page(report))
             session.screen.say(f"page written: {wanted.html}")
         except PinakesError as error:
             errors.append(error)
@@ -116,7 +116,7 @@ def _querier(
 
 
 def _read(wanted: CompareOptions) -> GoldenSet:
-    from pinakes.evaluation.query_files import read_any
+    from pinakes.evaluation.golden import read_any
 
     golden = read_any(wanted.questions)
     return replace(golden, questions=golden.questions[: wanted.limit])

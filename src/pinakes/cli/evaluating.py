@@ -156,7 +156,7 @@ def _judge(session: Session, wanted: EvaluateOptions, uses: ReportOptions) -> No
             session.screen.say(f"baseline written: {uses.save_baseline}")
     with _kept_in(errors):
         if uses.html:
-            html_report.write(uses.html, run, compared, verdict)
+            html_report.write(uses.html, html_report.evaluation_page(run, compared, verdict))
             session.screen.say(f"page written: {uses.html}")
     _tell(session, run, compared, verdict, errors)
 
