@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +15,10 @@ from pinakes.app import App
 from pinakes.catalog import Connection, graph_listing
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.graph_listing import ListedEntity, ListedRelation
-from pinakes.core.errors import InvalidInput, storing
+from pinakes.core.errors import InvalidInput
 from pinakes.core.records import JSON
 from pinakes.graph.metadata_evidence import field_of, outside_words
-from pinakes.platform.archives import check_free
+from pinakes.platform.archives import appearing
 from pinakes.settings import GraphRules
 
 GraphFormat: TypeAlias = Literal["graphml", "jsonld"]
@@ -124,18 +123,9 @@ def write_file(parts: Iterator[str], place: Path, *, force: bool = False) -> int
         InvalidInput: ``place`` is there already, without ``force``, or its folder is not.
         StorageFull: it cannot be written.
     """
-    check_free(place, force=force)
-    with storing(f"The file {str(place)!r}"):
-        handle, beside = tempfile.mkstemp(prefix=f".{place.name[:100]}.", dir=place.parent)
-        try:
-            with open(handle, "w", encoding="utf-8", newline="\n") as file:  # noqa: PTH123 - a descriptor
-                file.writelines(parts)
-            check_free(place, force=force)
-            size = Path(beside).stat().st_size
-            Path(beside).replace(place)
-        finally:
-            Path(beside).unlink(missing_ok=True)
-    return size
+    with appearing(place, f"The file {str(place)!r}", force=force) as file:
+        file.writelines(part.encode() for part in parts)
+        return file.tell()
 
 
 def _written(app: App, record: CollectionRecord, write: _Form) -> Iterator[str]:
