@@ -20,6 +20,7 @@ from pinakes.core.records import JSON
 from pinakes.ingestion import Event, Report, check_place
 from pinakes.jobs.queue import Queue
 from pinakes.services import filling
+from pinakes.services.run_progress import drain
 from pinakes.settings import Settings, SourceSettings
 
 WATCH: Final = "watch"
@@ -137,8 +138,7 @@ class WatchedFolders:
         name, source = watched.collection, watched.source
         with source_settings.source_lock(self._app.home, name, source, on_event):
             run = filling.ingest(self._app, *filling.remember(self._app, name, source), paths)
-            for event in run.run():
-                on_event(event)
+            drain(run.run(), on_event)
         return run.report
 
     def files(
@@ -200,8 +200,7 @@ class WatchedFolders:
             with self._app.catalog.write() as connection:
                 removed = manifest.empty(connection, kept.id)
             run = filling.ingest(self._app, *filling.remember(self._app, name, source))
-            for _ in run.run():
-                pass
+            drain(run.run())
         return removed, run.report
 
     def note_trouble(self, watched: WatchedFolder, message: str) -> None:
