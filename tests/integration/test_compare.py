@@ -14,9 +14,8 @@ from pinakes.core.errors import InvalidInput, NotFound, ServerUnreachable
 from pinakes.evaluation import html_report, runs
 from pinakes.evaluation.compare import check_corpora, compare, unanswered
 from pinakes.evaluation.pairs import ComparisonReport
-from pinakes.evaluation.querying import SystemQuerier
+from pinakes.evaluation.querying import Replies, SystemQuerier
 from pinakes.evaluation.questions import GoldenSet, Question
-from pinakes.evaluation.replies import Replies
 from pinakes.evaluation.resampling import paired_p
 from pinakes.evaluation.systems import CollectionSystem, QueryMode, RunSystem, System, UnreachableSystem
 from pinakes.library import Library

@@ -15,9 +15,8 @@ from pinakes.core.records import JSON
 
 if TYPE_CHECKING:
     from pinakes.evaluation.pairs import ComparisonReport
-    from pinakes.evaluation.querying import SystemQuerier
+    from pinakes.evaluation.querying import Replies, SystemQuerier
     from pinakes.evaluation.questions import GoldenSet
-    from pinakes.evaluation.replies import Replies
 
 
 def compare(session: Session, wanted: CompareOptions) -> None:
@@ -60,7 +59,7 @@ def _check(wanted: CompareOptions) -> None:
 def _compared(session: Session, wanted: CompareOptions) -> tuple[ComparisonReport, list[PinakesError]]:
     from pinakes.evaluation import compare as comparing
     from pinakes.evaluation import metrics
-    from pinakes.evaluation.replies import Replies
+    from pinakes.evaluation.querying import Replies
 
     names = tuple(metrics.metric(name).name for name in wanted.metrics) or comparing.METRICS
     golden = _read(wanted)
