@@ -146,7 +146,7 @@ def _graphml(connection: Connection, record: CollectionRecord, rules: GraphRules
     for place, keys in (("node", _NODE_KEYS), ("edge", _EDGE_KEYS)):
         for name, kind in keys.items():
             yield f'<key id="{place[0]}_{name}" for="{place}" attr.name="{name}" attr.type="{kind}"/>\n'
-    yield f'<graph id={_attribute(record.name)} edgedefault="directed">\n'
+    yield f'<graph id={quoteattr(_xml(record.name))} edgedefault="directed">\n'
     for one in graph_listing.each_entity(connection, record.id):
         yield f'<node id="n{one.id}">{_data("n", _of_entity(one))}</node>\n'
     for number, each in enumerate(_relations(connection, record.id, rules)):
@@ -164,10 +164,6 @@ def _data(prefix: str, values: Mapping[str, JSON]) -> str:
     )
 
 
-def _attribute(text: str) -> str:
-    return quoteattr(_xml(text))
-
-
 def _xml(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
 
@@ -177,7 +173,8 @@ def _jsonld(connection: Connection, record: CollectionRecord, rules: GraphRules)
     yield f'{{"@context": {json.dumps(_CONTEXT)},\n"@graph": ['
     before = "\n"
     for one in graph_listing.each_entity(connection, record.id):
-        uri, classes = entity_uri(collection, one.type, one.name), [f"schema:{_class(one.type)}", f"type:{one.type}"]
+        uri = entity_uri(collection, one.type, one.name)
+        classes = [f"schema:{_CLASSES.get(one.type, 'Thing')}", f"type:{one.type}"]
         yield before + _line({"@id": uri, "@type": classes, "identifier": one.id, **_of_entity(one)}, but="type")
         before = ",\n"
     for each in _relations(connection, record.id, rules):
@@ -191,10 +188,6 @@ def _jsonld(connection: Connection, record: CollectionRecord, rules: GraphRules)
 
 def _line(values: Mapping[str, JSON], but: str = "") -> str:
     return json.dumps({name: value for name, value in values.items() if name != but}, ensure_ascii=False)
-
-
-def _class(kind: str) -> str:
-    return _CLASSES.get(kind, "Thing")
 
 
 def _evidence(one: ListedRelation) -> dict[str, JSON]:

@@ -12,7 +12,7 @@ from pinakes.app import App, source_settings
 from pinakes.app.source_overlaps import end_of, name_of, overlapping
 from pinakes.catalog import Connection, collections, sources
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.sources import FileRecord, SourceRecord
+from pinakes.catalog.sources import SourceRecord
 from pinakes.catalog.sources import failures as failures
 from pinakes.core import caller, schedules
 from pinakes.core.errors import InvalidInput, NotFound
@@ -275,7 +275,7 @@ class Syncing:
             ref=source.ref,
         )
         due = next_run(source, kept, self.settings.sync, zone, at) if configured else None
-        status = replace(status, next_run=_iso(due))
+        status = replace(status, next_run=due.isoformat(timespec="seconds") if due else None)
         if source.kind == "push":
             return replace(status, documents=sources.unsourced(connection, one.record.id) if one.record else 0)
         if kept is None:
@@ -293,7 +293,10 @@ class Syncing:
             documents=counted.get(kept.id, 0),
             files=sources.counts(connection, kept.id),
             skipped=sources.reasons(connection, kept.id),
-            failing=tuple(_failing(file) for file in sources.failing(connection, kept.id)),
+            failing=tuple(
+                FailingFile(file.path, file.reason or "", file.tries, file.retry_at)
+                for file in sources.failing(connection, kept.id)
+            ),
             error=kept.error,
             failures=int(report.get("failures", 0)),
             followed=course.doing if course else None,
@@ -376,11 +379,3 @@ def _every(connection: Connection, settings: Settings) -> list[SyncPlan]:
         for place, one in kept.items()
     )
     return [*found, *added]
-
-
-def _failing(file: FileRecord) -> FailingFile:
-    return FailingFile(file.path, file.reason or "", file.tries, file.retry_at)
-
-
-def _iso(at: datetime | None) -> str | None:
-    return at.isoformat(timespec="seconds") if at else None
