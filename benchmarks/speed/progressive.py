@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.speed.home import Home, until
 from benchmarks.speed.machine import Spread, spread
 from pinakes.ingestion import Event
-from pinakes.jobs.queue import open_queue
+from pinakes.jobs.queue import Queue
 from pinakes.jobs.worker import Worker
 from pinakes.library import Library
 
@@ -108,7 +108,7 @@ def meanwhile(home: Home, rounds: int, **settings: Any) -> Meanwhile:
             for question in home.corpus.questions:  # in turns, so that what else the machine does hits both alike
                 times["exact"] += _asked(exact, (question,))
                 times["refined"] += _asked(approximate, (question,))
-        queue = open_queue(approximate.app.catalog, approximate.settings.home)
+        queue = Queue(approximate.app.catalog, approximate.settings.home)
         background = Worker(queue, [approximate.background()])
         waiting = approximate.status()[0].pending
         background.start()

@@ -11,12 +11,11 @@ import pytest
 from scipy import stats
 
 from pinakes.core.errors import InvalidInput, NotFound, ServerUnreachable
-from pinakes.evaluation import compare_page, runs
+from pinakes.evaluation import html_report, runs
 from pinakes.evaluation.compare import check_corpora, compare, unanswered
 from pinakes.evaluation.pairs import ComparisonReport
-from pinakes.evaluation.querying import SystemQuerier
+from pinakes.evaluation.querying import Replies, SystemQuerier
 from pinakes.evaluation.questions import GoldenSet, Question
-from pinakes.evaluation.replies import Replies
 from pinakes.evaluation.resampling import paired_p
 from pinakes.evaluation.systems import CollectionSystem, QueryMode, RunSystem, System, UnreachableSystem
 from pinakes.library import Library
@@ -208,14 +207,14 @@ class TestFiguresByHand:
         assert (report.metrics["mrr@10"].a, report.metrics["mrr@10"].b) == (1.0, 0.5)
 
     def test_the_page_has_every_question_and_escapes_it(self, report: ComparisonReport, tmp_path: Path) -> None:
-        text = compare_page.render(report)
+        text = html_report.comparison_page(report)
         assert "<svg" in text
         assert "a question" in text
         assert text.count('class="dot marked"') == report.flagged > 0
         assert ".dot.marked {" in text
         golden = GoldenSet("x", Path("x"), (Question("q", "<script>alert(1)</script>", {}),))
         same = run_side(tmp_path / "same.run", "q Q0 <b>d</b> 1 1 a\n")
-        page = compare_page.render(compared(same, same, golden))
+        page = html_report.comparison_page(compared(same, same, golden))
         assert "<script>" not in page
         assert "<b>d" not in page
 

@@ -420,7 +420,8 @@ class TestPage:
         )
         run = run_of(zoo, questions, "keyword", "hybrid")
         file = tmp_path / "page.html"
-        html_report.write(file, run, comparison.compare(run, run), baseline.verdict(baseline.of_run(run), run, 0.05))
+        verdict = baseline.verdict(baseline.of_run(run), run, 0.05)
+        html_report.write(file, html_report.evaluation_page(run, comparison.compare(run, run), verdict))
         text = file.read_text("utf-8")
         assert "<script" not in text
         assert "&lt;script&gt;alert(1)" in text
@@ -436,7 +437,7 @@ class TestPage:
         measured = measure_run({"fish": ["animals/otter.md"]}, QUESTIONS, "theirs")
         about = GoldenSet("zoo", Path("zoo.jsonl"), QUESTIONS)
         run = runs.new_run(about, None, runs.CorpusInfo("theirs.run", "0"), {}, ("ndcg@10",), {"theirs": measured})
-        assert "Latency" not in html_report.render(run)
+        assert "Latency" not in html_report.evaluation_page(run)
 
 
 class TestBeir:

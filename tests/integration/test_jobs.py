@@ -18,7 +18,7 @@ from waiting import until
 from pinakes.catalog import Catalog, jobs, schema
 from pinakes.catalog.jobs import Job
 from pinakes.core.errors import StorageFull
-from pinakes.jobs.queue import Queue, Stopped, open_queue
+from pinakes.jobs.queue import Queue, Stopped
 from pinakes.jobs.worker import Running, Task, Worker
 
 LONG_S = 20.0
@@ -26,9 +26,9 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from pinakes.catalog import Catalog
-from pinakes.jobs.queue import open_queue
+from pinakes.jobs.queue import Queue
 home = Path(sys.argv[1])
-queue = open_queue(Catalog.at(home), home)
+queue = Queue(Catalog.at(home), home)
 [job] = queue.list_all()
 print(queue.claim(job), flush=True)
 time.sleep(60)
@@ -78,7 +78,7 @@ def catalog(home: Path) -> Iterator[Catalog]:
 
 @pytest.fixture
 def queue(catalog: Catalog, home: Path) -> Iterator[Queue]:
-    opened = open_queue(catalog, home)
+    opened = Queue(catalog, home)
     yield opened
     opened.close()
 
@@ -88,7 +88,7 @@ def start(catalog: Catalog, home: Path) -> Iterator[Callable[[Task], Worker]]:
     workers: list[Worker] = []
 
     def start_one(task: Task) -> Worker:
-        workers.append(Worker(open_queue(catalog, home), [task]))
+        workers.append(Worker(Queue(catalog, home), [task]))
         workers[-1].start()
         return workers[-1]
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pinakes.catalog.jobs import Job
-from pinakes.jobs.queue import Queue, open_queue
+from pinakes.jobs.queue import Queue
 from pinakes.jobs.worker import Task, Worker
 from pinakes.library import Library
 
 
 def queue_of(library: Library) -> Queue:
     """Return the queue of a home, for one worker."""
-    return open_queue(library.app.catalog, library.settings.home)
+    return Queue(library.app.catalog, library.settings.home)
 
 
 def jobs_of(library: Library, kind: str = "") -> list[Job]:

@@ -24,7 +24,6 @@ from starlette.responses import Response
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pinakes.api.guard import is_loopback
 from pinakes.api.html_pages import refused_page
 from pinakes.api.instance import COMMANDS
 from pinakes.api.mcp import PATH as MCP
@@ -32,6 +31,7 @@ from pinakes.api.service import Service
 from pinakes.core import caller
 from pinakes.core.caller import Caller, calling
 from pinakes.core.errors import PinakesError, RateLimited, Refused, Unauthorized, http_status
+from pinakes.core.loopback import is_loopback
 from pinakes.schemas.envelope import PREFIX, about, as_response, of_this_interface, refused
 from pinakes.services.keys import BEGINNING, Key, to_be_noted
 from pinakes.settings import ServerSettings

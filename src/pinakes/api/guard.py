@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pinakes.core.loopback import is_loopback
 from pinakes.settings import ServerSettings
 
 METHODS = "GET, POST, PUT, DELETE, OPTIONS"
@@ -118,16 +119,6 @@ class Guard:
 
     def _too_large(self) -> str:
         return f"The request is larger than {self._most} bytes. server.max_body_bytes raises the limit."
-
-
-def is_loopback(host: str) -> bool:
-    """Say whether a host name or address always means this machine."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def is_unspecified(host: str) -> bool:

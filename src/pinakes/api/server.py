@@ -23,7 +23,7 @@ from fastapi import FastAPI
 from pinakes.api import descriptors
 from pinakes.api.connections import Connections, http_protocol, network_names, socket_protocol
 from pinakes.api.folder_watching import Watching
-from pinakes.api.guard import is_loopback, is_unspecified
+from pinakes.api.guard import is_unspecified
 from pinakes.api.http_app import create_app
 from pinakes.api.instance import announced, answering, new_id
 from pinakes.api.replicas import Replicas, Role
@@ -31,6 +31,7 @@ from pinakes.api.scheduling import Scheduling
 from pinakes.api.startup import Startup
 from pinakes.api.threads import RequestThreads
 from pinakes.core.errors import Busy, PinakesError, Refused
+from pinakes.core.loopback import is_loopback
 from pinakes.jobs.worker import Worker
 from pinakes.library import Library
 from pinakes.services.cluster import Membership

@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from pinakes.api.guard import is_loopback
 from pinakes.api.instance import of_other_version, running
 from pinakes.core.caller import KEY_VARIABLE, SESSION_HEADER, shown_key
 from pinakes.core.errors import Busy, RateLimited, Refused, ServerUnreachable, TooLarge, Unauthorized
+from pinakes.core.loopback import is_loopback
 from pinakes.core.records import JSON
 from pinakes.settings import Settings
 

@@ -179,7 +179,7 @@ def _ask(
     """
     import httpx
 
-    from pinakes.api.guard import is_loopback
+    from pinakes.core.loopback import is_loopback
 
     place = url.rstrip("/").removesuffix("/mcp")
     timeout = httpx.Timeout(session.settings.server.write_timeout_s, connect=_CONNECT_TIMEOUT_S)

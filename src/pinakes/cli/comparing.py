@@ -15,15 +15,14 @@ from pinakes.core.records import JSON
 
 if TYPE_CHECKING:
     from pinakes.evaluation.pairs import ComparisonReport
-    from pinakes.evaluation.querying import SystemQuerier
+    from pinakes.evaluation.querying import Replies, SystemQuerier
     from pinakes.evaluation.questions import GoldenSet
-    from pinakes.evaluation.replies import Replies
 
 
 def compare(session: Session, wanted: CompareOptions) -> None:
     """Ask two sides the same questions, and say how far they agree, which is faster, and which is better."""
     from pinakes.cli import comparing_text
-    from pinakes.evaluation import compare_page
+    from pinakes.evaluation import html_report
 
     _check(wanted)
     report, errors = _compared(session, wanted)
@@ -31,7 +30,7 @@ def compare(session: Session, wanted: CompareOptions) -> None:
         errors.append(_below(report, wanted.fail_under))
     if wanted.html:
         try:
-            compare_page.write(wanted.html, report)
+            html_report.write(wanted.html, html_report.comparison_page(report))
             session.screen.say(f"page written: {wanted.html}")
         except PinakesError as error:
             errors.append(error)
@@ -60,7 +59,7 @@ def _check(wanted: CompareOptions) -> None:
 def _compared(session: Session, wanted: CompareOptions) -> tuple[ComparisonReport, list[PinakesError]]:
     from pinakes.evaluation import compare as comparing
     from pinakes.evaluation import metrics
-    from pinakes.evaluation.replies import Replies
+    from pinakes.evaluation.querying import Replies
 
     names = tuple(metrics.metric(name).name for name in wanted.metrics) or comparing.METRICS
     golden = _read(wanted)
@@ -116,7 +115,7 @@ def _querier(
 
 
 def _read(wanted: CompareOptions) -> GoldenSet:
-    from pinakes.evaluation.query_files import read_any
+    from pinakes.evaluation.golden import read_any
 
     golden = read_any(wanted.questions)
     return replace(golden, questions=golden.questions[: wanted.limit])

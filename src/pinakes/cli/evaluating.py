@@ -156,7 +156,7 @@ def _evaluate(session: Session, wanted: EvaluateOptions, uses: ReportOptions) ->
             session.screen.say(f"baseline written: {uses.save_baseline}")
     with _collecting(errors):
         if uses.html:
-            html_report.write(uses.html, run, compared, verdict)
+            html_report.write(uses.html, html_report.evaluation_page(run, compared, verdict))
             session.screen.say(f"page written: {uses.html}")
     _tell(session, run, compared, verdict, errors)
 

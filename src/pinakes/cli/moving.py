@@ -15,9 +15,9 @@ from pinakes.cli.session import Session
 from pinakes.core.wording import MEGABYTE, counted, megabytes
 
 if TYPE_CHECKING:
+    from pinakes.core.step_reports import OnStep
     from pinakes.services.backup.exporting import Exported
     from pinakes.services.backup.importing import Imported
-    from pinakes.services.backup.steps import OnStep
 
 _WORDS = {
     "catalogue": "copying the catalogue",

@@ -1,4 +1,4 @@
-"""Loading of golden sets: our own format, a BEIR folder, or TREC queries and judgements."""
+"""Loading of questions: golden sets (our own format, a BEIR folder, TREC), and plain text for comparisons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pinakes.core.errors import InvalidInput
-from pinakes.evaluation.questions import GoldenSet, Question, read_beir, read_golden, read_qrels
+from pinakes.evaluation.questions import GoldenSet, Question, read_beir, read_golden, read_qrels, rows, text_of
 from pinakes.evaluation.trec import read_queries
 
 
@@ -48,6 +48,31 @@ def read(
             hint="At least one question needs a document with a grade above 0.",
         )
     return GoldenSet(_name(place), place, tuple(questions), notes)
+
+
+def read_any(path: Path) -> GoldenSet:
+    """Return the questions of a BEIR folder, a golden file, BEIR or TREC queries, or plain text with one a line.
+
+    Names decide: ``.jsonl`` is a golden file when its first line has ``relevant``, else queries; ``.tsv`` is queries
+    (id, tab, text); all else is plain text, where the number of a line is the id of its question.
+
+    Raises:
+        NotFound, InvalidInput: it is not there, not of the format, or holds no question.
+    """
+    if path.is_dir():
+        return read(path)
+    if ".jsonl" in path.suffixes:
+        first = next((row for _, row in rows(path)), {})
+        if "relevant" in first:
+            return read(path)
+    if ".jsonl" in path.suffixes or ".tsv" in path.suffixes:
+        questions = [Question(query_id, text, {}) for query_id, text in read_queries(path).items()]
+    else:
+        lines = enumerate(text_of(path).splitlines(), start=1)
+        questions = [Question(str(number), line.strip(), {}) for number, line in lines if line.strip()]
+    if not questions:
+        raise InvalidInput(f"{path} holds no question.", hint="Write one a line.")
+    return GoldenSet(path.name.partition(".")[0], path, tuple(questions))
 
 
 def digest(questions: Sequence[Question]) -> str:

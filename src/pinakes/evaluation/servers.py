@@ -6,12 +6,12 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from pinakes.core.errors import InvalidInput, ServerUnreachable
 from pinakes.core.filters import normal_text
+from pinakes.core.loopback import is_loopback
 from pinakes.core.records import JSON, Condition, Filter
 from pinakes.evaluation.questions import Question
 from pinakes.evaluation.systems import Named, SystemInfo, SystemReply
@@ -91,7 +91,11 @@ class ServerSystem:
         self._url, self._collection = _address(label)
         self._shown = urlunsplit(urlsplit(self._url)._replace(netloc=urlsplit(self._url).netloc.rpartition("@")[2]))
         self._fields, self._mode, self._top_k, self._timeout_s = fields, mode, top_k, timeout_s
-        self._client = httpx.Client(timeout=timeout_s, headers=headers, trust_env=not _is_here(self._url))
+        self._client = httpx.Client(
+            timeout=timeout_s,
+            headers=headers,
+            trust_env=not is_loopback(urlsplit(self._url).hostname or ""),  # no proxy to this machine
+        )
         collection = f"#{self._collection}" if self._collection else ""
         self.about = SystemInfo(self._shown.removesuffix(ROUTE) + collection, "server", mode or "", top_k)
 
@@ -234,15 +238,6 @@ def _address(label: str) -> tuple[str, str]:
         raise InvalidInput(f"{label!r} is no address of a server.", hint="As in http://127.0.0.1:8000")
     path = parts.path.rstrip("/") or ROUTE
     return urlunsplit((parts.scheme, parts.netloc, path, parts.query, "")), parts.fragment
-
-
-def _is_here(url: str) -> bool:
-    """Return whether the proxy must be bypassed: the address is this machine."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _value(value: JSON, path: str) -> JSON:

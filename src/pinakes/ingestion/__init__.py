@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from pinakes.ingestion.report import Event, Report
     from pinakes.ingestion.run import Ingest
     from pinakes.ingestion.run_options import RunOptions
-    from pinakes.ingestion.run_tools import Tools
+    from pinakes.ingestion.run_tools import Tools, keeping_of
     from pinakes.ingestion.scan import check_place
     from pinakes.ingestion.shared_files import OtherSource, held_by_others
-    from pinakes.ingestion.version_retention import keeping_of
 
 __all__ = [
     "Approximator",
@@ -57,7 +56,7 @@ _MODULES = {
     "embed": "embedding",
     "held_by_others": "shared_files",
     "keep": "embedding",
-    "keeping_of": "version_retention",
+    "keeping_of": "run_tools",
     "readable": "embedding",
     "tell_sources": "embedding",
 }

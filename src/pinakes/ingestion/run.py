@@ -34,17 +34,15 @@ from pinakes.core.errors import InvalidInput, ModelUnavailable, PinakesError, Pl
 from pinakes.core.parsed_files import ParsedDocument
 from pinakes.core.ports import Source
 from pinakes.core.records import Chunk, Float32, Item, ReadingNote, Scan, Skipped
-from pinakes.ingestion.cutter import Cutter
 from pinakes.ingestion.embedding import bind_model, ctrl_c_delayed, embed, has_pending, keep, keeping, refusal
 from pinakes.ingestion.file_changes import Entry, Move, Note, Put, chunks_in, documents_in, vanished_files, weight
 from pinakes.ingestion.report import Event, Report
 from pinakes.ingestion.rereading import Rereading, present_versions
 from pinakes.ingestion.run_options import RunOptions
-from pinakes.ingestion.run_tools import Tools
+from pinakes.ingestion.run_tools import Cutter, Tools, keeping_of
 from pinakes.ingestion.scan import check_place, is_there, scanned
 from pinakes.ingestion.shared_files import held_by_others
 from pinakes.ingestion.source_metadata import with_source_metadata
-from pinakes.ingestion.version_retention import keeping_of
 from pinakes.metadata import ERRORS, RuleSubject, ruled, typed
 from pinakes.metadata.templates import fields_of, key_of
 from pinakes.platform import memory

@@ -1,16 +1,16 @@
-"""The job queue of a home: an interface, and its implementation in the catalogue."""
+"""The job queue of a home."""
 
 from __future__ import annotations
 
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from filelock import FileLock
 
@@ -33,8 +33,13 @@ class Stopped(Exception):
     """The server shuts down, or the job's lease is lost. Uncommitted work is done again later."""
 
 
-class Queue(Protocol):
-    """A queue of jobs that several processes share. All methods are thread-safe.
+class Queue:
+    """The job queue of a home in its catalogue, which several processes share. Thread-safe.
+
+    A process that runs jobs holds a file lock, which the system releases when the process ends in any way. So the jobs
+    of a killed process are free at once, and those of a living one are never taken over, even if the machine slept or
+    the database was locked for long. The time of the lease counts only if the lock file is not visible (the home was
+    copied, or the process runs on another machine).
 
     ``lease_s``: how long a lease holds that is not renewed, in seconds.
 
@@ -42,54 +47,11 @@ class Queue(Protocol):
         Busy, StorageFull: the queue cannot be read or written at present.
     """
 
-    lease_s: float
-
-    def now(self) -> datetime:
-        """Return the time, UTC, by the clock that all have in common."""
-
-    def list_all(self) -> list[Job]:
-        """Return all jobs in order of priority."""
-
-    def enqueue(self, wanted: Sequence[Job]) -> None:
-        """Enqueue jobs, except those whose key is already in the queue."""
-
-    def claim(self, job: Job) -> str:
-        """Return a new lease of a job, "" if another process holds it."""
-
-    def renew(self, progress: Mapping[str, Mapping[str, JSON]]) -> set[str]:
-        """Renew leases (lease → progress of its job); return those still held."""
-
-    def guard(self, lease: str) -> AbstractContextManager[None]:
-        """Allow commits to the catalogue within the block only while the lease is held; otherwise raise ``Stopped``."""
-
-    def finish(self, lease: str, again_s: float | None = None, error: str = "") -> None:
-        """End a lease: the job is done, or is repeated after ``again_s`` seconds, with ``error`` if it failed."""
-
-    def cancel(self, key: str) -> bool:
-        """Remove a job, and stop it if it is running; return whether it existed."""
-
-    def close(self) -> None:
-        """Release the resources of the queue."""
-
-
-def open_queue(catalog: Catalog, home: Path, worker: str = "") -> Queue:
-    """Return the job queue of a home, for one worker, whose name begins its leases; "" = one is made up."""
-    return _CatalogQueue(catalog, home, worker or secrets.token_hex(4))
-
-
-class _CatalogQueue:
-    """The job queue of a home in its catalogue.
-
-    A process that runs jobs holds a file lock, which the system releases when the process ends in any way. So the jobs
-    of a killed process are free at once, and those of a living one are never taken over, even if the machine slept or
-    the database was locked for long. The time of the lease counts only if the lock file is not visible (the home was
-    copied, or the process runs on another machine).
-    """
-
-    def __init__(self, catalog: Catalog, home: Path, worker: str) -> None:
+    def __init__(self, catalog: Catalog, home: Path, worker: str = "") -> None:
+        """``worker``: the name of the process, which begins its leases; "" = one is made up."""
         self._catalog, self._home = catalog, home
         self.lease_s = SHARED_LEASE_S if catalog.is_shared else LEASE_S
-        self._worker = worker
+        self._worker = worker or secrets.token_hex(4)
         self._numbers = count(1)
         self._leases: set[str] = set()
         self._leaves = False
@@ -97,9 +59,11 @@ class _CatalogQueue:
         self._lock = self._lock_of(self._worker)
 
     def now(self) -> datetime:
+        """Return the time, UTC, by the clock that all have in common."""
         return self._catalog.now()
 
     def list_all(self) -> list[Job]:
+        """Return all jobs in order of priority."""
         version, known, found = self._catalog.version(), *self._read
         if version != known:  # workers call this several times a second
             with self._catalog.read() as connection:
@@ -108,11 +72,13 @@ class _CatalogQueue:
         return [replace(job, is_held=self._is_held(job)) for job in found]
 
     def enqueue(self, wanted: Sequence[Job]) -> None:
+        """Enqueue jobs, except those whose key is already in the queue."""
         with self._catalog.write() as connection:
             for job in wanted:
                 jobs.enqueue(connection, job)
 
     def claim(self, job: Job) -> str:
+        """Return a new lease of a job, "" if another process holds it."""
         if not self._lock.is_locked:
             self._remove_locks()
             taken(self._lock)
@@ -129,11 +95,13 @@ class _CatalogQueue:
         return lease if is_ours else ""
 
     def renew(self, progress: Mapping[str, Mapping[str, JSON]]) -> set[str]:
+        """Renew leases (lease → progress of its job); return those still held."""
         with self._catalog.write() as connection:
             return jobs.renew(connection, progress, self._after(self.lease_s))
 
     @contextmanager
     def guard(self, lease: str) -> Iterator[None]:
+        """Allow commits to the catalogue within the block only while the lease is held; otherwise raise ``Stopped``."""
 
         def check(connection: Connection) -> None:
             if not jobs.is_held(connection, lease):
@@ -146,6 +114,7 @@ class _CatalogQueue:
             fence.reset(token)
 
     def finish(self, lease: str, again_s: float | None = None, error: str = "") -> None:
+        """End a lease: the job is done, or is repeated after ``again_s`` seconds, with ``error`` if it failed."""
         try:
             with self._catalog.write() as connection:
                 jobs.finish(connection, lease, None if again_s is None else self._after(again_s), error)
@@ -156,10 +125,12 @@ class _CatalogQueue:
             self._leases.discard(lease)
 
     def cancel(self, key: str) -> bool:
+        """Remove a job, and stop it if it is running; return whether it existed."""
         with self._catalog.write() as connection:
             return jobs.cancel(connection, key)
 
     def close(self) -> None:
+        """Release the resources of the queue."""
         if self._lock.is_locked:
             if not self._leaves:
                 Path(self._lock.lock_file).unlink(missing_ok=True)

@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import stat
 import tempfile
 import zipfile
@@ -20,9 +21,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
-from pinakes.core.errors import InvalidInput, NotFound, Unreadable, storing
+from pinakes.core.errors import InvalidInput, NotFound, StorageFull, Unreadable, storing
 from pinakes.core.records import JSON
 
 MANIFEST = "manifest.json"
@@ -36,14 +37,6 @@ _MOST_RATIO = 200
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
-
-
-class Write(Protocol):
-    """The writer of a member."""
-
-    def write(self, data: bytes, /) -> int:
-        """Append ``data``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +60,21 @@ class Member:
     sha256: str = ""
 
 
+class MemberWriter:
+    """The writer of a member, which updates size and checksum."""
+
+    def __init__(self, inner: IO[bytes]) -> None:
+        self._inner = inner
+        self.digest = hashlib.sha256()
+        self.bytes = 0
+
+    def write(self, data: bytes, /) -> int:
+        """Append ``data``."""
+        self.digest.update(data)
+        self.bytes += len(data)
+        return self._inner.write(data)
+
+
 @dataclass(slots=True)
 class ArchiveWriter:
     """Writes an archive. ``about`` is stored in its manifest."""
@@ -77,15 +85,15 @@ class ArchiveWriter:
     members: dict[str, Member] = field(default_factory=dict)
 
     @contextmanager
-    def member(self, name: str, *, packed: bool = True) -> Iterator[Write]:
+    def member(self, name: str, *, packed: bool = True) -> Iterator[MemberWriter]:
         """Yield a writer of the member ``name``; if not ``packed``, it is stored uncompressed."""
         info = zipfile.ZipInfo(name)
         info.external_attr = (stat.S_IFREG | 0o600) << 16
         info.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
         with self.file.open(info, "w", force_zip64=True) as inner:
-            summing = _Summing(inner)
-            yield summing
-        self.members[name] = Member(summing.bytes, summing.digest.hexdigest())
+            writer = MemberWriter(inner)
+            yield writer
+        self.members[name] = Member(writer.bytes, writer.digest.hexdigest())
 
     def manifest(self) -> bytes:
         """Return the manifest, as stored in the archive."""
@@ -113,15 +121,29 @@ def written(
         InvalidInput: ``place`` is an existing file or a folder.
         StorageFull: the archive cannot be written.
     """
+    with (
+        appearing(place, f"The archive {str(place)!r}", force=force, within=within) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as packed,
+    ):
+        writer = ArchiveWriter(kind, packed)
+        yield writer
+        packed.writestr(MANIFEST, writer.manifest())
+
+
+@contextmanager
+def appearing(place: Path, what: str, *, force: bool, within: Path | None = None) -> Iterator[IO[bytes]]:
+    """Yield a file to write, which is at ``place`` at the end of the block, or not at all; see ``written``.
+
+    Raises:
+        InvalidInput: see ``check_free``.
+        StorageFull: it cannot be written; ``what`` names it in the message.
+    """
     check_free(place, force=force)
-    with storing(f"The archive {str(place)!r}"):
+    with storing(what):
         handle, beside = tempfile.mkstemp(prefix=f".{place.name[:100]}.", dir=within or place.parent)
         try:
             with open(handle, "w+b") as file:  # noqa: PTH123 - a descriptor
-                with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as packed:
-                    writer = ArchiveWriter(kind, packed)
-                    yield writer
-                    packed.writestr(MANIFEST, writer.manifest())
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             check_free(place, force=force)
@@ -159,6 +181,16 @@ class ArchiveReader:
     def bytes(self) -> int:
         """Total unpacked size in bytes."""
         return sum(member.bytes for member in self.members.values())
+
+    def check_room(self, folder: Path, what: str) -> None:
+        """Check that the content, called ``what`` in the message, fits on the disk of ``folder``.
+
+        Raises:
+            StorageFull: it does not.
+        """
+        free = shutil.disk_usage(folder).free
+        if free < self.bytes:
+            raise StorageFull(f"{what} holds {self.bytes:,} bytes, {free:,} are free.", hint="Free disk space.")
 
     @contextmanager
     def member(self, name: str) -> Iterator[Stream]:
@@ -291,20 +323,6 @@ def _translated(place: Path) -> Iterator[None]:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise damaged(place, "it is no whole zip file") from error
-
-
-class _Summing:
-    """Passes on written data, and updates size and checksum."""
-
-    def __init__(self, inner: IO[bytes]) -> None:
-        self._inner = inner
-        self.digest = hashlib.sha256()
-        self.bytes = 0
-
-    def write(self, data: bytes) -> int:
-        self.digest.update(data)
-        self.bytes += len(data)
-        return self._inner.write(data)
 
 
 class _Checked(io.RawIOBase):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,6 +11,7 @@ from pinakes.catalog import graph_state, stated_edges
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.stated_edges import Edge, Evidence
 from pinakes.core.graph_records import WEAK
+from pinakes.core.latest_values import LatestValues
 from pinakes.core.wording import counted
 from pinakes.graph.past_statements import PastGraph, PastStatement, past_graph
 
@@ -37,8 +36,7 @@ class GraphAsOf:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[int, int, str, str, str], PastGraph] = OrderedDict()
+        self._known = LatestValues[tuple[int, int, str, str, str], PastGraph](_REMEMBERED)
 
     def entity(
         self, record: CollectionRecord, entity_id: int, at: str, ways: Sequence[tuple[Collection[str], str]]
@@ -69,17 +67,12 @@ class GraphAsOf:
         with self._app.catalog.read() as connection:
             state = graph_state.state(connection, record.id)
         key = record.id, record.written, extraction.recipe, state.computed_at, at
-        with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-                return self._known[key]
-        with self._app.catalog.read() as connection:
-            found = past_graph(connection, record.id, extraction, at)
-        with self._lock:
-            self._known[key] = found
-            while len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
-        return found
+
+        def extracted() -> PastGraph:
+            with self._app.catalog.read() as connection:
+                return past_graph(connection, record.id, extraction, at)
+
+        return self._known.get_or_make(key, extracted)
 
 
 def _follows(one: PastStatement, entity_id: int, types: Collection[str], direction: str) -> bool:

@@ -9,7 +9,6 @@ from typing import Final, Literal, TypeAlias, TypeVar
 
 from pinakes.catalog import Connection, entities, graph_listing, stated_edges
 from pinakes.catalog.graph_listing import SpeakingDocument, StatementWords
-from pinakes.catalog.stated_edges import Edge
 from pinakes.core.graph_records import MAX_NAME_CHARS, folded
 from pinakes.core.records import JSON
 from pinakes.extraction.declared_names import STAND_FOR_NOTHING
@@ -247,7 +246,8 @@ def _words(rules: GraphRules, said: StatementWords) -> str:
 def _add_related(connection: Connection, entity_id: int, found: dict[int, Affected]) -> bool:
     """Add the documents about related entities; say whether there are more of these than are looked at."""
     edges, more = _cut(stated_edges.edges(connection, [entity_id]), _MOST_RELATED)
-    names = {number: one.name for number, one in entities.of_ids(connection, _ends(edges)).items()}
+    ends = {end for edge in edges for end in (edge.source_id, edge.target_id)}
+    names = {number: one.name for number, one in entities.of_ids(connection, ends).items()}
     others = {end: edge for edge in reversed(edges) for end in (edge.source_id, edge.target_id) if end != entity_id}
     about, more_about = _cut(graph_listing.about_any(connection, others, MOST_DOCUMENTS + 1), MOST_DOCUMENTS)
     for other, number, uid, path, title in about:
@@ -261,7 +261,3 @@ def _add_related(connection: Connection, entity_id: int, found: dict[int, Affect
 def _cut(found: Sequence[_Row], most: int) -> tuple[Sequence[_Row], bool]:
     """Return at most so many, and whether there are more."""
     return found[:most], len(found) > most
-
-
-def _ends(edges: Sequence[Edge]) -> set[int]:
-    return {end for edge in edges for end in (edge.source_id, edge.target_id)}

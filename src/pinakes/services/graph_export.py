@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +15,10 @@ from pinakes.app import App
 from pinakes.catalog import Connection, graph_listing
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.graph_listing import ListedEntity, ListedRelation
-from pinakes.core.errors import InvalidInput, storing
+from pinakes.core.errors import InvalidInput
 from pinakes.core.records import JSON
 from pinakes.graph.metadata_evidence import field_of, outside_words
-from pinakes.platform.archives import check_free
+from pinakes.platform.archives import appearing
 from pinakes.settings import GraphRules
 
 GraphFormat: TypeAlias = Literal["graphml", "jsonld"]
@@ -124,18 +123,9 @@ def write_file(parts: Iterator[str], place: Path, *, force: bool = False) -> int
         InvalidInput: ``place`` is there already, without ``force``, or its folder is not.
         StorageFull: it cannot be written.
     """
-    check_free(place, force=force)
-    with storing(f"The file {str(place)!r}"):
-        handle, beside = tempfile.mkstemp(prefix=f".{place.name[:100]}.", dir=place.parent)
-        try:
-            with open(handle, "w", encoding="utf-8", newline="\n") as file:  # noqa: PTH123 - a descriptor
-                file.writelines(parts)
-            check_free(place, force=force)
-            size = Path(beside).stat().st_size
-            Path(beside).replace(place)
-        finally:
-            Path(beside).unlink(missing_ok=True)
-    return size
+    with appearing(place, f"The file {str(place)!r}", force=force) as file:
+        file.writelines(part.encode() for part in parts)
+        return file.tell()
 
 
 def _written(app: App, record: CollectionRecord, write: _Form) -> Iterator[str]:
@@ -156,7 +146,7 @@ def _graphml(connection: Connection, record: CollectionRecord, rules: GraphRules
     for place, keys in (("node", _NODE_KEYS), ("edge", _EDGE_KEYS)):
         for name, kind in keys.items():
             yield f'<key id="{place[0]}_{name}" for="{place}" attr.name="{name}" attr.type="{kind}"/>\n'
-    yield f'<graph id={_attribute(record.name)} edgedefault="directed">\n'
+    yield f'<graph id={quoteattr(_xml(record.name))} edgedefault="directed">\n'
     for one in graph_listing.each_entity(connection, record.id):
         yield f'<node id="n{one.id}">{_data("n", _of_entity(one))}</node>\n'
     for number, each in enumerate(_relations(connection, record.id, rules)):
@@ -174,10 +164,6 @@ def _data(prefix: str, values: Mapping[str, JSON]) -> str:
     )
 
 
-def _attribute(text: str) -> str:
-    return quoteattr(_xml(text))
-
-
 def _xml(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
 
@@ -187,7 +173,8 @@ def _jsonld(connection: Connection, record: CollectionRecord, rules: GraphRules)
     yield f'{{"@context": {json.dumps(_CONTEXT)},\n"@graph": ['
     before = "\n"
     for one in graph_listing.each_entity(connection, record.id):
-        uri, classes = entity_uri(collection, one.type, one.name), [f"schema:{_class(one.type)}", f"type:{one.type}"]
+        uri = entity_uri(collection, one.type, one.name)
+        classes = [f"schema:{_CLASSES.get(one.type, 'Thing')}", f"type:{one.type}"]
         yield before + _line({"@id": uri, "@type": classes, "identifier": one.id, **_of_entity(one)}, but="type")
         before = ",\n"
     for each in _relations(connection, record.id, rules):
@@ -201,10 +188,6 @@ def _jsonld(connection: Connection, record: CollectionRecord, rules: GraphRules)
 
 def _line(values: Mapping[str, JSON], but: str = "") -> str:
     return json.dumps({name: value for name, value in values.items() if name != but}, ensure_ascii=False)
-
-
-def _class(kind: str) -> str:
-    return _CLASSES.get(kind, "Thing")
 
 
 def _evidence(one: ListedRelation) -> dict[str, JSON]:

@@ -101,6 +101,8 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
     both = sorted((a, kind, b) for a, kind, b in directed if a < b and (b, kind, a) in directed)
     names = {one.id: one.name for one in known.values()}
     seen = {(one.type, one.folded) for one in known.values()}
+    named = (one.entity for one in extraction.listings)
+    unseen = sorted((one.type, one.name) for one in named if (one.key[0], folded(one.key[1])) not in seen)
     return GraphReport(
         collection,
         counts.documents,
@@ -120,9 +122,7 @@ def report_of(app: App, collection: str, most: int = 20) -> GraphReport:
             if listed and (one.type, one.folded) not in listed
         ][:most],
         candidates,
-        sorted((one.entity.type, one.entity.name) for one in extraction.listings if _unseen(one.entity.key, seen))[
-            :most
-        ],
+        unseen[:most],
         missing[:most],
         dict(sorted(Counter(one.reason for one in missing).items())),
         [*extraction.problems, *_outdated(app, record)],
@@ -186,7 +186,3 @@ def _form(template: str) -> str:
     return "".join(
         re.escape(part) if not at % 2 else r"\d+" if ":int" in part else ".+" for at, part in enumerate(parts)
     )
-
-
-def _unseen(key: tuple[str, str], seen: set[tuple[str, str]]) -> bool:
-    return (key[0], folded(key[1])) not in seen

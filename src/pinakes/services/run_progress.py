@@ -21,7 +21,7 @@ _SAID = {
 FOUND_BY_WORDS = "what is read can be found by words"
 
 
-def drain(events: Iterator[Event], on_event: Callable[[Event], object] | None) -> None:
+def drain(events: Iterator[Event], on_event: Callable[[Event], object] | None = None) -> None:
     """Run a flow to its end, passing its events on; whatever stops it, it keeps what it made."""
     try:
         for event in events:

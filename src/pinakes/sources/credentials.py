@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-import ipaddress
 import os
 from urllib.parse import urlsplit
 
 from pinakes.core.errors import InvalidInput, SourceError
+from pinakes.core.loopback import is_loopback
 from pinakes.settings import SourceSettings
 
 _USER = "x-access-token"
@@ -68,12 +68,5 @@ def check_protected(location: str) -> None:
         InvalidInput: the token would be sent unencrypted.
     """
     parts = urlsplit(location)
-    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
         raise InvalidInput(f"The token for {location!r} would be sent unprotected.", hint="Give the https URL.")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -14,7 +14,7 @@ from pinakes.core.errors import SourceError, TooLarge, Unreadable
 from pinakes.core.records import Item, Scan, Skipped
 from pinakes.settings import SourceSettings
 from pinakes.sources.file_stat import fingerprint
-from pinakes.sources.git_excludes import git_excludes, is_git_exclude
+from pinakes.sources.git_folder import git_excludes, is_git_exclude
 from pinakes.sources.globs import IGNORE_FILES, Rules, Tally
 
 READ_ATTEMPTS = 3

@@ -14,7 +14,7 @@ from forking import Forked
 
 from pinakes.catalog import Catalog, jobs
 from pinakes.catalog.jobs import Job
-from pinakes.jobs.queue import SHARED_LEASE_S, Stopped, open_queue
+from pinakes.jobs.queue import SHARED_LEASE_S, Queue, Stopped
 from pinakes.library import Library
 from pinakes.platform.locks import free, taken
 from pinakes.settings import Settings
@@ -126,11 +126,11 @@ def test_many_write_the_same_document_and_one_is_left(libraries: tuple[Library, 
 HOLD = """
 import sys, time, pathlib
 from pinakes.catalog import Catalog
-from pinakes.jobs.queue import open_queue
+from pinakes.jobs.queue import Queue
 from pinakes.settings import CatalogSettings, Settings
 home = pathlib.Path(sys.argv[1])
 catalog = Catalog.of(Settings(home=home, catalog=CatalogSettings(url=sys.argv[2])))
-queue = open_queue(catalog, home)
+queue = Queue(catalog, home)
 [job] = queue.list_all()
 lease = queue.claim(job)
 print("held", flush=True)
@@ -148,7 +148,7 @@ except BaseException as error:
 def test_the_job_of_a_home_that_died_or_sleeps_is_taken_over_and_written_once(
     how: signal.Signals, places: tuple[Settings, Settings]
 ) -> None:
-    with closing(Catalog.of(places[1])) as catalog, closing(open_queue(catalog, places[1].home)) as queue:
+    with closing(Catalog.of(places[1])) as catalog, closing(Queue(catalog, places[1].home)) as queue:
         queue.enqueue([Job("k", "count")])
         with Forked(HOLD, str(places[0].home), places[0].catalog.url, text=True) as process:
             assert process.stdout is not None
@@ -174,7 +174,7 @@ def test_the_job_of_a_home_that_died_or_sleeps_is_taken_over_and_written_once(
 
 def test_a_lease_cannot_be_taken_while_its_holder_commits(places: tuple[Settings, Settings]) -> None:
     with closing(Catalog.of(places[0])) as one, closing(Catalog.of(places[1])) as two:
-        queue, other = open_queue(one, places[0].home), open_queue(two, places[1].home)
+        queue, other = Queue(one, places[0].home), Queue(two, places[1].home)
         queue.enqueue([Job("k", "count")])
         lease = queue.claim(queue.list_all()[0])
         taken_over: list[str] = []

@@ -19,9 +19,8 @@ from pinakes.core.errors import ServerUnreachable
 from pinakes.core.filters import parse
 from pinakes.evaluation import runs
 from pinakes.evaluation.compare import compare, unanswered
-from pinakes.evaluation.querying import SystemQuerier
+from pinakes.evaluation.querying import Replies, SystemQuerier
 from pinakes.evaluation.questions import GoldenSet, Question
-from pinakes.evaluation.replies import Replies
 from pinakes.evaluation.servers import Fields, ServerSystem
 from pinakes.evaluation.systems import CollectionSystem, QueryMode, System
 from pinakes.library import Library

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pinakes.core.errors import InvalidInput, NotFound
-from pinakes.evaluation.query_files import read_any
+from pinakes.evaluation.golden import read_any
 
 
 def test_plain_text_has_a_question_a_line_numbered_by_lines(tmp_path: Path) -> None:

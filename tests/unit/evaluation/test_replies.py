@@ -9,8 +9,8 @@ import pytest
 
 from pinakes.core.errors import InvalidInput
 from pinakes.core.filters import parse
+from pinakes.evaluation.querying import Replies
 from pinakes.evaluation.questions import Question
-from pinakes.evaluation.replies import Replies
 from pinakes.evaluation.systems import Named, SystemReply
 
 WAY = {"mode": "", "passages": 50}

@@ -27,8 +27,7 @@ from pinakes.library import Library
 from pinakes.models.token_counts import token_counter
 from pinakes.services.document_search.expanding import MOST_DOCUMENTS, MOST_NEIGHBOURS, Expanded, ExpandRequest
 from pinakes.services.document_search.found_documents import FoundSummaries
-from pinakes.services.document_search.query_variants import MOST_QUERIES, check_merge
-from pinakes.services.document_search.search import MERGES, Merge
+from pinakes.services.document_search.search import MERGES, MOST_QUERIES, Merge, check_merge
 from pinakes.settings import shortened
 from pinakes.tools.declare import list_from, tool
 from pinakes.tools.failures import as_word

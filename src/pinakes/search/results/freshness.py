@@ -13,7 +13,7 @@ from pinakes.catalog.manifest import Stamp
 from pinakes.core.late import changed
 from pinakes.core.records import Hit, Results, SourceState
 from pinakes.sources.file_stat import state_of
-from pinakes.sources.git_refs import is_at
+from pinakes.sources.git_folder import is_at
 from pinakes.sources.git_urls import local_path
 
 _REMEMBERED_COLLECTIONS = 64

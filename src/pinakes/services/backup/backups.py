@@ -21,11 +21,11 @@ from pinakes.catalog import Catalog, collections, events, integrity
 from pinakes.catalog.relocation import relocate_sources
 from pinakes.core.errors import InvalidInput, InvalidSetting, storing
 from pinakes.core.records import JSON
+from pinakes.core.step_reports import OnStep, ignore_step
 from pinakes.indexes import is_elsewhere
 from pinakes.platform.archives import ArchiveReader, ArchiveWriter, Kind, check_free, damaged, opened, written
 from pinakes.platform.permissions import PRIVATE_FILE, make_private
 from pinakes.services.backup.kept_files import CATALOG, INDEX, STAGING, UNDER_WAY, Holding, may_hold
-from pinakes.services.backup.steps import OnStep, check_room, ignore_step
 from pinakes.settings.layers import OWN_FILES, read_file
 from pinakes.settings.sources import whole_path
 
@@ -68,7 +68,7 @@ class Restored:
 
 def back_up(
     app: App,
-    place: Path,
+    place: Path | str,
     *,
     with_index: bool = False,
     force: bool = False,
@@ -86,7 +86,7 @@ def back_up(
     """
     start = time.perf_counter()
     holding = Holding(app.settings)
-    place = _named(app.settings.home, holding, place)
+    place = _named(app.settings.home, holding, Path(place))
     check_free(place, force=force)
     with _staging(place) as copy, written(place, KIND, force=force, level=_FAST, within=copy) as archive:
         on_step("catalogue", 0, 0)
@@ -120,7 +120,7 @@ def restore(file: Path, home: Path, on_step: OnStep = ignore_step) -> Restored:
     with opened(file, KIND) as archive, storing(_WHAT):
         _check_empty(home)
         existing = next(folder for folder in (home, *home.absolute().parents) if folder.is_dir())
-        check_room(existing, archive, "The backup")
+        archive.check_room(existing, "The backup")
         made = [folder for folder in (home, *home.parents) if not folder.exists()]
         make_private(home)
         staging = home / f"{STAGING}{secrets.token_hex(4)}"

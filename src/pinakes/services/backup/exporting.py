@@ -17,7 +17,8 @@ from pinakes.catalog import Connection, collections, entities, transfer
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.batching import batches
 from pinakes.core.records import JSON
-from pinakes.platform.archives import ArchiveWriter, Write, written
+from pinakes.core.step_reports import OnStep, ignore_step
+from pinakes.platform.archives import ArchiveWriter, MemberWriter, written
 from pinakes.services.backup.archive_format import (
     DOCUMENTS,
     FILES,
@@ -28,7 +29,6 @@ from pinakes.services.backup.archive_format import (
     VERSIONS,
     ArchiveCounts,
 )
-from pinakes.services.backup.steps import OnStep, ignore_step
 from pinakes.services.documents.masking import masked_lines, masked_row
 from pinakes.settings.kept import KEPT
 from pinakes.text.secrets.masking import Masking, masking_of
@@ -59,7 +59,7 @@ class Exported:
 def export(
     app: App,
     name: str,
-    file: Path,
+    file: Path | str,
     *,
     history: bool = False,
     force: bool = False,
@@ -75,7 +75,7 @@ def export(
         InvalidInput: something is at ``file``, unless ``force`` lets go of it.
         StorageFull: it cannot be written.
     """
-    start = time.perf_counter()
+    start, file = time.perf_counter(), Path(file)
     with app.catalog.read() as connection:
         record = collections.get(connection, name)
         with written(file, KIND, force=force) as archive:
@@ -205,7 +205,7 @@ def _manifest_of(app: App, record: CollectionRecord, counts: ArchiveCounts, *, h
     }
 
 
-def _add(member: Write, values: Mapping[str, JSON]) -> None:
+def _add(member: MemberWriter, values: Mapping[str, JSON]) -> None:
     member.write(json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
 
 

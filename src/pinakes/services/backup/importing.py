@@ -24,6 +24,7 @@ from pinakes.core import caller
 from pinakes.core.batching import batches
 from pinakes.core.errors import InvalidName, InvalidSetting, ModelUnavailable
 from pinakes.core.records import JSON, Chunk, Document, Float32, ReadingNote
+from pinakes.core.step_reports import OnStep, ignore_step
 from pinakes.platform.archives import ArchiveReader, Stream, damaged, opened
 from pinakes.services.backup.archive_format import (
     DOCUMENTS,
@@ -41,7 +42,6 @@ from pinakes.services.backup.archive_format import (
     line_of,
     validation_message,
 )
-from pinakes.services.backup.steps import OnStep, check_room, ignore_step
 from pinakes.services.documents.masking import masked_new, masked_row
 from pinakes.settings import EmbeddingSettings, Settings, SourceSettings
 from pinakes.settings.kept import kept_graph, kept_settings
@@ -80,7 +80,7 @@ class Imported:
 
 def take_in(
     app: App,
-    file: Path,
+    file: Path | str,
     name: str | None = None,
     *,
     sources: bool = True,
@@ -100,12 +100,12 @@ def take_in(
         StorageFull: there is no room for it.
         KeyboardInterrupt: it was stopped; with words where all of the collection is in already.
     """
-    start = time.perf_counter()
+    start, file = time.perf_counter(), Path(file)
     with _reporting_what_is_in(app) as arrived, opened(file, KIND) as archive:
         about = _about(archive, file)
         wanted = name or about.name
         model = _Model.chosen(app, None if embed_anew else about.model)
-        check_room(app.settings.home, archive, "The archive")
+        archive.check_room(app.settings.home, "The archive")
         _check_name(app, wanted)
         with app.catalog.write() as connection:
             importer = _Importer(connection, app.settings, archive, file, about, on_step)

@@ -11,7 +11,7 @@ from pinakes.catalog import Catalog
 from pinakes.catalog.home import Home
 from pinakes.catalog.moves import move
 from pinakes.core.errors import NotFound
-from pinakes.services.backup.steps import OnStep, ignore_step
+from pinakes.core.step_reports import OnStep, ignore_step
 from pinakes.settings import Settings
 from pinakes.settings.outside import without_password
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,7 @@ from pinakes.core.errors import InvalidInput, ModelUnavailable, NotFound
 from pinakes.core.records import JSON
 from pinakes.services import filling
 from pinakes.services.documents.masking import masked_columns
+from pinakes.services.run_progress import drain
 from pinakes.text.secrets import Detector, lines_of
 from pinakes.text.secrets.masking import CODE, Masking
 
@@ -190,11 +191,8 @@ def _indexed(app: App, names: list[str]) -> str | None:
         try:
             with app.catalog.read() as connection:
                 record = collections.get(connection, name)
-            for _ in app.rebuilder.rebuild(record):
-                pass
-            with closing(filling.embed_waiting(app, name)) as events:
-                for _ in events:
-                    pass
+            drain(app.rebuilder.rebuild(record))
+            drain(filling.embed_waiting(app, name))
         except NotFound:
             continue
         except (InvalidInput, ModelUnavailable) as error:

@@ -412,7 +412,3 @@ def _held(record: CollectionRecord, locks: Iterable[Lock]) -> Iterator[None]:
 def _busy(record: CollectionRecord) -> Busy:
     words = f"Collection {record.name!r} is being read, followed or built anew by another process."
     return Busy(words, hint="Try again when that is done, or stop it.")
-
-
-def _fetched(kept: SourceRecord) -> tuple[str, str, str | None]:
-    return kept.kind, kept.location, settings_of(kept).ref

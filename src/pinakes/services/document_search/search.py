@@ -18,6 +18,7 @@ from pinakes.app import App
 from pinakes.catalog import document_queries, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.document_records import DocumentRecord
+from pinakes.core.errors import InvalidInput
 from pinakes.core.filters import normal_text, parse
 from pinakes.core.latest_values import LatestValues
 from pinakes.core.ports import VectorQuery
@@ -46,6 +47,7 @@ MERGES = ("rrf", "max")
 Merge: TypeAlias = Literal["rrf", "max"]
 """How the rankings of several questions become one: by ranks, or by each document's best score."""
 
+MOST_QUERIES = 20
 _RRF_K = 60
 _MOST_WEIGHT = 1e9
 _DEPTH = 50
@@ -417,6 +419,20 @@ class DocumentSearch:
             degraded="; ".join(words) or None,
             notes=tuple(dict.fromkeys([*notes, *said])),
         )
+
+
+def check_merge(queries: Sequence[str]) -> list[str]:
+    """Return the questions that are there to be merged, without blank ones.
+
+    Raises:
+        InvalidInput: there are fewer than two, or more than ``MOST_QUERIES``.
+    """
+    asked = [query for query in queries if query.strip()]
+    if len(asked) < 2:
+        raise InvalidInput("Provide at least 2 queries", hint="Ask the same in other words.")
+    if len(asked) > MOST_QUERIES:
+        raise InvalidInput(f"{len(asked)} queries are too many to be merged.", hint=f"At most {MOST_QUERIES}.")
+    return asked
 
 
 def _parsed(filters: Where) -> Filter:

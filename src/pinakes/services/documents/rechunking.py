@@ -9,7 +9,6 @@ from contextlib import closing
 from pinakes.app import App
 from pinakes.catalog import documents, full_documents
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.full_documents import StoredDocument
 from pinakes.chunking import chunker_of, is_older
 from pinakes.core.batching import batches
 from pinakes.core.errors import InvalidInput, ModelMismatch, ModelUnavailable
@@ -63,8 +62,8 @@ def _recut(app: App, record: CollectionRecord, tools: Tools, uids: list[str]) ->
     with app.catalog.read() as connection:
         same = {uid for uid, content in contents.items() if documents.is_cut(connection, content.id, cut[uid])}
     with app.catalog.write() as connection:
-        now = full_documents.of_uids(connection, record.id, list(contents))
-        mine = [content for uid, content in now.items() if _is_same(content, contents[uid])]
+        now = full_documents.of_uids(connection, record.id, list(contents)).values()
+        mine = [one for one in now if (one.version, one.text) == (contents[one.uid].version, contents[one.uid].text)]
         for content in mine:
             chunker = chunker_of(as_new(content).document)
             tokens = counter.count(content.text)
@@ -73,10 +72,6 @@ def _recut(app: App, record: CollectionRecord, tools: Tools, uids: list[str]) ->
             else:
                 documents.recut(connection, record.id, content.id, cut[content.uid], chunker, tokens)
     return sum(content.uid not in same for content in mine)
-
-
-def _is_same(now: StoredDocument, then: StoredDocument) -> bool:
-    return (now.version, now.text) == (then.version, then.text)
 
 
 def _counts_as_before(app: App, record: CollectionRecord) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -38,6 +37,7 @@ from pinakes.models.token_counts import token_counter
 from pinakes.services import filling
 from pinakes.services.documents.index_update import catch_up
 from pinakes.services.documents.planned_changes import Plan, PlannedChange, as_new
+from pinakes.services.run_progress import drain
 from pinakes.services.summaries import Summaries
 from pinakes.settings import FieldType
 
@@ -321,9 +321,7 @@ class DocumentWriter:
         try:
             sample = self._app.settings.documents.embed_at_once if batch.behind else None
             rest = not self._app.embeds_later
-            with closing(filling.embed_waiting(self._app, name, rest=rest, sample=sample)) as events:
-                for _ in events:
-                    pass
+            drain(filling.embed_waiting(self._app, name, rest=rest, sample=sample))
         except (Busy, InvalidInput, ModelUnavailable) as error:
             batch.degrade(str(error))
 

@@ -186,9 +186,9 @@ class Services:
 
     @once
     def jobs(self) -> Queue:
-        from pinakes.jobs.queue import open_queue
+        from pinakes.jobs.queue import Queue
 
-        return open_queue(self.app.catalog, self.settings.home, self.app.process)
+        return Queue(self.app.catalog, self.settings.home, self.app.process)
 
     @once
     def keys(self) -> Keys:

@@ -286,15 +286,11 @@ def _left_out(app: App, name: str, kept: SourceRecord, source: SourceSettings) -
         return ()
     if source.kind == "http":  # pages are not fetched twice to learn what their addresses tell
         rules = Rules(source.include, source.exclude)
-        gone = {path: one for path, one in known.items() if not _takes(rules, path)}
+        gone = {path: one for path, one in known.items() if not rules.includes(path) or rules.why_not_listed(path)}
     else:
         with closing(filling.source_of(app, source)) as opened:
             gone = vanished_files(opened.scan(None), known)
     return _documents(app, kept, gone)
-
-
-def _takes(rules: Rules, path: str) -> bool:
-    return rules.includes(path) and rules.why_not_listed(path) is None
 
 
 def _documents(app: App, kept: SourceRecord, gone: dict[str, FileRecord]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from pinakes.ingestion.file_changes import vanished_files
 from pinakes.services import filling
 from pinakes.services.sync.syncing import Place, Syncing
 from pinakes.sources.file_stat import state_of
-from pinakes.sources.git_refs import is_at
+from pinakes.sources.git_folder import is_at
 
 _LOOK_S: Final = 0.3
 _UNREAD: Final = "It was not read yet. Read it: pinakes sync"

@@ -12,7 +12,7 @@ from pinakes.app import App, source_settings
 from pinakes.app.source_overlaps import end_of, name_of, overlapping
 from pinakes.catalog import Connection, collections, sources
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.sources import FileRecord, SourceRecord
+from pinakes.catalog.sources import SourceRecord
 from pinakes.catalog.sources import failures as failures
 from pinakes.core import caller, schedules
 from pinakes.core.errors import InvalidInput, NotFound
@@ -95,11 +95,16 @@ class SourceStatus:
 
 @dataclass(frozen=True, slots=True)
 class SyncPlan:
-    """A source of a collection and, once it was read, what is kept of it."""
+    """A source of a collection, as far as it is known: by the settings, by the catalogue (``kept``), or by both.
+
+    ``record``: the collection, None where it is not there yet.
+    """
 
     collection: str
     source: SourceSettings
     kept: SourceRecord | None
+    by: Literal["settings", "added"]
+    record: CollectionRecord | None
 
     @property
     def place(self) -> Place:
@@ -218,7 +223,7 @@ class Syncing:
         with self._app.catalog.read() as connection:
             every = _every(connection, self.settings)
         return [
-            SyncPlan(one.collection, one.source, one.kept)
+            one
             for one in every
             if one.source.kind != "push"
             and not (
@@ -246,7 +251,7 @@ class Syncing:
     def _status_of(
         self,
         connection: Connection,
-        one: _Source,
+        one: SyncPlan,
         counted: Mapping[int, int],
         followed: Mapping[str, WatchStatus],
         zone: tzinfo,
@@ -270,7 +275,7 @@ class Syncing:
             ref=source.ref,
         )
         due = next_run(source, kept, self.settings.sync, zone, at) if configured else None
-        status = replace(status, next_run=_iso(due))
+        status = replace(status, next_run=due.isoformat(timespec="seconds") if due else None)
         if source.kind == "push":
             return replace(status, documents=sources.unsourced(connection, one.record.id) if one.record else 0)
         if kept is None:
@@ -288,14 +293,17 @@ class Syncing:
             documents=counted.get(kept.id, 0),
             files=sources.counts(connection, kept.id),
             skipped=sources.reasons(connection, kept.id),
-            failing=tuple(_failing(file) for file in sources.failing(connection, kept.id)),
+            failing=tuple(
+                FailingFile(file.path, file.reason or "", file.tries, file.retry_at)
+                for file in sources.failing(connection, kept.id)
+            ),
             error=kept.error,
             failures=int(report.get("failures", 0)),
             followed=course.doing if course else None,
             last_run=kept.report,
         )
 
-    def _state(self, one: _Source, kept: SourceRecord) -> State:
+    def _state(self, one: SyncPlan, kept: SourceRecord) -> State:
         if not free(self._app.home.reading(one.collection, kept.place)):
             return "reading"
         if one.by == "added" and source_settings.is_removed(self.settings, one.collection, kept):
@@ -303,17 +311,6 @@ class Syncing:
         if sources.unreached(kept):
             return "failed"
         return "unread" if kept.state is None else "read"
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A source of a collection, as far as it is known: by the settings, by the catalogue, or by both."""
-
-    collection: str
-    source: SourceSettings
-    kept: SourceRecord | None
-    by: Literal["settings", "added"]
-    record: CollectionRecord | None
 
 
 def next_run(
@@ -362,31 +359,23 @@ def _with_overlaps(every: Sequence[SourceStatus]) -> list[SourceStatus]:
     return done
 
 
-def _every(connection: Connection, settings: Settings) -> list[_Source]:
+def _every(connection: Connection, settings: Settings) -> list[SyncPlan]:
     """Return all sources: those of the settings in their order, then those that were added."""
     records = {record.name: record for record in collections.list_all(connection)}
     kept = {
         (name, *one.place): one for name, record in records.items() for one in sources.list_all(connection, record.id)
     }
     found = [
-        _Source(name, one, kept.pop((name, *one.place), None), "settings", records.get(name))
+        SyncPlan(name, one, kept.pop((name, *one.place), None), "settings", records.get(name))
         for name, rules in settings.collections.items()
         for one in rules.sources
     ]
     base = knowledge_base(settings)
     if base is not None:
         ours = kept.pop((base.collection, *base.source.place), None)
-        found.append(_Source(base.collection, base.source, ours, "settings", records.get(base.collection)))
+        found.append(SyncPlan(base.collection, base.source, ours, "settings", records.get(base.collection)))
     added = (
-        _Source(place[0], source_settings.settings_of(one), one, "added", records[place[0]])
+        SyncPlan(place[0], source_settings.settings_of(one), one, "added", records[place[0]])
         for place, one in kept.items()
     )
     return [*found, *added]
-
-
-def _failing(file: FileRecord) -> FailingFile:
-    return FailingFile(file.path, file.reason or "", file.tries, file.retry_at)
-
-
-def _iso(at: datetime | None) -> str | None:
-    return at.isoformat(timespec="seconds") if at else None

@@ -18,8 +18,9 @@ from pinakes.core import caller
 from pinakes.core.ports import Lookable, Source
 from pinakes.core.records import JSON
 from pinakes.ingestion import Event, Report, check_place
-from pinakes.jobs.queue import open_queue
+from pinakes.jobs.queue import Queue
 from pinakes.services import filling
+from pinakes.services.run_progress import drain
 from pinakes.settings import Settings, SourceSettings
 
 WATCH: Final = "watch"
@@ -95,7 +96,7 @@ class WatchedFolders:
 
     def statuses(self) -> dict[str, WatchStatus]:
         """Return how it goes with each folder that some process follows, by ``WatchedFolder.key``."""
-        every = open_queue(self._app.catalog, self._app.settings.home).list_all()
+        every = Queue(self._app.catalog, self._app.settings.home).list_all()
         return {
             job.key: WatchStatus(**{"doing": "reading", "since": job.created_at, **job.progress})
             for job in every
@@ -137,8 +138,7 @@ class WatchedFolders:
         name, source = watched.collection, watched.source
         with source_settings.source_lock(self._app.home, name, source, on_event):
             run = filling.ingest(self._app, *filling.remember(self._app, name, source), paths)
-            for event in run.run():
-                on_event(event)
+            drain(run.run(), on_event)
         return run.report
 
     def files(
@@ -200,8 +200,7 @@ class WatchedFolders:
             with self._app.catalog.write() as connection:
                 removed = manifest.empty(connection, kept.id)
             run = filling.ingest(self._app, *filling.remember(self._app, name, source))
-            for _ in run.run():
-                pass
+            drain(run.run())
         return removed, run.report
 
     def note_trouble(self, watched: WatchedFolder, message: str) -> None:
