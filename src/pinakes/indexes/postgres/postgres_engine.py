@@ -29,7 +29,7 @@ from pinakes.settings import IndexSettings, SearchSettings
 from pinakes.text import analysis
 from pinakes.text.analysis import Analyzer
 
-_FORMAT = 2
+_FORMAT = 3
 """The version of the tables; an index of another one is built anew."""
 
 _log = logging.getLogger(__name__)

@@ -157,7 +157,7 @@ def merged(segments: Sequence[Segment], stored: Iterable[Sequence[Any]]) -> Iter
     for segment in segments:
         moved[segment.number] = np.where(segment.alive, base + np.cumsum(segment.alive) - 1, -1)
         base += int(segment.alive.sum())
-    streams = [_of_segment(number, rows) for number, rows in groupby(stored, key=itemgetter(0))]
+    streams = [_of_segment(number, list(rows)) for number, rows in groupby(stored, key=itemgetter(0))]
     for term, group in groupby(merge(*streams, key=itemgetter(0, 1)), key=itemgetter(0)):
         places, times, positions = [], [], []
         for _, number, one in group:
