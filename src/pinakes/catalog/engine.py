@@ -94,7 +94,7 @@ class Catalog:
             yield connection
 
     def version(self) -> int:
-        """Return a number that every commit changes but quiet ones, whichever process made it; it takes microseconds."""
+        """Return a number that all commits but quiet ones change, whoever made them; it takes microseconds."""
         with translated():
             return self._database.version()
 

@@ -54,7 +54,7 @@ class Database(Protocol):
         """Give a connection to read with, each of whose statements sees one state, and may see a later one."""
 
     def version(self) -> int:
-        """Return a number that every commit changes but quiet ones, whichever process made it; it takes microseconds."""
+        """Return a number that all commits but quiet ones change, whoever made them; it takes microseconds."""
 
     def copy_to(self, file: Path) -> None:
         """Write all tables, as they are at one moment, into the SQLite database ``file``, which is not there yet."""

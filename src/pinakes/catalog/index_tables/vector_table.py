@@ -74,6 +74,13 @@ def add_up(session: Session, number: int, documents: Sequence[int]) -> None:
     session.execute(of_index(_ADD_UP, number), {"documents": documents})
 
 
+def count_documents(session: Session, number: int) -> int:
+    """Return how many documents have vectors."""
+    row = session.execute(of_index("SELECT count(*) FROM $sums", number)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 def nearest_exactly(
     sessions: Sessions,
     number: int,

@@ -51,7 +51,7 @@ class HeldVectors:
 
 
 def ranking_of(rows: Sequence[Row], limit: int) -> Ranking:
-    """Return the first ``limit`` of the rows that have a cosine; of those that are equally near the lowest ids first."""
+    """Return the first ``limit`` of the rows with a cosine; of those that are equally near the lowest ids first."""
     near = [row for row in rows if row[3] is not None]
     near = sorted(near, key=lambda row: (-row[3], row[0]))[:limit]
     ids, owners = (np.array([row[at] for row in near], np.int64) for at in (0, 1))

@@ -99,6 +99,8 @@ class PostgresEngine:
                 if self._dimension:
                     more = self._apply_vectors(session, gone, added, vectors)
                     now = replace(now, vectors=now.vectors + more)
+                    if self._words is None:
+                        now = replace(now, documents=vector_table.count_documents(session, self._number))
                 registry.advance(session, self._number, now)
         self._head = None
 

@@ -38,7 +38,8 @@ class SearchContext:
 
     Everything except ``tracer`` is shared by concurrent searches. ``follow`` lets the index catch up if that is quick
     and returns whether it has caught up or soon will; it raises ``Superseded`` if a newer index version has replaced
-    it. ``stamped`` is told what documents were read from, by their uids. ``graph``: its entities, None where it has none, or rankings do not depend on them.
+    it. ``stamped`` is told what documents were read from, by their uids. ``graph``: its entities, None where it has
+    none, or rankings do not depend on them.
     """
 
     catalog: Catalog
