@@ -65,7 +65,7 @@ def measure(given: argparse.Namespace, corpus: Corpus) -> list[Figures]:
             read[place.name] = in_new_process(ingested, place, corpus)
         _say("queries")
         answers = in_new_process(asked, places, corpus, given.rounds)
-        counted = in_new_process(trips, places[1], corpus)
+        _, counted = in_new_process(trips, places[1], corpus)
         return [
             Figures(one.name, read[one.name], answers[one.name], question_trips=counted if one.url else 0.0)
             for one in places

@@ -1,7 +1,8 @@
 """``python -m benchmarks.postgres.indexes``: the engine ``postgres`` beside ``local`` on one catalogue, in one run.
 
 Two homes of a catalogue index the same chunks, one by each engine. Printed are the times of a hybrid question, asked of
-both in turn, what the tables of the engine take, and what a chunk costs beyond its text.
+both in turn, what the tables of the engine take, what a chunk costs beyond its text, and the round trips of a question
+as a whole.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import psycopg
 from sqlalchemy import func, select
 
 from benchmarks.postgres.databases import database, server
-from benchmarks.postgres.places import Place, asked_in_turn
+from benchmarks.postgres.places import Place, asked_in_turn, trips
 from benchmarks.speed.corpus import Corpus, prepare
 from benchmarks.speed.machine import describe
 from pinakes.catalog.schema import chunks
@@ -47,6 +48,10 @@ def compared(corpus: Corpus, url: str, folder: Path, provider: str, rounds: int)
         with libraries["local"].app.catalog.read() as connection:
             count, chars = connection.execute(select(func.count(), func.sum(chunks.c.end - chunks.c.start))).one()
         sizes(url, int(count), int(chars))
+    for engine in _ENGINES:
+        place = Place(engine, folder / engine, url)
+        new, again = trips(place, corpus, index__engine=engine, embedding__provider=provider)
+        print(f"{engine:<10} {new:.1f} round trips for a new question, {again:.1f} where it was asked before")
 
 
 def sizes(url: str, count: int, chars: int) -> None:

@@ -202,10 +202,10 @@ class App:
     def parts(self, record: CollectionRecord, index: Index, tracer: Tracer) -> SearchContext:
         """Return what one search of a collection works with."""
         models = self.query_vectors_of(record), self.refiner_of(record), self.reranking
-        wait, rules = partial(self.followers.hurry, record), self.rules(record)
+        rules, tell = self.rules(record), (partial(self.followers.hurry, record), self.freshness.note)
         ranks = rules.graph.weight or any(rule.when == "entity" for rule in rules.boosts)
         graph = self.graphs.retriever_of(self.catalog, record) if ranks else None
-        return SearchContext(self.catalog, record, index, *models, self.settings, self.statistics, tracer, wait, graph)
+        return SearchContext(self.catalog, record, index, *models, self.settings, self.statistics, tracer, *tell, graph)
 
     def rules(self, record: CollectionRecord) -> CollectionSettings:
         """Return the settings of a collection: those of files, then those that it was made with."""

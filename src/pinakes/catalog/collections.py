@@ -91,6 +91,16 @@ class CollectionCache:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._known: tuple[int, dict[str, CollectionRecord]] = (-1, {})
+        self._names: tuple[int, list[str]] = (-1, [])
+
+    def names(self) -> list[str]:
+        """Return the names of all collections that the caller may use, sorted."""
+        version, (read_at, every) = self._catalog.version(), self._names
+        if read_at != version:
+            with self._catalog.read_each() as connection:
+                every = list(connection.scalars(_NAMES))
+            self._names = version, every
+        return [name for name in every if caller.current().sees(name)]
 
     def get(self, name: str) -> CollectionRecord:
         """Return the collection ``name``. Raises as ``get`` does."""
@@ -249,11 +259,6 @@ def list_all(connection: Connection) -> list[CollectionRecord]:
     """Return all collections that the caller may use, by name."""
     rows = connection.execute(_ANSWERING.order_by(collections.c.name)).mappings()
     return [_record(row) for row in rows if caller.current().sees(row["name"])]
-
-
-def names(connection: Connection) -> list[str]:
-    """Return the names of all collections that the caller may use, sorted; which costs less than ``everything``."""
-    return [name for name in connection.scalars(_NAMES) if caller.current().sees(name)]
 
 
 def bind_model(connection: Connection, collection_id: int, fingerprint: str, dimension: int) -> int:

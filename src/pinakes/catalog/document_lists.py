@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import BindParameter, Connection, bindparam, select
+from sqlalchemy import BindParameter, Connection, bindparam, or_, select
 
 from pinakes.catalog.batched_rows import rows_among, rows_for
 from pinakes.catalog.schema import chunks, documents, fields
@@ -66,9 +66,17 @@ def places(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, ChunkL
     return {row[0]: ChunkLocation(*row[1:]) for row in rows_for(connection, _PLACES, "ids", chunk_ids)}
 
 
-def paths_and_kinds(connection: Connection, document_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
-    """Return document id → path and kind ("markdown", "code", "text"), less those that are not there."""
-    query = select(documents.c.id, documents.c.path, documents.c.kind).where(documents.c.id.in_(_IDS))
+def paths_and_kinds(
+    connection: Connection, document_ids: Sequence[int], collection_id: int = 0, most: int = 0
+) -> dict[int, tuple[str, str]]:
+    """Return document id → path and kind ("markdown", "code", "text"), less those that are not there.
+
+    The latest documents of a collection are there, too, at most so many.
+    """
+    latest = select(documents.c.id).where(documents.c.collection_id == collection_id)
+    latest = latest.order_by(documents.c.id.desc()).limit(most)
+    query = select(documents.c.id, documents.c.path, documents.c.kind)
+    query = query.where(or_(documents.c.id.in_(_IDS), documents.c.id.in_(latest)))
     return {row[0]: (row[1], row[2]) for row in rows_for(connection, query, "ids", document_ids)}
 
 

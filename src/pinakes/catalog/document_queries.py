@@ -145,5 +145,5 @@ _GROUPS = (
         documents.c.collection_id == bindparam("collection"),
         documents.c.group_key.in_(bindparam("keys", expanding=True)),
     )
-    .order_by(documents.c.group_key, documents.c.path)
+    .order_by(documents.c.group_key, documents.c.path, documents.c.id)
 )

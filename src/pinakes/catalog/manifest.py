@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import BindParameter, Connection, and_, bindparam, case, delete, func, select, update
 
@@ -55,7 +56,13 @@ class SourceFile:
 def stamps(connection: Connection, uids: Iterable[str]) -> dict[str, Stamp | None]:
     """Return document uid → what it was read from, None for those that were put by themselves; those that are there."""
     rows = rows_for(connection, _STAMPS, "uids", uids)
-    return {row.uid: None if row.kind is None else Stamp(*row[1:]) for row in rows}
+    return {row.uid: stamp_in(row) for row in rows}
+
+
+def stamp_in(row: Sequence[Any]) -> Stamp | None:
+    """Return what a row says whose last columns are ``STAMP``, None of a document that was put by itself."""
+    kind, *others = row[-len(STAMP) :]
+    return None if kind is None else Stamp(kind, *others)
 
 
 def read_files(connection: Connection, source_id: int, document_id: int | None = None) -> Iterator[ReadFile]:
@@ -112,21 +119,20 @@ def empty(connection: Connection, source: int) -> int:
 
 
 _UIDS: BindParameter[str] = bindparam("uids", expanding=True)
-_STAMPS = (
-    select(
-        documents.c.uid,
-        sources.c.kind,
-        sources.c.location,
-        func.coalesce(files.c.path, documents.c.path),
-        func.coalesce(files.c.fingerprint, ""),
-        files.c.content_hash,
-        sources.c.state,
-    )
-    .select_from(documents)
-    .outerjoin(sources, sources.c.id == documents.c.source_id)
-    .outerjoin(files, and_(files.c.document_id == documents.c.id, files.c.source_id == documents.c.source_id))
-    .where(documents.c.uid.in_(_UIDS))
+STAMP = (
+    sources.c.kind.label("source_kind"),
+    sources.c.location,
+    func.coalesce(files.c.path, documents.c.path).label("file_path"),
+    func.coalesce(files.c.fingerprint, "").label("fingerprint"),
+    files.c.content_hash.label("digest"),
+    sources.c.state,
 )
+"""The columns of ``stamp_in``, of ``STAMPED``."""
+
+STAMPED = documents.outerjoin(sources, sources.c.id == documents.c.source_id).outerjoin(
+    files, and_(files.c.document_id == documents.c.id, files.c.source_id == documents.c.source_id)
+)
+_STAMPS = select(documents.c.uid, *STAMP).select_from(STAMPED).where(documents.c.uid.in_(_UIDS))
 _OTHERS = (
     files.c.reason,
     files.c.fingerprint,

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
+    case,
     exists,
     func,
     not_,
@@ -25,6 +26,7 @@ from sqlalchemy import (
 
 from pinakes.catalog.batched_rows import rows_for
 from pinakes.catalog.dialects.expressions import among, json_ids, json_texts, text_list
+from pinakes.catalog.manifest import STAMP, STAMPED
 from pinakes.catalog.paths import is_below
 from pinakes.catalog.schema import chunks, documents, fields
 from pinakes.core.errors import InvalidFilter
@@ -114,7 +116,11 @@ def count_chunks(connection: Connection, collection_id: int, document_ids: Int64
 
 
 def hit_rows(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Any]:
-    """Return chunk id → row with everything a hit shows, the chunk's text cut from the document's."""
+    """Return chunk id → row with everything a hit shows, the chunk's text cut from the document's.
+
+    ``before``: how many chunks the documents have that stand before its own in the same group. The last columns are
+    those of ``manifest.stamp_in``.
+    """
     return {row.id: row for row in connection.execute(_CHUNKS, {"ids": json.dumps(list(chunk_ids))})}
 
 
@@ -217,6 +223,12 @@ def _possible(patterns: Sequence[str]) -> ColumnElement[bool]:
     return fields.c.value != ""
 
 
+_OTHER = documents.alias()
+_BEFORE = select(func.coalesce(func.sum(_OTHER.c.chunk_count), 0)).where(
+    _OTHER.c.collection_id == documents.c.collection_id,
+    _OTHER.c.group_key == documents.c.group_key,
+    tuple_(_OTHER.c.path, _OTHER.c.id) < tuple_(documents.c.path, documents.c.id),
+)
 _CHUNK = select(
     chunks.c.id,
     chunks.c.ordinal,
@@ -239,8 +251,9 @@ _CHUNK = select(
     documents.c.group_key,
     documents.c.pages,
     documents.c.lines.is_not(None).label("has_lines"),
-).select_from(chunks.join(documents))
-
+    case((documents.c.group_key == "", 0), else_=_BEFORE.scalar_subquery()).label("before"),
+    *STAMP,
+).select_from(STAMPED.join(chunks, chunks.c.document_id == documents.c.id))
 
 _CHUNKS = _CHUNK.where(among(chunks.c.id, json_ids("ids")))
 _CHUNKS_AT = _CHUNK.where(tuple_(chunks.c.document_id, chunks.c.ordinal).in_(bindparam("places", expanding=True)))

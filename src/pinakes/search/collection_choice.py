@@ -48,6 +48,7 @@ class CollectionChoice:
     def __init__(self, settings: Settings, catalog: Catalog) -> None:
         self._settings = settings
         self._catalog = catalog
+        self._known = collections.CollectionCache(catalog)
 
     @property
     def configured(self) -> str:
@@ -66,8 +67,7 @@ class CollectionChoice:
 
     def visible(self) -> list[str]:
         """Return the names of the collections that the caller may use, sorted."""
-        with self._catalog.read_each() as connection:
-            return collections.names(connection)
+        return self._known.names()
 
     def has(self, name: str) -> bool:
         """Return whether there is a collection called ``name`` that the caller may use."""

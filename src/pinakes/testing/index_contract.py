@@ -135,6 +135,22 @@ def removed_and_replaced_documents_leave_nothing_behind(make: MakeIndex, folder:
         _same_words(index, reference, KeywordQuery("heron", 1000))
 
 
+def many_small_changes_lose_nothing(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    reference = ReferenceIndex(corpus.dimension, corpus.select)
+    with closing(make(folder, corpus.dimension, corpus.select)) as index:
+        for position, document in enumerate(corpus.metadata, 1):
+            entries = [entry for entry in corpus.entries if entry.document_id == document]
+            gone = [document, document // 2] if document % 5 == 0 else [document]
+            for side in (index, reference):
+                side.apply(gone, entries, position)
+        _same_contents(index, reference)
+        for text in (*Corpus.WORDS, "heron krill"):
+            _same_words(index, reference, KeywordQuery(text, 1000))
+            _same_words(index, reference, KeywordQuery(text, 1000, evidence="documents"))
+            _same_words(index, reference, KeywordQuery(text, 1000, evidence="phrases"))
+
+
 def applying_changes_twice_is_harmless(make: MakeIndex, folder: Path) -> None:
     with _filled(make, folder) as (corpus, index, reference):
         documents = list(corpus.metadata)
@@ -332,6 +348,7 @@ INDEX_CHECKS: tuple[Callable[[MakeIndex, Path], None], ...] = (
     definitions_are_found_by_the_name_as_it_is_written,
     phrases_are_found_where_their_words_stand_in_a_row,
     removed_and_replaced_documents_leave_nothing_behind,
+    many_small_changes_lose_nothing,
     applying_changes_twice_is_harmless,
     a_chunk_without_a_vector_waits_for_it,
     vectors_alone_take_the_place_of_others_or_of_none,

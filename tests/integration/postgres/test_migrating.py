@@ -167,8 +167,8 @@ def test_what_cannot_be_is_refused_in_words(
         collections.create(connection, "theirs")
     with pytest.raises(Conflict, match="holds something"):
         migrate(settings, url)
-    with closing(Catalog.of(_in_postgres(settings, url))) as catalog, catalog.read() as connection:
-        assert collections.names(connection) == ["theirs"]
+    with closing(Catalog.of(_in_postgres(settings, url))) as catalog:
+        assert collections.CollectionCache(catalog).names() == ["theirs"]
     with pytest.raises(Conflict, match="holds something"):
         migrate(settings, str(settings.home))
     with pytest.raises(NotFound, match="no catalogue"):

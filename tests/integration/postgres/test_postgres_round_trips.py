@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from benchmarks.postgres.proxy import Proxy
 from sqlalchemy import func, insert, select, text
 from sqlalchemy.exc import DBAPIError
+from waiting import until
 
 from pinakes.catalog import Catalog
 from pinakes.catalog.schema import collections, leaps
@@ -39,11 +41,11 @@ def catalog(proxy: Proxy, tmp_path: Path) -> Iterator[Catalog]:
 
 
 @contextmanager
-def library_at(home: Path, url: str, direct_url: str) -> Iterator[Library]:
+def library_at(home: Path, url: str, direct_url: str, engine: str = "local") -> Iterator[Library]:
     """Give a library that remembers no answers."""
     catalog = {"url": url, "direct_url": direct_url}
-    remembering = {"search__remembered_queries": 0, "search__remembered_answers": 0}
-    with Library.open(home, catalog=catalog, embedding__provider="deterministic", **remembering) as library:
+    settings = {"search__remembered_queries": 0, "search__remembered_answers": 0, "index__engine": engine}
+    with Library.open(home, catalog=catalog, embedding__provider="deterministic", **settings) as library:
         yield library
 
 
@@ -108,7 +110,7 @@ class TestTransactions:
             assert connection.scalar(select(func.current_setting("transaction_isolation"))) == "repeatable read"
 
     def test_parameters_of_the_first_statement_are_those_of_others(self, catalog: Catalog) -> None:
-        given = ["%", "{}", "'\\", "é 文", "; --", None, [1, 2], b"\x00'\xff", -(2**31) + 1, 2**63 - 1, True]
+        given = ["%", "{}", "'\\", "é 文", "; --", None, [1, 2], b"\x00'\xff", -(2**31), 2**63 - 1, -(2**63), -1, True]
         for reading in (catalog.read, catalog.read_each):
             for one in given:
                 with reading() as connection:
@@ -146,6 +148,41 @@ def test_a_hybrid_question_takes_at_most_four(proxy: Proxy, new_database: Callab
             before = counted.round_trips
             assert library.search(question, mode="hybrid", top_k=5).hits
             assert counted.round_trips - before <= 4
+
+
+def test_a_new_question_to_the_engine_postgres_takes_at_most_four(
+    new_database: Callable[[], str], tmp_path: Path
+) -> None:
+    direct = new_database()
+    with Proxy(direct) as counted, library_at(tmp_path / "home", counted.url, direct, "postgres") as library:
+        library.add(str(write(tmp_path / "files", 40)))
+        until(lambda: _is_told(library.app.catalog))
+        library.search("what is there of that?")
+        longer = [one for one in _QUESTIONS if len(one.split()) > 3]  # shorter ones are compared with values of fields
+        for question in (*longer, "which keys of a node are there?"):
+            before = counted.round_trips
+            assert library.search(question, mode="hybrid", top_k=5).hits
+            assert counted.round_trips - before <= 4, (question, counted.round_trips - before)
+
+
+def _is_told(catalog: Catalog) -> bool:
+    """Say whether the database tells of commits; before that, each second counts as one."""
+    before = catalog.version()
+    time.sleep(1.1)
+    return catalog.version() == before
+
+
+def test_what_is_written_quietly_wakes_nobody(catalog: Catalog) -> None:
+    address = catalog.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(address, autocommit=True) as other:
+        other.execute("LISTEN pinakes")
+        for upto, quiet in ((2, True), (3, False)):
+            with catalog.write(quiet=quiet) as connection:
+                connection.execute(insert(leaps).values(upto=upto, after=1))
+            told = list(other.notifies(timeout=0.5 if quiet else 10, stop_after=1))
+            assert len(told) == (not quiet)
+    with catalog.read() as connection:
+        assert connection.scalar(select(func.count()).select_from(leaps)) == 2
 
 
 def test_a_batch_takes_as_many_however_many_documents_it_has(new_database: Callable[[], str], tmp_path: Path) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
 
 import psycopg
 from psycopg import Copy
 from psycopg.abc import Params
+from psycopg.adapt import Dumper
 
 from pinakes.catalog.dialects.listening import LimitedConnection
 
@@ -62,8 +63,8 @@ class _Cursor(psycopg.Cursor[Any]):
             return super().execute(query, params, **options)
         # All in one message. A pipeline of psycopg sends a Flush after its Sync, and pgbouncer, which may have taken
         # the transaction for ended by then, reserves another connection for it, and never gives that back.
-        statement = psycopg.ClientCursor(connection).mogrify(query, params)  # if it fails, nothing has begun
-        super().execute("; ".join([*connection.due(), statement]).encode("utf-8"), **options)
+        merged = psycopg.ClientCursor(connection).mogrify(query, _bracketed(params))  # if it fails, nothing has begun
+        super().execute("; ".join([*connection.due(), merged]).encode("utf-8"), **options)
         while self.nextset():
             pass
         return self
@@ -81,6 +82,27 @@ class _Cursor(psycopg.Cursor[Any]):
             psycopg.Cursor(self.connection).execute(before)
         with super().copy(statement, params, **options) as copy:
             yield copy
+
+
+class _Negative(int):
+    """A number that is written in brackets: ``-2147483648::int4`` is 2147483648 as int4, negated."""
+
+
+class _NegativeDumper(Dumper):
+    def dump(self, obj: int) -> bytes:
+        return b"%d" % obj
+
+    def quote(self, obj: int) -> bytes:
+        return b"(%d)" % obj
+
+
+psycopg.adapters.register_dumper(_Negative, _NegativeDumper)
+
+
+def _bracketed(params: Params | None) -> Params | None:
+    if not isinstance(params, Mapping):
+        return params
+    return {name: _Negative(one) if type(one) is int and one < 0 else one for name, one in params.items()}
 
 
 class _ServerCursor(psycopg.ServerCursor[Any]):

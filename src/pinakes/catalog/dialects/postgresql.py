@@ -98,15 +98,16 @@ class PostgresDatabase:
             raise
 
     @contextmanager
-    def transaction(self, *, write: bool) -> Iterator[Connection]:
+    def transaction(self, *, write: bool, quiet: bool = False) -> Iterator[Connection]:
+        is_told = write and not quiet
         with self._connected(_WRITE if write else _READ, _local(self._limits)) as connection:
             yield connection
-            if write:
+            if is_told:
                 driver = _driver(connection)
                 if driver.has_begun:
                     driver.execute(_COMMIT_NUMBERED)
             connection.commit()
-        if write:
+        if is_told:
             self._news.count()
 
     @contextmanager

@@ -42,28 +42,32 @@ class Sessions:
         limits = {"statement_timeout": settings.statement_timeout_s, "lock_timeout": settings.lock_timeout_s}
         self._limits = "; ".join(f"SET LOCAL {name} = {round(seconds * 1000)}" for name, seconds in limits.items())
 
-    def rows(self, statement: str, parameters: Parameters, options: str = "") -> list[Row]:
-        """Return the rows of one statement, in one round trip; ``options`` are statements before it (SET LOCAL …).
+    def rows(self, statement: str, parameters: Parameters) -> list[Row]:
+        """Return the rows of one statement, in one round trip.
 
         Raises:
             IndexCorrupt: a table is gone.
             Busy: see ``translated``.
         """
-        whole = "; ".join(filter(None, ("BEGIN READ ONLY", self._limits, options, statement, "COMMIT")))
+        whole = "; ".join(("BEGIN READ ONLY", self._limits, statement, "COMMIT"))
         return self._again(lambda session: _of_each(session, whole, parameters))[0]
 
-    def columns(self, statement: str, parameters: Parameters) -> list[Row]:
-        """Return the rows of one statement as binary, which suits large values, in one round trip."""
-        return self.several_columns((statement, parameters))[0]
+    def columns(self, statement: str, parameters: Parameters, options: str = "") -> list[Row]:
+        """Return the rows of one statement as binary, which suits large values, in one round trip.
 
-    def several_columns(self, *asked: tuple[str, Parameters]) -> list[list[Row]]:
+        ``options`` are statements before it (SET LOCAL …).
+        """
+        return self.several_columns((statement, parameters), options=options)[0]
+
+    def several_columns(self, *asked: tuple[str, Parameters], options: str = "") -> list[list[Row]]:
         """Do the same for several statements, which see one state, in one round trip."""
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
         def ask(session: Session) -> list[list[Row]]:
             merge = ClientCursor(session).mogrify
             each = (merge(_CURSOR.format(n, statement), given) for n, (statement, given) in enumerate(asked))
-            return _of_each(session, "; ".join([begin, self._limits, _TO_THE_LAST, *each, "COMMIT"]))
+            before = filter(None, (begin, self._limits, _TO_THE_LAST, options))
+            return _of_each(session, "; ".join([*before, *each, "COMMIT"]))
 
         return self._again(ask)
 

@@ -74,12 +74,28 @@ def add_up(session: Session, number: int, documents: Sequence[int]) -> None:
     session.execute(of_index(_ADD_UP, number), {"documents": documents})
 
 
+def count_documents(session: Session, number: int) -> int:
+    """Return how many documents have vectors."""
+    row = session.execute(of_index("SELECT count(*) FROM $sums", number)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 def nearest_exactly(
-    sessions: Sessions, number: int, vector: Float32, limit: int, documents: Int64 | None, among: Int64 | None
+    sessions: Sessions,
+    number: int,
+    vector: Float32,
+    limit: int,
+    documents: Int64 | None,
+    beside: Int64,
+    among: Int64 | None,
 ) -> list[Row]:
-    """Return (chunk id, document id, exact, cosine) of the nearest chunks, all being compared; ties by chunk id."""
-    given = {"vector": written(vector), "limit": limit}
-    return sessions.rows(*_asked(_EXACTLY, number, given, documents, among))
+    """Return the nearest chunks, all being compared, with their vectors, those of ``beside``, and sums of documents.
+
+    A row of a chunk is (chunk id, document id, exact, cosine, vector), the cosine None unless it is one of the nearest;
+    a row of each of their documents is (document id, None, None, None, sum). Of the vectors see ``read``.
+    """
+    return sessions.columns(*_asked(_EXACTLY, number, vector, limit, documents, beside, among))
 
 
 def nearest_by_graph(
@@ -88,36 +104,39 @@ def nearest_by_graph(
     vector: Float32,
     limit: int,
     documents: Int64 | None,
+    beside: Int64,
     settings: PostgresSettings,
 ) -> list[Row]:
     """Do the same by the HNSW index, searched until enough of ``documents`` are found; there may be fewer."""
-    given = {"vector": written(vector), "limit": limit}
     options = (
         f"SET LOCAL hnsw.ef_search = {min(_MOST_EF, max(settings.ef_search, limit))}; "
         f"SET LOCAL hnsw.iterative_scan = 'strict_order'; "
         f"SET LOCAL hnsw.max_scan_tuples = {settings.max_scan_tuples}"
     )
-    return sessions.rows(*_asked(_BY_GRAPH, number, given, documents, None), options)
+    return sessions.columns(*_asked(_BY_GRAPH, number, vector, limit, documents, beside, None), options)
 
 
 def _asked(
-    statement: str, number: int, given: dict[str, object], documents: Int64 | None, among: Int64 | None
+    near: str,
+    number: int,
+    vector: Float32,
+    limit: int,
+    documents: Int64 | None,
+    beside: Int64,
+    among: Int64 | None,
 ) -> tuple[str, dict[str, object]]:
+    given: dict[str, object] = {"vector": written(vector), "limit": limit, "beside": beside.tolist()}
     where = "true"
     if among is not None:
         where, given["wanted"] = "chunk_id = ANY(%(wanted)s::bigint[])", among.tolist()
     elif documents is not None:
         where, given["wanted"] = "document_id = ANY(%(wanted)s::bigint[])", documents.tolist()
-    return of_index(statement, number).replace("CONDITION", where), given
+    return of_index(_NEAREST, number).replace("NEAR", of_index(near, number).replace("CONDITION", where)), given
 
 
-def of_chunks(sessions: Sessions, number: int, chunks: Int64, documents: Int64) -> tuple[list[Row], list[Row]]:
-    """Return (chunk id, exact, vector as bytes) of chunks, and (document id, sum as bytes) of documents."""
-    given = {"chunks": chunks.tolist(), "documents": documents.tolist()}
-    found = sessions.columns(of_index(_OF_CHUNKS, number), given)
-    own = [(chunk_id, exact, read(vector)) for chunk_id, exact, vector in found if exact is not None]
-    sums = [(document_id, read(total)) for document_id, exact, total in found if exact is None]
-    return own, sums
+def of_chunks(sessions: Sessions, number: int, chunks: Sequence[int], documents: Sequence[int]) -> list[Row]:
+    """Return the rows of chunks and of documents as ``nearest_exactly`` does, all without a cosine."""
+    return sessions.columns(of_index(_OF_CHUNKS, number), {"chunks": chunks, "documents": documents})
 
 
 def ids(sessions: Sessions, number: int) -> list[Row]:
@@ -165,9 +184,15 @@ def written(vector: Float32) -> str:
     return "[" + ",".join(map(str, vector.astype(np.float16).tolist())) + "]"
 
 
-def read(sent: bytes) -> Float32:
-    """Return a halfvec as it is sent: two numbers of 16 bits, then the values."""
-    return np.frombuffer(sent, ">f2", offset=4).astype(np.float32)
+def read(sent: Sequence[bytes], dimension: int) -> Float32:
+    """Return vectors, float32 (n, dim), from as they are sent: two numbers of 16 bits each, then the values."""
+    rows = np.frombuffer(b"".join(sent), ">f2").reshape(len(sent), dimension + 2)
+    return rows[:, 2:].astype(np.float32)
+
+
+def absent(dimension: int) -> bytes:
+    """Return what ``read`` makes NaN of."""
+    return np.full(dimension + 2, np.nan, ">f2").tobytes()
 
 
 _CREATE: Final = """
@@ -184,20 +209,28 @@ GROUP BY document_id
 ON CONFLICT (document_id) DO UPDATE SET sum = excluded.sum
 """
 _EXACTLY: Final = """
-WITH every AS MATERIALIZED (
-    SELECT chunk_id, document_id, exact, vector <#> %(vector)s::halfvec AS distance FROM $vectors WHERE CONDITION
-)
-SELECT chunk_id, document_id, exact, -distance FROM every ORDER BY distance, chunk_id LIMIT %(limit)s
+    WITH every AS MATERIALIZED (
+        SELECT chunk_id, vector <#> %(vector)s::halfvec AS distance FROM $vectors WHERE CONDITION
+    )
+    SELECT chunk_id, distance FROM every ORDER BY distance, chunk_id LIMIT %(limit)s
 """
 _BY_GRAPH: Final = """
-WITH near AS MATERIALIZED (
-    SELECT chunk_id, document_id, exact, vector <#> %(vector)s::halfvec AS distance FROM $vectors WHERE CONDITION
+    SELECT chunk_id, vector <#> %(vector)s::halfvec AS distance FROM $vectors WHERE CONDITION
     ORDER BY vector <#> %(vector)s::halfvec LIMIT %(limit)s
-)
-SELECT chunk_id, document_id, exact, -distance FROM near ORDER BY distance, chunk_id
 """
 _OF_CHUNKS: Final = """
-SELECT chunk_id, exact, halfvec_send(vector) FROM $vectors WHERE chunk_id = ANY(%(chunks)s::bigint[])
+SELECT chunk_id, document_id, exact, NULL::float8, halfvec_send(vector) FROM $vectors
+WHERE chunk_id = ANY(%(chunks)s::bigint[])
 UNION ALL
-SELECT document_id, NULL, halfvec_send(sum) FROM $sums WHERE document_id = ANY(%(documents)s::bigint[])
+SELECT document_id, NULL, NULL, NULL, halfvec_send(sum) FROM $sums WHERE document_id = ANY(%(documents)s::bigint[])
+"""
+_NEAREST: Final = """
+WITH near AS MATERIALIZED (NEAR), own AS MATERIALIZED (
+    SELECT chunk_id, document_id, exact, vector FROM $vectors
+    WHERE chunk_id = ANY(ARRAY(SELECT chunk_id FROM near) || %(beside)s::bigint[])
+)
+SELECT chunk_id, document_id, exact, -distance, halfvec_send(vector) FROM own LEFT JOIN near USING (chunk_id)
+UNION ALL
+SELECT document_id, NULL, NULL, NULL, halfvec_send(sum) FROM $sums
+WHERE document_id = ANY(ARRAY(SELECT document_id FROM own))
 """

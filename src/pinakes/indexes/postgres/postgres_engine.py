@@ -8,7 +8,6 @@ import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from hashlib import sha256
 
 import numpy as np
@@ -18,10 +17,12 @@ from pinakes.catalog.index_tables import registry, vector_table
 from pinakes.catalog.index_tables.registry import Head
 from pinakes.catalog.index_tables.sessions import Session, Sessions
 from pinakes.core.errors import IndexCorrupt, InvalidSetting, PinakesError
+from pinakes.core.latest_values import LatestValues
 from pinakes.core.ports import KeywordQuery, Lexicon, VectorQuery, Vectors
-from pinakes.core.records import Float32, IndexEntry, Int64, Ranking, VectorEntry
+from pinakes.core.records import Filter, IndexEntry, Int64, Ranking, VectorEntry
 from pinakes.indexes.keyword.stored_terms import TermWriter
 from pinakes.indexes.opening import Opening, is_empty, kept_elsewhere, note_elsewhere
+from pinakes.indexes.postgres.held_vectors import HeldVectors, ranking_of
 from pinakes.indexes.postgres.segments import CHUNKS, DOCUMENTS
 from pinakes.indexes.postgres.texts import sorted_ids
 from pinakes.indexes.postgres.word_index import WordIndex
@@ -29,8 +30,10 @@ from pinakes.settings import IndexSettings, SearchSettings
 from pinakes.text import analysis
 from pinakes.text.analysis import Analyzer
 
-_FORMAT = 2
+_FORMAT = 3
 """The version of the tables; an index of another one is built anew."""
+
+_REMEMBERED_FILTERS = 32
 
 _log = logging.getLogger(__name__)
 
@@ -66,6 +69,8 @@ class PostgresEngine:
         terms = TermWriter(self._analyzer, opening.languages)
         self._words = WordIndex(self._sessions, self._number, self._analyzer, terms) if has_words else None
         self._head: tuple[int, Head] | None = None
+        self._held = HeldVectors(-1, dimension)
+        self._passing = LatestValues[tuple[Filter, int], Int64](_REMEMBERED_FILTERS)
         self._has_graph = self._building = False
         self._starting, self._one_builds = threading.Lock(), threading.Lock()
 
@@ -94,6 +99,8 @@ class PostgresEngine:
                 if self._dimension:
                     more = self._apply_vectors(session, gone, added, vectors)
                     now = replace(now, vectors=now.vectors + more)
+                    if self._words is None:
+                        now = replace(now, documents=vector_table.count_documents(session, self._number))
                 registry.advance(session, self._number, now)
         self._head = None
 
@@ -116,24 +123,22 @@ class PostgresEngine:
 
     def keyword(self, *queries: KeywordQuery) -> list[Ranking]:
         assert self._words is not None
-        passing = lru_cache(self._opening.documents)  # mostly of one filter
-        given = [(query, None if query.among is not None else passing(query.where)) for query in queries]
+        given = [(query, None if query.among is not None else self._documents(query.where)) for query in queries]
         return self._words.answers(self._turn(), given, self._search)
 
     def vector(self, *queries: VectorQuery) -> list[Ranking]:
         return [self._nearest(query) for query in queries]
 
     def vectors(self, chunks: Int64, documents: Int64 | None = None) -> Vectors:
-        owners = np.empty(0, np.int64) if documents is None else documents
-        own = np.full((len(chunks), self._opening.dimension), np.nan, np.float32)
-        sums = np.full((len(owners), self._opening.dimension), np.nan, np.float32)
-        if not self._dimension or not (len(chunks) or len(owners)):
+        ids, owners = chunks.tolist(), [] if documents is None else documents.tolist()
+        if not self._dimension:
+            own, sums = (np.full((len(one), self._opening.dimension), np.nan, np.float32) for one in (ids, owners))
             return Vectors(own, None, sums)
-        of_chunks, of_documents = vector_table.of_chunks(self._sessions, self._number, chunks, owners)
-        _fill(own, chunks, {chunk: vector for chunk, _, vector in of_chunks})
-        _fill(sums, owners, dict(of_documents))
-        unsure = [chunk for chunk, exact, _ in of_chunks if not exact]
-        return Vectors(own, np.isin(chunks, unsure, invert=True) if unsure else None, sums)
+        held = self._held_now()
+        lacking = [one for one in ids if one not in held.own], [one for one in owners if one not in held.sums]
+        if any(lacking):
+            held.keep(vector_table.of_chunks(self._sessions, self._number, *lacking), *lacking)
+        return held.vectors(ids, owners)
 
     def contents(self) -> Mapping[str, Int64]:
         found: dict[str, Int64] = {}
@@ -210,16 +215,32 @@ class PostgresEngine:
         known = self._head
         return (known[1] if known else self._now()).turn
 
+    def _documents(self, where: Filter | None) -> Int64 | None:
+        """Return the ids of the documents that pass a filter, None for all."""
+        if not where:
+            return None
+        return self._passing.get_or_make((where, self._turn()), lambda: self._opening.select(where))
+
+    def _held_now(self) -> HeldVectors:
+        held, turn = self._held, self._turn()
+        if held.turn != turn or held.is_full:
+            held = self._held = HeldVectors(turn, self._dimension)
+        return held
+
     def _nearest(self, query: VectorQuery) -> Ranking:
-        documents = None if query.among is not None else self._opening.documents(query.where)
+        documents = None if query.among is not None else self._documents(query.where)
         if is_empty(documents) or is_empty(query.among) or len(query.vector) != self._dimension or not query.limit:
-            return _ranking([])
-        given = self._sessions, self._number, query.vector, query.limit
+            return ranking_of([], 0)
+        held, beside = self._held_now(), np.empty(0, np.int64) if query.beside is None else query.beside
+        asked = self._sessions, self._number, query.vector
         if query.among is None and self._is_by_graph(documents):
-            rows = vector_table.nearest_by_graph(*given, documents, self._settings)
-            if len(rows) >= query.limit:
-                return _ranking(rows)
-        return _ranking(vector_table.nearest_exactly(*given, documents, query.among))
+            rows = vector_table.nearest_by_graph(*asked, query.limit, documents, beside, self._settings)
+            held.keep(rows, beside.tolist())
+            if len(found := ranking_of(rows, query.limit)) >= query.limit:
+                return found
+        rows = vector_table.nearest_exactly(*asked, query.limit, documents, beside, query.among)
+        held.keep(rows, beside.tolist())
+        return ranking_of(rows, query.limit)
 
     def _is_by_graph(self, documents: Int64 | None) -> bool:
         """Say whether the graph is to be searched; where there should be one and is none, it is built from now on."""
@@ -277,17 +298,3 @@ class PostgresEngine:
 def release(catalog: Catalog, settings: object, key: str) -> None:
     """Let go of the index of this ``key``, as its folder is removed; the last home that does so drops it."""
     registry.released(Sessions(catalog, settings), key, catalog.home)  # type: ignore[arg-type]
-
-
-def _fill(rows: Float32, wanted: Int64, found: Mapping[int, Float32]) -> None:
-    for row, one in enumerate(wanted.tolist()):
-        if (vector := found.get(one)) is not None:
-            rows[row] = vector
-
-
-def _ranking(rows: Sequence[tuple[object, ...]]) -> Ranking:
-    ids = np.array([row[0] for row in rows], np.int64)
-    owners = np.array([row[1] for row in rows], np.int64)
-    exact = np.array([row[2] for row in rows], np.bool_)
-    scores = np.array([row[3] for row in rows], np.float32)
-    return Ranking(ids, owners, scores, None if exact.all() else exact)

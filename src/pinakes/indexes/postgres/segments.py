@@ -83,12 +83,6 @@ class Postings:
     times: UInt16
     positions: UInt16 | None = None
 
-    def alone(self) -> Postings:
-        """Return the same, without keeping the rest of its block in memory."""
-        return Postings(
-            self.places.copy(), self.times.copy(), None if self.positions is None else self.positions.copy()
-        )
-
 
 Fresh: TypeAlias = tuple[bytes, Postings]
 """A term with its postings."""
@@ -157,7 +151,7 @@ def merged(segments: Sequence[Segment], stored: Iterable[Sequence[Any]]) -> Iter
     for segment in segments:
         moved[segment.number] = np.where(segment.alive, base + np.cumsum(segment.alive) - 1, -1)
         base += int(segment.alive.sum())
-    streams = [_of_segment(number, rows) for number, rows in groupby(stored, key=itemgetter(0))]
+    streams = [_of_segment(number, list(rows)) for number, rows in groupby(stored, key=itemgetter(0))]
     for term, group in groupby(merge(*streams, key=itemgetter(0, 1)), key=itemgetter(0)):
         places, times, positions = [], [], []
         for _, number, one in group:
@@ -217,6 +211,20 @@ def read_block(counts: bytes, postings: bytes, positions: bytes | None) -> list[
     at, until = _summed(_unpacked(positions), times), np.append(0, np.cumsum(times, dtype=np.int64))
     bounds = zip(starts.tolist(), ends.tolist(), until[starts].tolist(), until[ends].tolist(), strict=True)
     return [Postings(places[a:b], times[a:b], at[c:d]) for a, b, c, d in bounds]
+
+
+def read_term(at: int, counts: bytes, postings: bytes, positions: bytes | None) -> Postings:
+    """Return the postings of one term of a block, by its place there, without keeping the rest in memory."""
+    having = counts_of(counts)
+    start, end = int(having[:at].sum()), int(having[: at + 1].sum())
+    every = _unpacked(postings)
+    half = len(every) // 2
+    places, times = np.cumsum(every[start:end], dtype=np.uint16), every[half + start : half + end].copy()
+    if positions is None:
+        return Postings(places, times)
+    before = int(every[half : half + start].sum(dtype=np.int64))
+    own = _unpacked(positions)[before : before + int(times.sum(dtype=np.int64))]
+    return Postings(places, times, _summed(own, times))
 
 
 def _block(held: Sequence[Fresh]) -> Block:

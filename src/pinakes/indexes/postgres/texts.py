@@ -74,8 +74,8 @@ class Snapshot:
             if segment not in self._known:
                 raise TermsNow
             term = bytes(key)
-            one = segments.read_block(counts, stored, at)[segments.terms_of(names).index(term)]
-            found[term][segment] = one.alone()
+            one = segments.read_term(segments.terms_of(names).index(term), counts, stored, at)
+            found[term][segment] = one
             size += 4 * len(one.places) + 2 * len(one.positions if one.positions is not None else ()) + 400
         with self._lock:
             if self._bytes + size > _MOST_CACHED_BYTES:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pinakes.catalog import Catalog
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.manifest import Stamp
 from pinakes.core.ports import Index
 from pinakes.core.records import Float32
 from pinakes.search.ranking.reranking import Reranking
@@ -37,7 +38,8 @@ class SearchContext:
 
     Everything except ``tracer`` is shared by concurrent searches. ``follow`` lets the index catch up if that is quick
     and returns whether it has caught up or soon will; it raises ``Superseded`` if a newer index version has replaced
-    it. ``graph``: its entities, None where it has none, or rankings do not depend on them.
+    it. ``stamped`` is told what documents were read from, by their uids. ``graph``: its entities, None where it has
+    none, or rankings do not depend on them.
     """
 
     catalog: Catalog
@@ -50,6 +52,7 @@ class SearchContext:
     statistics: CollectionStatistics
     tracer: Tracer
     follow: Callable[[], bool]
+    stamped: Callable[[CollectionRecord, Mapping[str, Stamp | None]], object]
     graph: EntityRetriever | None = None
 
 

@@ -69,10 +69,13 @@ class Freshness:
         """Return document uid → the stamp of its source, with an absolute path for folders; None if it has none."""
         return self._fetched(uids)
 
+    def note(self, collection: CollectionRecord, stamps: Mapping[str, Stamp | None]) -> None:
+        """Remember the stamps of documents of a collection, by uid, as they were just read."""
+        self._of_collection(collection).update(_placed(stamps))
+
     def _fetched(self, uids: Iterable[str]) -> dict[str, Stamp | None]:
         with self._catalog.read_each() as connection:
-            found = manifest.stamps(connection, uids)
-        return {uid: stamp and replace(stamp, location=_place(stamp)) for uid, stamp in found.items()}
+            return _placed(manifest.stamps(connection, uids))
 
     def _of_collection(self, collection: CollectionRecord) -> dict[str, Stamp | None]:
         """Return the cached stamps of a collection; after a text changed, without the documents that had no file.
@@ -107,6 +110,10 @@ def _is_doubtful(state: SourceState, stamp: Stamp | None) -> bool:
     if state == "unknown":
         return stamp is not None and stamp.kind == "git" and local_path(stamp.location) is not None
     return state != "current"
+
+
+def _placed(stamps: Mapping[str, Stamp | None]) -> dict[str, Stamp | None]:
+    return {uid: stamp and replace(stamp, location=_place(stamp)) for uid, stamp in stamps.items()}
 
 
 def _place(stamp: Stamp) -> str:

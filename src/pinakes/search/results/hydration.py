@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pinakes.catalog import file_lines
+from pinakes.catalog.manifest import stamp_in
 from pinakes.core import interrupt
 from pinakes.core.late import with_lazy_fields
 from pinakes.core.ports import Index
@@ -57,13 +58,12 @@ def hydrated(
     best, repeated = _best(ranked, request, context, diversity, chunks, fold=fold)
     ids = best.candidates.ids[best.rows].tolist()
     rows = chunks.rows_of([*ids, *(other for others in repeated.values() for other, _ in others)])
-    groups = {row.group_key for row in rows.values()}
+    context.stamped(collection, {row.uid: stamp_in(row) for row in rows.values()})
     view = _View(
         collection=collection.name,
         query=chunks.query,
         found=best.candidates,
         ranks={name: _ranks(ranking.ids.tolist()) for name, ranking in best.candidates.retrieved.items()},
-        offsets=context.statistics.preceding_chunks(connection, collection, groups),
     )
     present = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
     numbers = file_lines.of_chunks(connection, [rows[one] for one, _, _ in present if rows[one].has_lines])
@@ -133,7 +133,6 @@ class _View:
     query: str
     found: Candidates
     ranks: Mapping[str, Mapping[int, int]]
-    offsets: Mapping[str, Mapping[int, int]]
 
     def hit(
         self, chunk: Any, row: int, score: float, numbers: Sequence[int], others: Sequence[tuple[Any, float]]
@@ -191,7 +190,7 @@ class _View:
         return with_lazy_fields(hit, _LAZY, partial(_shown, chunk, self.query, numbers, evidence, word))
 
     def _chunk_index(self, chunk: Any) -> int:
-        return int(self.offsets[chunk.group_key].get(chunk.document_id, 0) + chunk.ordinal)
+        return int(chunk.before + chunk.ordinal)
 
     def _chunk_id(self, chunk: Any) -> str:
         return f"{chunk.group_key or chunk.uid}_{self._chunk_index(chunk)}"

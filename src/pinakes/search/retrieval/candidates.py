@@ -149,7 +149,8 @@ def gather(
             detail["found"] = len(retrieved["keyword"])
     if vector is not None:
         with tracer.stage("vector") as detail:
-            nearest = VectorQuery(vector, only.asked_for(limit), request.where)
+            known = np.concatenate([ranking.ids for ranking in (*retrieved.values(), *others.values(), *also)])
+            nearest = VectorQuery(vector, only.asked_for(limit), request.where, beside=np.unique(known))
             [ranking] = only.best(lambda some: index.vector(*some), [nearest])
             retrieved["vector"], others["near with phrases"] = only.split(ranking, limit)
             detail["found"] = len(retrieved["vector"])

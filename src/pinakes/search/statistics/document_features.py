@@ -11,10 +11,14 @@ from typing import TypeAlias
 
 from pinakes.catalog import Connection, document_lists
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.dialects.expressions import is_shared
 from pinakes.search.statistics.collection_cache import CollectionCache
 from pinakes.text.analysis import STOP_WORDS, Analyzer
 
 _REMEMBERED_DOCUMENTS = 50_000
+_AT_FIRST = 2000
+"""So many documents of a collection are read with the first, where the catalogue is far: those of many questions."""
+
 _ANALYZER = Analyzer()
 _PIECE = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -82,13 +86,16 @@ class FeatureCache:
         known = self._known.of(collection, fields)
         if missing := list({one for one in ids if one not in known}):
             with connect() as connection:
-                known |= _fetched(connection, missing, fields)
+                most = 0 if known or not is_shared(connection) else _AT_FIRST
+                known |= _fetched(connection, missing, fields, collection.id, most)
         return [known.get(one, NOTHING) for one in ids]
 
 
-def _fetched(connection: Connection, ids: Sequence[int], fields: tuple[str, ...]) -> dict[int, DocumentFeatures]:
-    paths = document_lists.paths_and_kinds(connection, ids)
-    values = document_lists.values_of(connection, ids, fields) if fields else {}
+def _fetched(
+    connection: Connection, ids: Sequence[int], fields: tuple[str, ...], collection_id: int, most: int
+) -> dict[int, DocumentFeatures]:
+    paths = document_lists.paths_and_kinds(connection, ids, collection_id, most)
+    values = document_lists.values_of(connection, list(paths), fields) if fields else {}
     return {
         one: DocumentFeatures(PathFeatures(path, kind == "code"), values.get(one, {}))
         for one, (path, kind) in paths.items()
