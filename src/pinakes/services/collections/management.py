@@ -20,7 +20,7 @@ from pinakes.catalog import (
     documents,
     embeddings,
     entities,
-    graph_removal,
+    graph_state,
     shared_files,
     sources,
     statistics,
@@ -126,7 +126,7 @@ class Collections:
             others = {key: value for key, value in (record.kept or {}).items() if key not in settings.keys() | given_up}
             changed = collections.change(connection, record, description=record.description, kept=others | wanted)
             if "graph" in settings and self._app.graphs.of(changed).extraction is None:
-                graph_removal.remove(connection, changed.id)
+                graph_state.remove(connection, changed.id)
             return changed
 
     def rename(self, old: str, new: str) -> CollectionRecord:
