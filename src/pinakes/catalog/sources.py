@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, case, delete, func, or_, selec
 
 from pinakes.catalog import events
 from pinakes.catalog.collections import find
-from pinakes.catalog.dialects.upsert import insert
+from pinakes.catalog.dialects.expressions import insert
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import documents, files, sources
 from pinakes.core.batching import batches

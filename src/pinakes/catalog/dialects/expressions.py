@@ -1,4 +1,4 @@
-"""Functions that SQLite and PostgreSQL call differently."""
+"""Functions that SQLite and PostgreSQL call differently, and ``INSERT … ON CONFLICT`` for both."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from sqlalchemy import (
     literal,
     select,
 )
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects.sqlite.dml import OnConflictClause, OnConflictDoNothing, OnConflictDoUpdate
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -172,3 +174,18 @@ def inserted_id(result: CursorResult[Any]) -> int:
 def greater(one: ColumnElement[int], other: ColumnElement[int]) -> ColumnElement[int]:
     """Return the greater of two numbers."""
     return case((one > other, one), else_=other)
+
+
+insert = sqlite.insert
+"""``INSERT … ON CONFLICT``, which SQLite and PostgreSQL write alike: the class for SQLite serves both.
+
+So a home in SQLite does not load all of PostgreSQL.
+"""
+
+
+@compiles(OnConflictDoNothing, "postgresql")
+@compiles(OnConflictDoUpdate, "postgresql")
+def _on_conflict_in_postgresql(clause: OnConflictClause, compiler: SQLCompiler, **options: Any) -> str:
+    clause.constraint_target = None  # type: ignore[attr-defined]  # PostgreSQL can also name a constraint
+    written: str = getattr(compiler, f"visit_{clause.__visit_name__}")(clause, **options)
+    return written

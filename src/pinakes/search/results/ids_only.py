@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pinakes.catalog import Connection, document_lists
-from pinakes.catalog.document_lists import ChunkLocation
+from pinakes.catalog import Connection, document_queries
+from pinakes.catalog.document_queries import ChunkLocation
 from pinakes.core.records import Hit, Results, Scores
 from pinakes.search.query.request import Request
 from pinakes.search.ranking.context import SearchContext
@@ -19,7 +19,7 @@ def ids_only(connection: Connection, context: SearchContext, ranked: Ranked, req
     """
     best = ranked.best(request.top_k, request.min_score)
     ids = best.candidates.ids[best.rows].tolist()
-    places = document_lists.places(connection, ids)
+    places = document_queries.places(connection, ids)
     groups = {place.group_key for place in places.values()}
     before = context.statistics.preceding_chunks(connection, context.collection, groups)
     return [

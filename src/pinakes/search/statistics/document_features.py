@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
-from pinakes.catalog import Connection, document_lists
+from pinakes.catalog import Connection, document_queries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.search.statistics.collection_cache import CollectionCache
 from pinakes.text.analysis import STOP_WORDS, Analyzer
@@ -87,8 +87,8 @@ class FeatureCache:
 
 
 def _fetched(connection: Connection, ids: Sequence[int], fields: tuple[str, ...]) -> dict[int, DocumentFeatures]:
-    paths = document_lists.paths_and_kinds(connection, ids)
-    values = document_lists.values_of(connection, ids, fields) if fields else {}
+    paths = document_queries.paths_and_kinds(connection, ids)
+    values = document_queries.values_of(connection, ids, fields) if fields else {}
     return {
         one: DocumentFeatures(PathFeatures(path, kind == "code"), values.get(one, {}))
         for one, (path, kind) in paths.items()

@@ -14,7 +14,6 @@ from pinakes.catalog import (
     Connection,
     collections,
     contents,
-    document_lists,
     document_queries,
     documents,
     embeddings,
@@ -47,7 +46,7 @@ class Lookup:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self.chunk_counts = within(app.catalog.read, document_lists.chunk_counts)
+        self.chunk_counts = within(app.catalog.read, document_queries.chunk_counts)
         self.failed = within(app.catalog.read, contents.failed)
         self.find = within(app.catalog.read, documents.find)
         self.embedding_id = within(app.catalog.read, _embedding_id)
