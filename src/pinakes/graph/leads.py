@@ -9,8 +9,8 @@ from functools import partial
 from typing import Final
 
 from pinakes.catalog import Connection, graph_lookups, tied_documents
-from pinakes.catalog.chunk_mentions import PlacedMention
 from pinakes.catalog.graph_lookups import Hop, Statement
+from pinakes.catalog.tied_documents import PlacedMention
 from pinakes.core.graph_paths import Expansion, PathStep
 from pinakes.core.graph_records import DOCUMENT
 from pinakes.graph import ties

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from pinakes.app import App
-from pinakes.catalog import chunk_mentions, tied_documents
+from pinakes.catalog import tied_documents
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.graph_paths import MOST_HOPS, Expansion
@@ -221,7 +221,7 @@ class GraphSearch:
         with self._app.catalog.read_each() as connection:
             rare = partial(rarity, documents=self._app.statistics.count(connection, record, ()))
             own = tied_documents.own_entities(connection, record.id, uids)
-            mentions = [] if narrow else chunk_mentions.of_documents(connection, record.id, uids, until)
+            mentions = [] if narrow else tied_documents.mentions_of_documents(connection, record.id, uids, until)
             groups = {one.group_key for one in own} | {one.group_key for one in mentions}
             offsets = self._app.statistics.preceding_chunks(connection, record, groups)
             placed = [

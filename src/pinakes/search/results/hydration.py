@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pinakes.catalog import file_lines
+from pinakes.catalog import document_queries
 from pinakes.core import interrupt
 from pinakes.core.late import with_lazy_fields
 from pinakes.core.ports import Index
@@ -66,7 +66,7 @@ def hydrated(
         offsets=context.statistics.preceding_chunks(connection, collection, groups),
     )
     present = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
-    numbers = file_lines.of_chunks(connection, [rows[one] for one, _, _ in present if rows[one].has_lines])
+    numbers = document_queries.lines_of_chunks(connection, [rows[one] for one, _, _ in present if rows[one].has_lines])
     hits = []
     for one, row, score in present:
         others = [(rows[other], its) for other, its in repeated.get(one, ()) if other in rows]

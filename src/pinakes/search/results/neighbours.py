@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pinakes.catalog import Connection, file_lines, selection
+from pinakes.catalog import Connection, document_queries, selection
 from pinakes.core.late import changed
 from pinakes.core.records import Hit, Neighbour
 from pinakes.text.injection import is_injection
@@ -23,7 +23,7 @@ def surrounded(connection: Connection, hits: Sequence[Hit], rows: Sequence[Any],
         wanted.append([place for at in around if (place := (row.document_id, at)) not in taken])
         taken.update(wanted[-1])
     found = selection.hit_rows_at(connection, [place for places in wanted for place in places])
-    numbers = file_lines.of_chunks(connection, found.values())
+    numbers = document_queries.lines_of_chunks(connection, found.values())
     return [
         _beside(hit, tuple(_neighbour(found[at], hit, row, numbers) for at in places if at in found))
         for hit, row, places in zip(hits, rows, wanted, strict=True)
