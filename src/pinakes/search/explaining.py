@@ -23,8 +23,8 @@ from pinakes.core.wording import rounded
 from pinakes.search import RankedCandidates, Request, SearchContext, Tracer, rank, ranked_candidates, retrieve
 from pinakes.search.documents import best_documents
 from pinakes.search.query.words import query_words
-from pinakes.search.ranking.confidence import confidence, confidence_word
 from pinakes.search.ranking.diversity import Diversity
+from pinakes.search.ranking.fusion import confidence, confidence_word
 from pinakes.search.ranking.rank import Ranked
 from pinakes.search.results.chunk_texts import ChunkTexts
 from pinakes.search.results.explanation import Evidence, explained, ordinal, terms_by_field

@@ -28,9 +28,10 @@ from pinakes.graph.leads import MENTIONS, Leads, Seeds, leads_of, shared_entitie
 from pinakes.graph.query_names import Linked
 from pinakes.graph.relation_memory import RelationMemory
 from pinakes.graph.relation_names import RelationNames, asked_relations
-from pinakes.search import Request, SearchContext, Tracer, graph_hits, rank, retrieve, scored
+from pinakes.search import Request, SearchContext, Tracer, rank, retrieve, scored
 from pinakes.search.as_of import is_moment, moment
 from pinakes.search.ranking.rank import Ranked
+from pinakes.search.results import hydration
 from pinakes.search.retrieval.scoring import with_score
 from pinakes.services.knowledge_graph import KnowledgeGraph
 from pinakes.settings import GraphRules
@@ -182,7 +183,7 @@ class GraphSearch:
         least = min((hit.score for hit in answer.hits), default=1.0)
         found: list[tuple[int, Hit]] = []
         for start in range(0, len(order), _READ_AT_ONCE):
-            for chunk, hit in graph_hits.hits_of(request, context, ranked, order[start : start + _READ_AT_ONCE]):
+            for chunk, hit in hydration.hits_of(request, context, ranked, order[start : start + _READ_AT_ONCE]):
                 score = min(hit.score, least)
                 if hit.chunk_id in seen or hit.text in texts or hit.document_id in there or score < least_asked:
                     continue
