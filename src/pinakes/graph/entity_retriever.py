@@ -13,8 +13,8 @@ from pinakes.catalog import Catalog, Connection, entities, graph_lookups, graph_
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.graph_lookups import NamedEntity
 from pinakes.core.graph_records import STRUCTURE, TOPIC, EntityName, folded
-from pinakes.graph.hops import reached
 from pinakes.graph.query_names import Linked, SimilarNames, linked
+from pinakes.graph.traversal import reached
 from pinakes.settings import GraphRules
 
 SPREAD: Final = 0.05
