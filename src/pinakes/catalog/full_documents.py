@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from pinakes.catalog import document_queries
 from pinakes.catalog.batched_rows import rows_for
-from pinakes.catalog.document_records import RECORD, DocumentRecord
+from pinakes.catalog.document_queries import RECORD, DocumentRecord
 from pinakes.catalog.schema import chunks, documents
 from pinakes.core.records import JSON, ReadingNote
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pinakes.catalog import Connection, selection
 from pinakes.catalog import references as naming
-from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.catalog.full_documents import wordings
 from pinakes.catalog.summaries import summary_vectors
 from pinakes.core.errors import InvalidInput

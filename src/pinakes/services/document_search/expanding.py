@@ -12,7 +12,7 @@ from pinakes.app import App
 from pinakes.catalog import document_queries, documents
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.document_queries import ChunkSpan as ChunkSpan
-from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.chunking import headings
 from pinakes.core.errors import InvalidInput, ModelUnavailable, NotFound
 from pinakes.core.ports import KeywordQuery, VectorQuery

@@ -19,11 +19,10 @@ from pinakes.catalog import (
     embeddings,
     full_documents,
     selection,
-    statistics,
 )
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.contents import FailedFile, Totals
-from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.catalog.selection import BY_ID as BY_ID
 from pinakes.catalog.transactions import within
 from pinakes.core.records import Filter
@@ -51,7 +50,7 @@ class Lookup:
         self.find = within(app.catalog.read, documents.find)
         self.embedding_id = within(app.catalog.read, _embedding_id)
         self.following = within(app.catalog.read, document_queries.following)
-        self.held = within(app.catalog.read, statistics.held)
+        self.held = within(app.catalog.read, contents.collection_totals)
         self.list_from = within(app.catalog.read, _list_from)
         self.matching = within(app.catalog.read, _matching)
         self.of_uids = within(app.catalog.read, full_documents.of_uids)

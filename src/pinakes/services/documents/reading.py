@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pinakes.catalog import Connection, document_queries, documents, history, references
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.document_records import DocumentRecord as DocumentRecord
+from pinakes.catalog.document_queries import DocumentRecord as DocumentRecord
 from pinakes.catalog.history import State
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.search.as_of import held_at, moment
