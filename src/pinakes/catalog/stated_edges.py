@@ -210,18 +210,6 @@ def mentions_until(connection: Connection, entity_id: int, until: str, limit: in
     return [Evidence(*row) for row in rows]
 
 
-def documents_of(connection: Connection, entity_id: int, limit: int | None = None) -> list[tuple[int, int]]:
-    """Return (document id, number of mentions) of the documents that mention a canonical entity, most first."""
-    query = (
-        select(entity_mentions.c.document_id, func.count())
-        .where(entity_mentions.c.entity_id.in_(name_ids([entity_id])))
-        .group_by(entity_mentions.c.document_id)
-        .order_by(func.count().desc(), entity_mentions.c.document_id)
-        .limit(limit)
-    )
-    return [(row[0], row[1]) for row in connection.execute(query)]
-
-
 def name_ids(entity_ids: Collection[int]) -> Select[tuple[int]]:
     """Return the query for the ids of canonical entities and of those that are other names of them."""
     some = sorted(set(entity_ids))
