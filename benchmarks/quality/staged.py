@@ -23,7 +23,7 @@ from benchmarks.quality.sets import ROOT, available
 from benchmarks.quality.signals import Subject, subjects_of
 from pinakes import search
 from pinakes.catalog import document_queries, documents, schema
-from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.chunking import headings
 from pinakes.core.records import Document
 from pinakes.evaluation import resampling

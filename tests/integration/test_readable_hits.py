@@ -10,7 +10,7 @@ import pytest
 from pinakes import Library
 from pinakes.core.errors import InvalidInput
 from pinakes.core.records import Hit
-from pinakes.search.ranking.confidence import confidence
+from pinakes.search.ranking.fusion import confidence
 from pinakes.testing import write_files
 
 OpenLibrary = Callable[..., Library]

@@ -10,7 +10,7 @@ import pytest
 from chat_server import serving
 from sqlalchemy import delete
 
-from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.catalog.schema import embeddings
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.library import Library

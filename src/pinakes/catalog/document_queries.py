@@ -1,4 +1,4 @@
-"""Documents as far as choosing and reading them goes: what they are about, how long, where their chunks lie."""
+"""Rows of ``documents`` without their texts: what they are called and about, how long, where their chunks lie."""
 
 from __future__ import annotations
 
@@ -7,14 +7,68 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import BindParameter, Connection, bindparam, func, or_, select
 
-from pinakes.catalog.batched_rows import rows_for
-from pinakes.catalog.document_records import RECORD, DocumentRecord, of_row
-from pinakes.catalog.schema import chunks, documents
+from pinakes.catalog.batched_rows import rows_among, rows_for
+from pinakes.catalog.schema import chunks, documents, fields
+from pinakes.core.records import JSON, Metadata
+
+UNNAMED = "urn:uuid:"
+"""How the uris of documents begin that were given none; their own ids follow."""
 
 _SYMBOL_CHUNKS = 50
 """Names that code defines further behind are not among those that say what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRecord:
+    """A row of ``documents`` without its text. ``metadata`` includes what the document's group gives it.
+
+    ``summary`` is "" where none is kept; ``summary_by`` is then "", too.
+    """
+
+    id: int
+    uid: str
+    collection_id: int
+    uri: str
+    path: str
+    title: str
+    kind: str
+    language: str | None
+    metadata: Metadata
+    group_key: str
+    content_hash: str
+    token_count: int
+    chunk_count: int
+    version: int
+    created_at: str
+    updated_at: str
+    summary: str
+    summary_by: str
+
+    @property
+    def source(self) -> str:
+        """Where it comes from: as its metadata say, else its uri; "" where it was given neither."""
+        return str(self.metadata.get("source") or ("" if self.uri.startswith(UNNAMED) else self.uri))
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags among its metadata: a list of texts, or one text."""
+        value: JSON = self.metadata.get("tags")
+        if isinstance(value, str):
+            return (value,) if value else ()
+        return tuple(str(one) for one in value if one not in (None, "")) if isinstance(value, list | tuple) else ()
+
+
+RECORD = select(*(documents.c[name] for name in DocumentRecord.__annotations__), documents.c.inherited)
+"""What ``of_row`` makes a record of."""
+
+
+def of_row(row: Any) -> DocumentRecord:
+    """Return the record of a row of ``RECORD``."""
+    values = row._asdict()
+    values["metadata"] = {**values.pop("inherited"), **values["metadata"]}
+    return DocumentRecord(**values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,4 +200,136 @@ _GROUPS = (
         documents.c.group_key.in_(bindparam("keys", expanding=True)),
     )
     .order_by(documents.c.group_key, documents.c.path, documents.c.id)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDocument:
+    """A document with what it can be called."""
+
+    id: int
+    uid: str
+    uri: str
+    path: str
+    group_key: str
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkLocation:
+    """Where a chunk stands: its number within its document, and what that is called and belongs to."""
+
+    ordinal: int
+    document_id: int
+    group_key: str
+    uid: str
+    uri: str
+    path: str
+    title: str
+
+
+def list_all(connection: Connection, collection_id: int) -> list[ListedDocument]:
+    """Return every document of a collection, shortest paths first."""
+    rows = connection.execute(_LISTED.where(documents.c.collection_id == collection_id)).all()
+    return sorted((ListedDocument(*row) for row in rows), key=lambda one: (one.path.count("/"), one.path))
+
+
+def chunk_counts(connection: Connection, collection_id: int, uris: Sequence[str] | None = None) -> dict[str, int]:
+    """Return uri → number of chunks of every document of a collection, or of those at these ``uris``."""
+    query = select(documents.c.uri, documents.c.chunk_count).where(documents.c.collection_id == collection_id)
+    if uris is None:
+        return {row.uri: row.chunk_count for row in connection.execute(query)}
+    return {row.uri: row.chunk_count for row in rows_among(connection, query, documents.c.uri, uris)}
+
+
+def values(connection: Connection, collection_id: int, field: str) -> dict[int, list[str]]:
+    """Return document id → values of a metadata field, both as filters compare them (``filters.normal_name``)."""
+    query = select(fields.c.document_id, fields.c.value).where(
+        fields.c.collection_id == collection_id, fields.c.name == field
+    )
+    found: dict[int, list[str]] = {}
+    for document_id, value in connection.execute(query.order_by(fields.c.id)):
+        found.setdefault(document_id, []).append(value)
+    return found
+
+
+def places(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, ChunkLocation]:
+    """Return chunk id → where it stands, less those that are not there."""
+    return {row[0]: ChunkLocation(*row[1:]) for row in rows_for(connection, _PLACES, "ids", chunk_ids)}
+
+
+def paths_and_kinds(
+    connection: Connection, document_ids: Sequence[int], collection_id: int = 0, most: int = 0
+) -> dict[int, tuple[str, str]]:
+    """Return document id → path and kind ("markdown", "code", "text"), less those that are not there.
+
+    The latest documents of a collection are there, too, at most so many.
+    """
+    latest = select(documents.c.id).where(documents.c.collection_id == collection_id)
+    latest = latest.order_by(documents.c.id.desc()).limit(most)
+    query = select(documents.c.id, documents.c.path, documents.c.kind)
+    query = query.where(or_(documents.c.id.in_(_IDS), documents.c.id.in_(latest)))
+    return {row[0]: (row[1], row[2]) for row in rows_for(connection, query, "ids", document_ids)}
+
+
+def values_of(
+    connection: Connection, document_ids: Sequence[int], names: Sequence[str]
+) -> dict[int, dict[str, list[str]]]:
+    """Return document id → field → its values as filters compare them, of these fields, for those that have any."""
+    query = select(fields.c.document_id, fields.c.name, fields.c.value).where(
+        fields.c.document_id.in_(_IDS), fields.c.name.in_(names)
+    )
+    found: dict[int, dict[str, list[str]]] = {}
+    for document_id, name, value in rows_for(connection, query.order_by(fields.c.id), "ids", document_ids):
+        found.setdefault(document_id, {}).setdefault(name, []).append(value)
+    return found
+
+
+_IDS: BindParameter[int] = bindparam("ids", expanding=True)
+_LISTED = select(
+    documents.c.id,
+    documents.c.uid,
+    documents.c.uri,
+    documents.c.path,
+    documents.c.group_key,
+    documents.c.content_hash,
+)
+_PLACES = (
+    select(
+        chunks.c.id,
+        chunks.c.ordinal,
+        documents.c.id,
+        documents.c.group_key,
+        documents.c.uid,
+        documents.c.uri,
+        documents.c.path,
+        documents.c.title,
+    )
+    .select_from(chunks.join(documents))
+    .where(chunks.c.id.in_(bindparam("ids", expanding=True)))
+)
+
+
+def lines_of_document(connection: Connection, document_id: int) -> list[int]:
+    """Return the numbers in the file of the lines of a document's text, none where they are the file's own."""
+    return list(connection.scalar(select(documents.c.lines).where(documents.c.id == document_id)) or ())
+
+
+def lines_of_chunks(connection: Connection, rows: Collection[Any]) -> dict[int, tuple[int, ...]]:
+    """Return chunk id → the numbers in the file of the lines of its text, of rows as of ``selection.passages``.
+
+    Those whose lines count up from the first one are left out.
+    """
+    texts = {row.id: row.text for row in rows}
+    return {
+        one: tuple(numbers[before : before + texts[one].count("\n") + 1])
+        for one, numbers, before in rows_for(connection, _OF_CHUNKS, "ids", texts)
+    }
+
+
+_BEFORE = func.substr(documents.c.text, 1, chunks.c.start)
+_OF_CHUNKS = (
+    select(chunks.c.id, documents.c.lines, func.length(_BEFORE) - func.length(func.replace(_BEFORE, "\n", "")))
+    .select_from(chunks.join(documents))
+    .where(documents.c.lines.is_not(None), chunks.c.id.in_(bindparam("ids", expanding=True)))
 )

@@ -26,8 +26,7 @@ from sqlalchemy import (
 
 from pinakes.catalog import entity_changes
 from pinakes.catalog.batched_rows import rows_among, rows_for
-from pinakes.catalog.dialects.expressions import id_list
-from pinakes.catalog.dialects.many_rows import insert_values
+from pinakes.catalog.dialects.expressions import id_list, insert_values
 from pinakes.catalog.engine import now
 from pinakes.catalog.graph_statistics import OWN
 from pinakes.catalog.relation_ends import is_alias_of

@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, literal_column, select, union
 
-from pinakes.catalog.dialects.expressions import among, id_list, json_ids
-from pinakes.catalog.dialects.many_rows import insert_values
+from pinakes.catalog.dialects.expressions import among, id_list, insert_values, json_ids
 from pinakes.catalog.schema import (
     changes,
     entities,

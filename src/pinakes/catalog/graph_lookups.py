@@ -14,7 +14,6 @@ from sqlalchemy import (
     BindParameter,
     Connection,
     Select,
-    Subquery,
     and_,
     bindparam,
     func,
@@ -94,7 +93,9 @@ def called(connection: Connection, collection_id: int, names: Collection[str]) -
 
 def all_names(connection: Connection, collection_id: int, types: Collection[str]) -> list[NamedEntity]:
     """Return all names of the entities of these types."""
-    every = _names_and_aliases(collection_id, types)
+    some = _MAIN.c.type.in_(sorted(types))
+    by_name = _NAMES.where(some, _OF.c.collection_id == collection_id)
+    every = union_all(by_name, _ALIASES.where(some, entity_aliases.c.collection_id == collection_id)).subquery()
     query = select(every).order_by(every.c.documents.desc(), every.c.id, every.c.folded)
     return list(dict.fromkeys(NamedEntity(*row) for row in connection.execute(query)))
 
@@ -117,12 +118,6 @@ def similar_names(
     queries = (*alike, named.order_by(_OF.c.id), listed)
     every = (row for query in queries for row in connection.execute(query.limit(MOST_NAMES)))
     return list(dict.fromkeys((row[0], row[1]) for row in every))
-
-
-def _names_and_aliases(collection_id: int, types: Collection[str]) -> Subquery:
-    some = _MAIN.c.type.in_(sorted(types))
-    by_name = _NAMES.where(some, _OF.c.collection_id == collection_id)
-    return union_all(by_name, _ALIASES.where(some, entity_aliases.c.collection_id == collection_id)).subquery()
 
 
 def hops(

@@ -1,14 +1,23 @@
-"""What the derived part of a graph was computed from, and whose turn it is to compute it."""
+"""The graph of a collection as a whole: what its derived part was computed from, whose turn it is, its removal."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, select, update
+from sqlalchemy import Connection, and_, delete, select, update
 
-from pinakes.catalog.dialects.upsert import insert
+from pinakes.catalog.dialects.expressions import insert
 from pinakes.catalog.engine import now
-from pinakes.catalog.schema import graphs
+from pinakes.catalog.schema import (
+    documents,
+    entities,
+    entity_aliases,
+    entity_changes,
+    entity_mentions,
+    entity_relations,
+    extractions,
+    graphs,
+)
 
 _NEWEST, _TIMES = "newest entity", "times computed"
 
@@ -68,3 +77,16 @@ def put_state(connection: Connection, collection_id: int, reached: GraphState) -
     }
     written = insert(graphs).values(collection_id=collection_id, **values)
     connection.execute(written.on_conflict_do_update(index_elements=["collection_id"], set_=values))
+
+
+def remove(connection: Connection, collection_id: int) -> int:
+    """Remove what documents and lists say of a graph, and return how many entities went.
+
+    Decisions on names stay, since nothing but people can make them again.
+    """
+    own = select(documents.c.id).where(documents.c.collection_id == collection_id)
+    for table in (entity_mentions, entity_relations, extractions):
+        connection.execute(delete(table).where(table.c.document_id.in_(own)))
+    for held in (entity_aliases, entity_changes, graphs):
+        connection.execute(delete(held).where(held.c.collection_id == collection_id))
+    return connection.execute(delete(entities).where(entities.c.collection_id == collection_id)).rowcount

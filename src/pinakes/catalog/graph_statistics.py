@@ -1,16 +1,18 @@
-"""Counts of the graph of a collection."""
+"""Counts of the graph of a collection, and the documents that are about its entities."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import Connection, func, or_, select
 
+from pinakes.catalog.batched_rows import rows_among
 from pinakes.catalog.schema import documents, entities, entity_mentions, extractions
 from pinakes.core.graph_records import STRUCTURE
+from pinakes.core.records import Metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,8 @@ class GraphCounts:
     merged: int
     left_out: int
 
+
+_BATCH: Final = 500
 
 OWN: Final = "documents"
 """The extractor of the entity that a document is about; those of its other names begin so."""
@@ -139,3 +143,22 @@ def frequent_candidates(connection: Connection, collection_id: int, limit: int) 
         .limit(limit)
     )
     return [(row[0], row[1], row[2]) for row in connection.execute(query)]
+
+
+def described_entities(connection: Connection, collection_id: int) -> Iterator[tuple[int, str, Metadata]]:
+    """Yield (id of the entity, path, metadata) of the documents of a collection that are about one."""
+    query = (
+        select(entity_mentions.c.entity_id, documents.c.path, documents.c.metadata)
+        .join_from(entity_mentions, documents, documents.c.id == entity_mentions.c.document_id)
+        .where(documents.c.collection_id == collection_id, entity_mentions.c.extractor == OWN)
+        .order_by(documents.c.id, entity_mentions.c.id)
+    )
+    with connection.execute(query.execution_options(yield_per=_BATCH)) as rows:
+        for row in rows:
+            yield row[0], row[1], row[2]
+
+
+def metadata_of(connection: Connection, document_ids: Collection[int]) -> Mapping[int, Metadata]:
+    """Return id → metadata of these documents, without that of their groups."""
+    query = select(documents.c.id, documents.c.metadata).order_by(documents.c.id)
+    return {row[0]: row[1] for row in rows_among(connection, query, documents.c.id, sorted(set(document_ids)))}

@@ -11,8 +11,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from pinakes.catalog.dialects.expressions import greater, is_shared, this_home
-from pinakes.catalog.dialects.upsert import insert
+from pinakes.catalog.dialects.expressions import greater, insert, is_shared, this_home
 from pinakes.catalog.schema import beside, collections, index_numbers
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import posixpath
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
 from pinakes.catalog import sources
-from pinakes.catalog.document_records import DocumentRecord
-from pinakes.catalog.paths import ends_with
+from pinakes.catalog.dialects.expressions import ends_with
+from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.catalog.schema import documents as table
 from pinakes.catalog.schema import fields
 from pinakes.core.filters import normal_text
@@ -65,13 +65,9 @@ def _tests(connection: Connection, collection_id: int, reference: str) -> Iterat
     folded = select(fields.c.document_id).where(
         fields.c.collection_id == collection_id,
         fields.c.name == "path",
-        or_(fields.c.value.in_(map(normal_text, ends)), *_folded_ends(ends)),
+        or_(fields.c.value.in_(map(normal_text, ends)), *(ends_with(fields.c.value, normal_text(end)) for end in ends)),
     )
     yield table.c.id.in_(folded)
-
-
-def _folded_ends(ends: Sequence[str]) -> Iterator[ColumnElement[bool]]:
-    return (ends_with(fields.c.value, normal_text(end)) for end in ends)
 
 
 def absolute(reference: str) -> Path | None:

@@ -25,9 +25,8 @@ from sqlalchemy import (
 )
 
 from pinakes.catalog.batched_rows import rows_for
-from pinakes.catalog.dialects.expressions import among, json_ids, json_texts, text_list
+from pinakes.catalog.dialects.expressions import among, is_below, json_ids, json_texts, text_list
 from pinakes.catalog.manifest import STAMP, STAMPED
-from pinakes.catalog.paths import is_below
 from pinakes.catalog.schema import chunks, documents, fields
 from pinakes.core.errors import InvalidFilter
 from pinakes.core.filters import COMPARE, in_words, limits, listed, nearest, normal_text, paths_meant

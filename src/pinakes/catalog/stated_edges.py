@@ -210,18 +210,6 @@ def mentions_until(connection: Connection, entity_id: int, until: str, limit: in
     return [Evidence(*row) for row in rows]
 
 
-def documents_of(connection: Connection, entity_id: int, limit: int | None = None) -> list[tuple[int, int]]:
-    """Return (document id, number of mentions) of the documents that mention a canonical entity, most first."""
-    query = (
-        select(entity_mentions.c.document_id, func.count())
-        .where(entity_mentions.c.entity_id.in_(name_ids([entity_id])))
-        .group_by(entity_mentions.c.document_id)
-        .order_by(func.count().desc(), entity_mentions.c.document_id)
-        .limit(limit)
-    )
-    return [(row[0], row[1]) for row in connection.execute(query)]
-
-
 def name_ids(entity_ids: Collection[int]) -> Select[tuple[int]]:
     """Return the query for the ids of canonical entities and of those that are other names of them."""
     some = sorted(set(entity_ids))
@@ -279,3 +267,27 @@ _RANKED = (
     .where(entity_relations.c.fits == 1)
 )
 """Places that state a relation of two canonical entities, numbered, the surest first."""
+
+
+def types_stated(connection: Connection, collection_id: int) -> frozenset[str]:
+    """Return the types of relations that documents of a collection state."""
+    query = (
+        select(entity_relations.c.type)
+        .join_from(entity_relations, entities, entities.c.id == entity_relations.c.source_id)
+        .where(entities.c.collection_id == collection_id)
+        .distinct()
+        .order_by(entity_relations.c.type)
+    )
+    return frozenset(connection.scalars(query))
+
+
+def types_of_entity(connection: Connection, entity_id: int) -> dict[str, int]:
+    """Return type → number of places that state such a relation of a canonical entity, most first; weak ones, too."""
+    members, table = name_ids([entity_id]), entity_relations
+    query = (
+        select(table.c.type, func.count())
+        .where(or_(table.c.source_id.in_(members), table.c.target_id.in_(members)), table.c.fits == 1)
+        .group_by(table.c.type)
+        .order_by(func.count().desc(), table.c.type)
+    )
+    return {row[0]: row[1] for row in connection.execute(query)}

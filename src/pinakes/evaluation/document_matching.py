@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pinakes.catalog.document_lists import ListedDocument
+from pinakes.catalog.document_queries import ListedDocument
 from pinakes.core.errors import InvalidInput
 from pinakes.evaluation.names import DocumentNames, among
 from pinakes.evaluation.systems import Named

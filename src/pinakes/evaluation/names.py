@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import unquote
 
-from pinakes.catalog import Connection, document_lists, selection
-from pinakes.catalog.document_lists import ListedDocument
+from pinakes.catalog import Connection, document_queries, selection
+from pinakes.catalog.document_queries import ListedDocument
 from pinakes.core.errors import InvalidInput
 from pinakes.core.filters import listed, nearest, normal_name, normal_text
 
@@ -54,7 +54,7 @@ def resolve(connection: Connection, collection_id: int, names: Iterable[str], by
     Raises:
         InvalidInput: no document has a field ``by``, or none of the names stands for a document.
     """
-    every = document_lists.list_all(connection, collection_id)
+    every = document_queries.list_all(connection, collection_id)
     return among(names, every, None if by is None else field_values(connection, collection_id, by))
 
 
@@ -65,7 +65,7 @@ def field_values(connection: Connection, collection_id: int, by: str) -> Mapping
         InvalidInput: no document has it.
     """
     field = normal_name(by)
-    values = document_lists.values(connection, collection_id, field)
+    values = document_queries.values(connection, collection_id, field)
     if not values:
         known = selection.common_field_names(connection, collection_id)
         raise InvalidInput(

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from pinakes.catalog import Catalog, collections, document_lists
+from pinakes.catalog import Catalog, collections, document_queries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import InvalidInput, NotFound, storing
 from pinakes.core.records import JSON
@@ -112,7 +112,7 @@ def corpus_of(catalog: Catalog, record: CollectionRecord) -> CorpusInfo:
     """Return the state of a collection; the fingerprint is 16 hex digits over the sorted hashes of its contents."""
     with catalog.read() as connection:
         counts = collections.count(connection, record)
-        hashes = sorted(one.content_hash for one in document_lists.list_all(connection, record.id))
+        hashes = sorted(one.content_hash for one in document_queries.list_all(connection, record.id))
     fingerprint = hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:16]
     return CorpusInfo(record.name, fingerprint, counts.documents, counts.chunks, counts.pending, record.fingerprint)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from pinakes.catalog import Catalog, document_lists
+from pinakes.catalog import Catalog, document_queries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import NotFound, PinakesError
 from pinakes.core.filters import listed, normal_text
@@ -219,7 +219,7 @@ def differences(a: SystemInfo, b: SystemInfo) -> list[str]:
 
 def _documents(catalog: Catalog, record: CollectionRecord, by: str | None) -> list[Named]:
     with catalog.read() as connection:
-        every = document_lists.list_all(connection, record.id)
+        every = document_queries.list_all(connection, record.id)
         if by is None:
             return [Named(one.uid, one.uri, one.path, one.group_key) for one in every]
         values = field_values(connection, record.id, by)

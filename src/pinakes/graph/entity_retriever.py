@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from pinakes.catalog import Catalog, Connection, chunk_mentions, entities, graph_lookups, graph_state
+from pinakes.catalog import Catalog, Connection, entities, graph_lookups, graph_state, tied_documents
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.graph_lookups import NamedEntity
 from pinakes.core.graph_records import STRUCTURE, TOPIC, EntityName, folded
-from pinakes.graph.hops import reached
 from pinakes.graph.query_names import Linked, SimilarNames, linked
+from pinakes.graph.traversal import reached
 from pinakes.settings import GraphRules
 
 SPREAD: Final = 0.05
@@ -116,7 +116,7 @@ class EntityRetriever:
         found: dict[int, set[str]] = {}
         if ids and chunk_ids:
             with self._catalog.read_each() as connection:
-                for one in chunk_mentions.of_chunks(connection, chunk_ids):
+                for one in tied_documents.mentions_of_chunks(connection, chunk_ids):
                     if one.entity_id in ids:
                         found.setdefault(one.chunk_id, set()).add(one.type)
         return found
@@ -169,7 +169,7 @@ class EntityRetriever:
                 seeds[entity_id] = max(weight, seeds.get(entity_id, 0.0))
 
         with self._catalog.read_each() as connection:
-            for one in chunk_mentions.of_chunks(connection, best):
+            for one in tied_documents.mentions_of_chunks(connection, best):
                 if one.type in STRUCTURE:
                     continue
                 keep(one.entity_id, best[one.chunk_id] * one.confidence * rarity(one.documents, documents) ** 2)

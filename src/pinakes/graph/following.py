@@ -14,10 +14,10 @@ from pinakes.catalog import (
     changes,
     code_symbols,
     derived_rows,
-    described_entities,
     entities,
     entity_changes,
     graph_state,
+    graph_statistics,
     stated_edges,
 )
 from pinakes.catalog.collections import CollectionRecord
@@ -288,7 +288,7 @@ def _titles(
     rows = {one.id: one for one in every}
     main = {one.id: rows[one.canonical_id or one.id] for one in found.resolutions}
     titles = dict[tuple[int, str], tuple[EntityName, str, str]]()
-    for entity_id, path, metadata in described_entities.each(connection, record.id):
+    for entity_id, path, metadata in graph_statistics.described_entities(connection, record.id):
         one = main.get(entity_id)
         for title in titles_of(rules.documents, path, metadata) if one is not None else ():
             key = folded(title)

@@ -1,4 +1,7 @@
-"""Chunks that the graph leads to, from the entities of a question and from those of the hits that a search found."""
+"""Chunks that the graph leads to, from the entities of a question and from those of the hits that a search found.
+
+Documents are tied to hits by links and relations, and by entities that both name.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,15 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from pinakes.catalog import Connection, graph_lookups, tied_documents
-from pinakes.catalog.chunk_mentions import PlacedMention
 from pinakes.catalog.graph_lookups import Hop, Statement
+from pinakes.catalog.tied_documents import PlacedMention
 from pinakes.core.graph_paths import Expansion, PathStep
 from pinakes.core.graph_records import DOCUMENT
-from pinakes.graph import ties
-from pinakes.graph.hops import Reached, reached
 from pinakes.graph.relation_memory import RelationMemory
+from pinakes.graph.traversal import MOST_FOLLOWED, MOST_REACHED, Reached, reached
 
 _CHUNKS_OF_ENTITY: Final = 8
 """So many mentions of each entity are looked at."""
@@ -157,7 +159,7 @@ def leads_of(
     go_on: Callable[[], bool] = lambda: True,
     until: str = "",
 ) -> Leads:
-    """Return the chunks that ``seeds`` lead to within the hops of ``way``, of ``ties.MOST_TIED`` documents at most.
+    """Return the chunks that ``seeds`` lead to within the hops of ``way``, of ``MOST_TIED`` documents at most.
 
     From the question: chunks that state a relation, or mention the entity it leads to. From hits: all chunks of the
     other documents that are tied to them. ``go_on`` is asked before the second hop. ``until``: only by what documents
@@ -173,15 +175,15 @@ def leads_of(
     )
     hops, barred, time_left = way.hops or 0, seeds.barred, _Asked(go_on)
     found = reached(hops_of, seeds.named, hops, barred, time_left)
-    tied = ties.by_relations(connection, memory, hops_of, seeds.own, hops, seeds.rarity, barred, time_left, until)
+    tied = by_relations(connection, memory, hops_of, seeds.own, hops, seeds.rarity, barred, time_left, until)
     shared = {one.entity_id: one for one in seeds.shared if one.entity_id not in seeds.named}
     ways = [(Reached(one.entity_id, (), one.weight), one.step) for one in shared.values()]
     if hops > 1 and shared and time_left():
-        weights = {one.entity_id: one.weight * ties.FURTHER for one in shared.values()}
+        weights = {one.entity_id: one.weight * FURTHER for one in shared.values()}
         for far in reached(hops_of, weights, 1, {*barred, *seeds.named}):
             first = far.path[0]
             ways.append((far, shared[first.source_id if first.source_id in shared else first.target_id].step))
-    tied += ties.by_entities(connection, memory, ways, until)
+    tied += by_entities(connection, memory, ways, until)
     paths = [one.path for one in found] + [one.way.path for one in tied]
     names = memory.names_of(connection, {end for path in paths for hop in path for end in _ends(hop)})
     found = [one for one in found if _is_told(one, names)]
@@ -198,7 +200,7 @@ def leads_of(
             _keep(leads, chunk, lead)
     tied = [one for one in sorted(tied, key=lambda one: one.weight) if one.document_id in likely]
     whole = {one.document_id: Lead(one.document_id, one.way, one.weight, one.origin, of_hit=True) for one in tied}
-    for chunk, document in tied_documents.chunks_of(connection, whole, ties.MOST_CHUNKS_EACH):
+    for chunk, document in tied_documents.chunks_of(connection, whole, MOST_CHUNKS_EACH):
         _keep(leads, chunk, whole[document])
     return Leads(leads, tied_documents.chunks_at(connection, seeds.places), names, cut=time_left.refused)
 
@@ -211,13 +213,13 @@ def _is_told(way: Reached, names: Mapping[int, object]) -> bool:
     return all(hop.source_id in names and hop.target_id in names for hop in way.path)
 
 
-def _likeliest(leads: Iterable[Lead], tied: Iterable[ties.Tie]) -> set[int]:
+def _likeliest(leads: Iterable[Lead], tied: Iterable[Tie]) -> set[int]:
     """Return the documents with the largest weights."""
     best: dict[int, float] = {}
     weights = [(one.document_id, one.weight) for one in leads] + [(one.document_id, one.weight) for one in tied]
     for document, weight in weights:
         best[document] = max(weight, best.get(document, 0.0))
-    return set(sorted(best, key=lambda one: (-best[one], one))[: ties.MOST_TIED])
+    return set(sorted(best, key=lambda one: (-best[one], one))[:MOST_TIED])
 
 
 def _of_question(
@@ -253,3 +255,88 @@ class _Asked:
     def __call__(self) -> bool:
         self.refused = self.refused or not self._ask()
         return not self.refused
+
+
+MOST_TIED: Final = 60
+"""So many documents are looked at, those with the strongest ties first."""
+
+FURTHER: Final = 0.5
+"""Weight of a second relation, beside 1 of the first."""
+
+MOST_CHUNKS_EACH: Final = 100
+"""So many chunks of each are looked at, the first ones."""
+
+
+class Tie(NamedTuple):
+    """What ties a document to a hit: relations of what the hit is about, or an entity that it names, in ``origin``.
+
+    ``weight``: 0 to 1.
+    """
+
+    document_id: int
+    way: Reached
+    weight: float
+    origin: PathStep | None = None
+
+
+def by_relations(
+    connection: Connection,
+    memory: RelationMemory,
+    hops_of: Callable[[Collection[int]], Sequence[Hop]],
+    own: Mapping[int, float],
+    hops: int,
+    rarity: Callable[[int], float],
+    barred: Collection[int],
+    go_on: Callable[[], bool],
+    until: str,
+) -> list[Tie]:
+    """Return the documents about what ``own`` entities are related to, links among the relations, in ``hops`` steps.
+
+    ``own``: what the documents of hits are about → weight of the hit, 0 to 1. A tie has this weight, times the
+    confidence of each relation and the ``rarity`` (documents that name it → 0 to 1) of the entity that it leads to.
+    """
+    known = {one: Reached(one, (), weight) for one, weight in own.items() if one not in barred}
+    front, ties = known, list[Tie]()
+    for hop_number in range(hops):
+        if not front or (hop_number and not go_on()):
+            break
+        best: dict[int, Reached] = {}
+        for hop in hops_of(front):
+            for here, there in ((hop.source_id, hop.target_id), (hop.target_id, hop.source_id)):
+                if here in front and there not in known and there not in barred:
+                    weight = front[here].confidence * hop.confidence * (FURTHER if hop_number else 1)
+                    if there not in best or weight > best[there].confidence:
+                        best[there] = Reached(there, (*front[here].path, hop), weight)
+        naming = memory.naming(connection, best)
+        ways = [
+            Reached(one.entity_id, one.path, one.confidence * rarity(naming.get(one.entity_id, 1)))
+            for one in best.values()
+        ]
+        kept = {one.entity_id: one for one in sorted(ways, key=_by_weight)[:MOST_REACHED]}
+        about = memory.about(connection, kept, until)
+        ties += [Tie(document, kept[entity], kept[entity].confidence) for entity, document in about]
+        known |= kept
+        front = dict(list(kept.items())[:MOST_FOLLOWED])
+    return ties
+
+
+def by_entities(
+    connection: Connection, memory: RelationMemory, ways: Sequence[tuple[Reached, PathStep]], until: str
+) -> list[Tie]:
+    """Return the documents that name entities to which ``ways`` lead from a hit, each with the step it begins with.
+
+    A tie has the weight of the way, times n / (n + 1) where the document names the entity n times, each counted with
+    its confidence: one that names it often is more likely about it.
+    """
+    by_entity: dict[int, list[tuple[Reached, PathStep]]] = {}
+    for way, step in ways:
+        by_entity.setdefault(way.entity_id, []).append((way, step))
+    return [
+        Tie(document, way, way.confidence * often / (often + 1), step)
+        for entity, document, often in memory.mentioning(connection, by_entity, until)
+        for way, step in by_entity[entity]
+    ]
+
+
+def _by_weight(way: Reached) -> tuple[float, int]:
+    return -way.confidence, way.entity_id

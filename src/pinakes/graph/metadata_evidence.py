@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pinakes.catalog import Connection, described_entities, graph_lookups
+from pinakes.catalog import Connection, graph_lookups, graph_statistics
 from pinakes.catalog.graph_statistics import FIELD
 from pinakes.catalog.stated_edges import Evidence
 from pinakes.core.graph_records import folded
@@ -55,7 +55,7 @@ def with_metadata(
 ) -> dict[tuple[int, str, int], list[Evidence]]:
     """Return the places of relations with the words of metadata. ``names``: id of an entity → its names."""
     stated = [one.document_id for some in places.values() for one in some if field_of(one.extractor) and not one.field]
-    held = described_entities.metadata_of(connection, stated) if stated else {}
+    held = graph_statistics.metadata_of(connection, stated) if stated else {}
     found = dict[tuple[int, str, int], list[Evidence]]()
     for key, some in places.items():
         ends = {*names.get(key[0], ()), *names.get(key[2], ())}
@@ -78,7 +78,7 @@ def of_leads(connection: Connection, rules: GraphRules, leads: Leads, chunks: Co
     told = graph_lookups.statements(connection, list(hops))
     stated = {number: one for number, one in told.items() if not one.text}
     declared = [one.document_id for one in stated.values() if field_of(one.extractor)]
-    held = described_entities.metadata_of(connection, declared) if declared else {}
+    held = graph_statistics.metadata_of(connection, declared) if declared else {}
     for number, one in stated.items():
         ends = [leads.names[end][0] for end in (hops[number].source_id, hops[number].target_id)]
         words = outside_words(rules, one.extractor, one.path, held.get(one.document_id, {}), ends)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from pinakes.catalog import Connection, relation_types
+from pinakes.catalog import Connection, stated_edges
 from pinakes.core.graph_paths import Direction
 from pinakes.core.graph_records import CO_OCCURS, LINKS_TO, PART_OF
 from pinakes.graph.asked_names import known_names
@@ -94,5 +94,5 @@ def asked_relations(
         return []
     known = {name for names in collections.values() for name in names.known}
     if {one.strip().casefold() for one in given} - {one.casefold() for one in known}:
-        known |= {kind for number in collections for kind in relation_types.stated(connection, number)}
+        known |= {kind for number in collections for kind in stated_edges.types_stated(connection, number)}
     return known_names(given, known, "relation")

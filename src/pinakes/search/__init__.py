@@ -16,8 +16,7 @@ from pinakes.core.errors import IndexUnavailable, ModelUnavailable
 from pinakes.core.ports import Index, VectorQuery, lexicon_of
 from pinakes.core.records import JSON, Bool, Filter, Float32, Hit, Int64, Ranking, Results
 from pinakes.search.query.request import FUSIONS, MODES, Request, check
-from pinakes.search.query.understanding import ParsedRequest, understand
-from pinakes.search.query.unmatched import values
+from pinakes.search.query.understanding import ParsedRequest, metadata_values, understand
 from pinakes.search.ranking.boosts import boosted
 from pinakes.search.ranking.context import SearchContext, graph_state
 from pinakes.search.ranking.diversity import Diversity
@@ -26,8 +25,7 @@ from pinakes.search.ranking.reranking import Reranking
 from pinakes.search.result_cache import ResultCache
 from pinakes.search.results.answerable import answer_probability
 from pinakes.search.results.chunk_texts import ChunkTexts
-from pinakes.search.results.hydration import hydrated
-from pinakes.search.results.ids_only import deepened
+from pinakes.search.results.hydration import deepened, hydrated
 from pinakes.search.retrieval.candidates import Candidates, among, approximate, gather, nothing, rescored
 from pinakes.search.retrieval.constraints import constrained
 from pinakes.search.retrieval.tracer import Tracer
@@ -409,7 +407,7 @@ def filters_meant(connection: Connection, asked: ParsedRequest, context: SearchC
     """Return notes on query words that are metadata values, each with the filter to write for it."""
     if asked.request.bare or asked.request.mode == "vector":
         return []
-    return values(connection, context.collection, context.statistics, asked.text)
+    return metadata_values(connection, context.collection, context.statistics, asked.text)
 
 
 def _query_vector(asked: ParsedRequest, context: SearchContext) -> tuple[Float32 | None, str | None]:

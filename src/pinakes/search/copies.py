@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from pinakes.catalog import Connection, document_queries, documents
-from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.core.batching import batches
 from pinakes.search.documents import FoundDocument
 from pinakes.search.ranking.duplicates import comparable, signature

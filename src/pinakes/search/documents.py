@@ -20,7 +20,7 @@ from pinakes.search.query.request import Request
 from pinakes.search.ranking import fusion
 from pinakes.search.ranking.context import SearchContext
 from pinakes.search.ranking.rank import Ranked
-from pinakes.search.retrieval.phrases import raised
+from pinakes.search.retrieval.constraints import raised
 from pinakes.search.retrieval.scoring import Scoring, plus
 from pinakes.search.statistics.summary_vectors import SummaryVectors
 from pinakes.settings import SearchSettings

@@ -12,8 +12,8 @@ import numpy as np
 
 from pinakes.catalog import Connection, selection
 from pinakes.catalog import references as naming
-from pinakes.catalog.document_records import DocumentRecord
-from pinakes.catalog.document_terms import wordings
+from pinakes.catalog.document_queries import DocumentRecord
+from pinakes.catalog.full_documents import wordings
 from pinakes.catalog.summaries import summary_vectors
 from pinakes.core.errors import InvalidInput
 from pinakes.core.filters import in_words
@@ -23,8 +23,8 @@ from pinakes.core.wording import rounded
 from pinakes.search import RankedCandidates, Request, SearchContext, Tracer, rank, ranked_candidates, retrieve
 from pinakes.search.documents import best_documents
 from pinakes.search.query.words import query_words
-from pinakes.search.ranking.confidence import confidence, confidence_word
 from pinakes.search.ranking.diversity import Diversity
+from pinakes.search.ranking.fusion import confidence, confidence_word
 from pinakes.search.ranking.rank import Ranked
 from pinakes.search.results.chunk_texts import ChunkTexts
 from pinakes.search.results.explanation import Evidence, explained, ordinal, terms_by_field

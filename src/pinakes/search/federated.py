@@ -30,8 +30,7 @@ from pinakes.search.query.request import check_least
 from pinakes.search.query.spelling import lacked_word
 from pinakes.search.ranking.duplicates import TextComparison, comparable
 from pinakes.search.ranking.rank import too_low
-from pinakes.search.retrieval.constraints import with_phrases
-from pinakes.search.retrieval.phrases import raised
+from pinakes.search.retrieval.constraints import raised, with_phrases
 from pinakes.search.retrieval.scoring import with_score
 from pinakes.search.retrieval.term_statistics import TermStatistics
 from pinakes.settings import SearchSettings

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal
 
 from pinakes.app import App
-from pinakes.catalog import Connection, entities, relation_types, stated_edges
+from pinakes.catalog import Connection, entities, stated_edges
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.stated_edges import Edge, Evidence
 from pinakes.core.errors import InvalidInput
@@ -239,7 +239,7 @@ class EntityRelations:
         self, connection: Connection, entity: Entity, types: Collection[str], direction: Direction, least: float
     ) -> str:
         every = stated_edges.edges(connection, [entity.id])
-        kinds = relation_types.of_entity(connection, entity.id)
+        kinds = stated_edges.types_of_entity(connection, entity.id)
         if not kinds:
             return f"{entity.type}:{entity.name} has no relations: no document states one"
         listed = ", ".join(f"{kind} {number:,}" for kind, number in list(kinds.items())[:_MOST_TOLD])

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from pinakes.app import App
-from pinakes.catalog import chunk_mentions, tied_documents
+from pinakes.catalog import tied_documents
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.graph_paths import MOST_HOPS, Expansion
@@ -28,9 +28,10 @@ from pinakes.graph.leads import MENTIONS, Leads, Seeds, leads_of, shared_entitie
 from pinakes.graph.query_names import Linked
 from pinakes.graph.relation_memory import RelationMemory
 from pinakes.graph.relation_names import RelationNames, asked_relations
-from pinakes.search import Request, SearchContext, Tracer, graph_hits, rank, retrieve, scored
+from pinakes.search import Request, SearchContext, Tracer, rank, retrieve, scored
 from pinakes.search.as_of import is_moment, moment
 from pinakes.search.ranking.rank import Ranked
+from pinakes.search.results import hydration
 from pinakes.search.retrieval.scoring import with_score
 from pinakes.services.knowledge_graph import KnowledgeGraph
 from pinakes.settings import GraphRules
@@ -182,7 +183,7 @@ class GraphSearch:
         least = min((hit.score for hit in answer.hits), default=1.0)
         found: list[tuple[int, Hit]] = []
         for start in range(0, len(order), _READ_AT_ONCE):
-            for chunk, hit in graph_hits.hits_of(request, context, ranked, order[start : start + _READ_AT_ONCE]):
+            for chunk, hit in hydration.hits_of(request, context, ranked, order[start : start + _READ_AT_ONCE]):
                 score = min(hit.score, least)
                 if hit.chunk_id in seen or hit.text in texts or hit.document_id in there or score < least_asked:
                     continue
@@ -221,7 +222,7 @@ class GraphSearch:
         with self._app.catalog.read_each() as connection:
             rare = partial(rarity, documents=self._app.statistics.count(connection, record, ()))
             own = tied_documents.own_entities(connection, record.id, uids)
-            mentions = [] if narrow else chunk_mentions.of_documents(connection, record.id, uids, until)
+            mentions = [] if narrow else tied_documents.mentions_of_documents(connection, record.id, uids, until)
             groups = {one.group_key for one in own} | {one.group_key for one in mentions}
             offsets = self._app.statistics.preceding_chunks(connection, record, groups)
             placed = [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pinakes.app import App
-from pinakes.catalog import entities, graph_removal, graph_state, stated_edges
+from pinakes.catalog import entities, graph_state, stated_edges
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.entities import Decision
 from pinakes.catalog.stated_edges import CONTEXT_BEFORE, CONTEXT_CHARS, Evidence
@@ -109,7 +109,7 @@ class KnowledgeGraph:
         if self._app.graphs.of(record).extraction is not None:
             raise InvalidInput(f"The settings of collection {collection!r} name types: it has a graph.")
         with self._app.catalog.write() as connection:
-            return graph_removal.remove(connection, record.id)
+            return graph_state.remove(connection, record.id)
 
     def only(self, collection: str | None = None) -> str:
         """Return the collection whose graph is meant where a question can be of one only.

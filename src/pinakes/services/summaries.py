@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pinakes.app import App
 from pinakes.catalog import Connection, document_queries, documents, embeddings, summaries
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.core.errors import InvalidInput, ModelUnavailable
 from pinakes.core.latest_values import LatestValues
 from pinakes.core.ports import Summarizer

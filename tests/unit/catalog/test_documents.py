@@ -20,7 +20,7 @@ from pinakes.catalog import (
     sources,
 )
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.catalog.documents import embedding_key
 from pinakes.core.filters import parse
 from pinakes.core.records import Chunk

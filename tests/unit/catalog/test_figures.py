@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from catalog_making import new, put
 
-from pinakes.catalog import Catalog, collections, document_fields, sources, statistics
+from pinakes.catalog import Catalog, collections, contents, document_fields, sources
 from pinakes.catalog.collections import CollectionRecord
 
 
@@ -13,11 +13,11 @@ def test_what_each_collection_holds(catalog: Catalog, collection: CollectionReco
     with catalog.write() as connection:
         collections.ensure(connection, "b", "Empty.")
     with catalog.read() as connection:
-        empty, full = statistics.held(connection)
-        assert statistics.held(connection, collection.id) == [full]
+        empty, full = contents.collection_totals(connection)
+        assert contents.collection_totals(connection, collection.id) == [full]
     assert (full.name, full.documents, full.tokens, full.chunks) == ("c", 2, 4, 3)
     assert full.oldest <= full.newest
-    assert empty == statistics.CollectionTotals("b", "Empty.", 0, 0, 0, "", "")
+    assert empty == contents.CollectionTotals("b", "Empty.", 0, 0, 0, "", "")
 
 
 def test_values_are_counted_as_they_are_written_whether_alone_or_in_lists(
@@ -34,7 +34,7 @@ def test_values_are_counted_as_they_are_written_whether_alone_or_in_lists(
         new("f.md", "f", metadata={"tags": []}),
     )
     with catalog.read() as connection:
-        found = statistics.values(connection, collection.id, "tags")
+        found = contents.values_of_field(connection, collection.id, "tags")
     assert list(found.items()) == [("Go", 3), ("7", 1), ("api", 1)]
 
 
@@ -43,7 +43,7 @@ def test_a_field_may_be_called_anything(catalog: Catalog, collection: Collection
     put(catalog, collection, new("a.md", "a", metadata=dict.fromkeys(names, "x")))
     with catalog.read() as connection:
         for name in names:
-            assert statistics.values(connection, collection.id, name) == {"x": 1}
+            assert contents.values_of_field(connection, collection.id, name) == {"x": 1}
 
 
 def test_what_a_group_gives_counts_unless_the_document_says_otherwise(
@@ -58,8 +58,8 @@ def test_what_a_group_gives_counts_unless_the_document_says_otherwise(
     )
     with catalog.write() as connection:
         document_fields.inherit(connection, collection.id, ["g"], "group.yaml")
-        assert statistics.values(connection, collection.id, "tags") == {"group": 2, "own": 1}
-        assert statistics.origins(connection, collection.id) == {"given": 3}
+        assert contents.values_of_field(connection, collection.id, "tags") == {"group": 2, "own": 1}
+        assert contents.origins(connection, collection.id) == {"given": 3}
 
 
 def test_where_documents_come_from(catalog: Catalog, collection: CollectionRecord) -> None:
@@ -74,5 +74,5 @@ def test_where_documents_come_from(catalog: Catalog, collection: CollectionRecor
         new("d.md", "d", metadata={"source": ""}),
     )
     with catalog.read() as connection:
-        found = statistics.origins(connection, collection.id)
+        found = contents.origins(connection, collection.id)
     assert list(found.items()) == [("notes", 2), ("file:///d.md", 1), ("wiki", 1)]

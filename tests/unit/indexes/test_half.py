@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pinakes.indexes.vector.float16 import float32, largest
+from pinakes.indexes.vector.vector_arrays import float32, largest
 
 EVERY = np.arange(2**16, dtype=np.uint16).view(np.float16)
 FINITE = EVERY[np.isfinite(EVERY)]

@@ -23,8 +23,7 @@ from pinakes.indexes.storage import checksums
 from pinakes.indexes.vector import scanners
 from pinakes.indexes.vector.faiss_engine import FaissEngine
 from pinakes.indexes.vector.faiss_index import VectorIndex
-from pinakes.indexes.vector.mapped_rows import MappedRows
-from pinakes.indexes.vector.vector_rows import VectorRows
+from pinakes.indexes.vector.mapped_rows import MappedRows, VectorRows
 from pinakes.settings import IndexSettings, Settings
 
 DIMENSION = 16

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pinakes.indexes.vector.document_sums import DocumentSums
-from pinakes.indexes.vector.growable import extended
+from pinakes.indexes.vector.vector_arrays import extended
+from pinakes.indexes.vector.vector_view import DocumentSums
 
 
 def rows(first: int, count: int, dtype: type = np.float32) -> np.ndarray:

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pinakes.core.records import Float32, IndexEntry, Int64, VectorEntry
-from pinakes.indexes.vector import document_sums as module
-from pinakes.indexes.vector.document_sums import DocumentSums
+from pinakes.indexes.vector import vector_view as module
 from pinakes.indexes.vector.faiss_index import VectorIndex
+from pinakes.indexes.vector.vector_view import DocumentSums
 
 DIMENSION = 6
 

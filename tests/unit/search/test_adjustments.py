@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from pinakes.search.retrieval.adjustments import ScoreAdjustments, saturated
+from pinakes.search.retrieval.scoring import ScoreAdjustments, saturated
 
 
 def of(*scores: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:

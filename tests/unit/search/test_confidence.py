@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.search.ranking.confidence import confidence, confidence_word
+from pinakes.search.ranking.fusion import confidence, confidence_word
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pinakes.search.statistics.document_features import PathFeatures, in_a_row, in_rows, is_one_of, words_of
+from pinakes.search.statistics.caches import PathFeatures, in_a_row, in_rows, is_one_of, words_of
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pinakes.core.records import Float32, Int64, Ranking
 from pinakes.search.query.request import Request
 from pinakes.search.ranking.rank import Ranked, rank
-from pinakes.search.retrieval.adjustments import ScoreAdjustments
 from pinakes.search.retrieval.candidates import Candidates, DocumentEvidence, rescored
+from pinakes.search.retrieval.scoring import ScoreAdjustments
 from pinakes.settings import SearchSettings
 
 PLAIN = SearchSettings(document_cosine_share=0, document_bm25_share=0, feedback_weight=0, definition_boost=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pinakes.search.query.unmatched import unsearchable_signs
+from pinakes.search.query.understanding import unsearchable_signs
 
 
 @pytest.mark.parametrize("query", ["?", "🦡", "§", "→ ←", "...", "🦡 🐟 !"])

@@ -37,7 +37,8 @@ def copy_rows(source: Connection, target: Database, on_step: OnStep = ignore_ste
         total = source.execute(select(func.count()).select_from(table)).scalar_one()
         with target.transaction(write=False) as connection:
             done = connection.execute(select(func.count()).select_from(table)).scalar_one()
-            newest = connection.execute(_keys(table).order_by(*_descending(table)).limit(1)).first()
+            keys = table.primary_key.columns
+            newest = connection.execute(select(*keys).order_by(*(key.desc() for key in keys)).limit(1)).first()
         on_step(table.name, done, total)
         for rows in _parts(source, table, tuple(newest) if newest else None):
             with target.transaction(write=True) as connection:
@@ -92,11 +93,3 @@ def _parts(connection: Connection, table: Table, after: Sequence[Any] | None = N
                 part, size = [], 0
     if part:
         yield part
-
-
-def _keys(table: Table) -> Any:
-    return select(*table.primary_key.columns)
-
-
-def _descending(table: Table) -> list[Any]:
-    return [column.desc() for column in table.primary_key.columns]

@@ -27,9 +27,8 @@ from pinakes.catalog.schema.graph_tables import (
     extractions,
     graphs,
 )
-from pinakes.catalog.schema.table_metadata import metadata
-from pinakes.catalog.schema.table_metadata import owner as _owner
-from pinakes.catalog.schema.types import ID, TEXT
+from pinakes.catalog.schema.types import ID, TEXT, metadata
+from pinakes.catalog.schema.types import owner as _owner
 
 __all__ = [
     "GRAPH_TABLES",

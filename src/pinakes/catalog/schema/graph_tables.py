@@ -15,8 +15,7 @@ from sqlalchemy import (
     text,
 )
 
-from pinakes.catalog.schema.table_metadata import metadata, owner
-from pinakes.catalog.schema.types import ID, TEXT
+from pinakes.catalog.schema.types import ID, TEXT, metadata, owner
 
 entities = Table(
     "entities",

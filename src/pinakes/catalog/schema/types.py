@@ -1,4 +1,4 @@
-"""Types of columns, and texts and JSON as PostgreSQL can keep them."""
+"""What all tables have in common: names of constraints, references, types of columns, and what PostgreSQL can keep."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Dialect, Integer, Text, TypeDecorator
+from sqlalchemy import BigInteger, Dialect, ForeignKey, Integer, MetaData, Text, TypeDecorator
 
 _NONCHARACTERS: Final = (
     *range(0xFDD0, 0xFDF0),
@@ -87,3 +87,18 @@ class _StoredJSONText(TypeDecorator[str]):
 JSON_TEXT: Final = Text().with_variant(_StoredJSONText(), "postgresql")
 TEXT: Final = Text().with_variant(_StoredText(), "postgresql")
 ID: Final = BigInteger().with_variant(Integer, "sqlite")
+
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def owner(table: str, *, nullable: bool = False) -> ForeignKey:
+    """Return a reference to ``table``: rows go with the one that they refer to, or stay without it (``nullable``)."""
+    return ForeignKey(f"{table}.id", ondelete="SET NULL" if nullable else "CASCADE")

@@ -12,7 +12,6 @@ from typing import Any, Final
 from sqlalchemy import Connection, event
 
 from pinakes.catalog.schema import metadata
-from pinakes.catalog.schema.graph_views import graph_views
 from pinakes.core.content_types import CONFIG_EXTENSIONS, CONFIG_PATTERN
 
 VIEWS: Final = ("knowledge_base", "indexed_content", "vector_embeddings", "knowledge_entities", "entity_relationships")
@@ -84,6 +83,30 @@ JOIN embeddings AS e ON e.key = k.embedding_key
 JOIN models AS m ON m.id = e.model_id
 """
 
+_ALIASES: Final = """(SELECT {array} FROM (
+    SELECT o.name AS alias FROM entities o WHERE o.canonical_id = e.id AND o.name <> e.name
+    UNION SELECT a.alias FROM entity_aliases a
+    WHERE a.collection_id = e.collection_id AND a.type = e.type AND a.name = e.folded
+    ORDER BY alias) AS named)"""
+_CONTEXT: Final = """(SELECT substr(d.text, {after}(m."start" - 80, 0) + 1, 200) FROM entity_mentions m
+    JOIN documents d ON d.id = m.document_id WHERE m.entity_id = e.id AND m."end" > m."start"
+    ORDER BY m.confidence DESC, m.id LIMIT 1)"""
+_KNOWLEDGE_ENTITIES: Final = """CREATE VIEW knowledge_entities AS
+SELECT e.id, e.collection_id, e.name AS entity_name, e.type AS entity_type, e.documents, e.mentions,
+    {object}('aliases', {aliases}, 'confidence', e.confidence, 'context', {context}, 'canonical', e.name) AS metadata
+FROM entities e WHERE e.canonical_id IS NULL AND e.type <> '' AND e.documents > 0"""
+_ENTITY_RELATIONSHIPS: Final = """CREATE VIEW entity_relationships AS
+SELECT r.id, c.collection_id, s.id AS source_id, s.name AS source, r.type AS relation_type, t.id AS target_id,
+    t.name AS target, r.confidence, (
+        SELECT min(k.id) FROM chunks k
+        WHERE k.document_id = r.document_id AND k."start" <= r."start" AND r."start" < k."end"
+    ) AS source_chunk_id, r.document_id, r."start", r."end", r.extractor
+FROM entity_relations r
+JOIN documents c ON c.id = r.document_id
+JOIN entities a ON a.id = r.source_id JOIN entities s ON s.id = coalesce(a.canonical_id, a.id)
+JOIN entities b ON b.id = r.target_id JOIN entities t ON t.id = coalesce(b.canonical_id, b.id)
+WHERE r.fits = 1 AND s.type <> '' AND t.type <> '' AND s.id <> t.id"""
+
 _SQLITE: Final = {
     "vector": "e.vector",
     "hash": "lower(hex(k.embedding_key))",
@@ -99,6 +122,9 @@ _SQLITE: Final = {
     "ELSE m.fingerprint END",
     "version": "CASE WHEN instr(m.fingerprint, '@') THEN substr(m.fingerprint, instr(m.fingerprint, '@') + 1) "
     "ELSE '' END",
+    "array": "json_group_array(alias)",
+    "object": "json_object",
+    "after": "max",
 }
 _POSTGRES: Final = {
     "vector": "pinakes_vector(e.vector)",
@@ -112,6 +138,9 @@ _POSTGRES: Final = {
     "config": f"d.path ~* '^({CONFIG_PATTERN})$'",
     "name": "split_part(m.fingerprint, '@', 1)",
     "version": "split_part(m.fingerprint, '@', 2)",
+    "array": "coalesce(jsonb_agg(alias), '[]'::jsonb)",
+    "object": "jsonb_build_object",
+    "after": "greatest",
 }
 
 
@@ -120,10 +149,10 @@ def create_views(connection: Connection) -> None:
     in_postgresql = connection.dialect.name == "postgresql"
     if in_postgresql:
         connection.exec_driver_sql(_VECTOR)
-    for view in (_KNOWLEDGE_BASE, _INDEXED_CONTENT, _VECTOR_EMBEDDINGS):
-        connection.exec_driver_sql(view.format(**(_POSTGRES if in_postgresql else _SQLITE)))
-    for statement in graph_views(in_postgresql=in_postgresql):
-        connection.exec_driver_sql(statement)
+    words = _POSTGRES if in_postgresql else _SQLITE
+    words = {**words, "aliases": _ALIASES.format(**words), "context": _CONTEXT.format(**words)}
+    for view in (_KNOWLEDGE_BASE, _INDEXED_CONTENT, _VECTOR_EMBEDDINGS, _KNOWLEDGE_ENTITIES, _ENTITY_RELATIONSHIPS):
+        connection.exec_driver_sql(view.format(**words))
 
 
 def drop_views(connection: Connection) -> None:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pinakes.catalog import document_lists
+from pinakes.catalog import document_queries
 from pinakes.core.errors import InvalidInput
 from pinakes.core.ports import Index
 from pinakes.core.records import JSON, SearchMode
@@ -69,7 +69,7 @@ class TuningSubject:
     def from_context(cls, context: SearchContext, names: DocumentNames, mode: SearchMode) -> TuningSubject:
         """Return the subject, with the current documents of the collection."""
         with context.catalog.read() as connection:
-            every = document_lists.list_all(connection, context.collection.id)
+            every = document_queries.list_all(connection, context.collection.id)
         return cls(context, names, mode, {one.id: one.uid for one in every})
 
 

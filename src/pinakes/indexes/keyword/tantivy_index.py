@@ -23,8 +23,16 @@ from filelock import FileLock
 
 from pinakes.core.errors import NO_DESCRIPTORS, NO_ROOM, IndexCorrupt, StorageFull, no_descriptors, storing
 from pinakes.core.records import HELD, Int64, Ranking
-from pinakes.indexes.keyword.clauses import EXACT, METADATA, SPELLED, TEXT, VARIANTS, QueryVocabulary, query_of
-from pinakes.indexes.keyword.lexicon import TantivyLexicon
+from pinakes.indexes.keyword.clauses import (
+    EXACT,
+    METADATA,
+    SPELLED,
+    TEXT,
+    VARIANTS,
+    QueryVocabulary,
+    TantivyLexicon,
+    query_of,
+)
 from pinakes.indexes.keyword.stored_terms import StoredTerms
 from pinakes.indexes.keyword.write_buffer import BufferedEntry, WriteBuffer
 from pinakes.indexes.storage import checksums

@@ -15,8 +15,7 @@ from pinakes.core.batching import batches
 from pinakes.core.errors import Busy
 from pinakes.core.ports import KeywordQuery
 from pinakes.core.records import HELD, IndexEntry, Int64, Ranking
-from pinakes.indexes.keyword.clauses import MOST_PHRASE_TERMS, SPELLED, TEXT, query_of
-from pinakes.indexes.keyword.lexicon import VocabularyLexicon
+from pinakes.indexes.keyword.clauses import MOST_PHRASE_TERMS, SPELLED, TEXT, VocabularyLexicon, query_of
 from pinakes.indexes.keyword.stored_terms import StoredTerms, TermWriter
 from pinakes.indexes.postgres import segments
 from pinakes.indexes.postgres.bm25_queries import Queries, Query

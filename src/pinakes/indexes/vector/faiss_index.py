@@ -27,14 +27,11 @@ import numpy as np
 from pinakes.core.errors import PinakesError
 from pinakes.core.records import Bool, Float32, IndexEntry, Int64, Ranking, VectorEntry
 from pinakes.indexes.vector import scanners
-from pinakes.indexes.vector.document_sums import DocumentSums
-from pinakes.indexes.vector.float16 import Float16, float32
-from pinakes.indexes.vector.growable import extended
-from pinakes.indexes.vector.mapped_rows import MappedRows
+from pinakes.indexes.vector.mapped_rows import MappedRows, VectorRows
 from pinakes.indexes.vector.saved_vectors import Snapshot, Snapshots
 from pinakes.indexes.vector.scanners import Scanner
-from pinakes.indexes.vector.vector_rows import VectorRows
-from pinakes.indexes.vector.vector_view import View, living, members, ranked, rebased, rows_of
+from pinakes.indexes.vector.vector_arrays import Float16, extended, float32
+from pinakes.indexes.vector.vector_view import DocumentSums, View, living, members, ranked, rebased, rows_of
 
 _DIRECT_ROWS = 2048
 """Rows compared without FAISS: this takes less than a millisecond."""

@@ -18,9 +18,8 @@ from pinakes.core.errors import NO_DESCRIPTORS, no_descriptors
 from pinakes.core.records import Bool, Int64
 from pinakes.indexes.storage import checksums
 from pinakes.indexes.vector import scanners
-from pinakes.indexes.vector.mapped_rows import blocks
+from pinakes.indexes.vector.mapped_rows import VectorRows, blocks
 from pinakes.indexes.vector.scanners import Scanner
-from pinakes.indexes.vector.vector_rows import VectorRows
 from pinakes.platform.permissions import make_private
 
 _log = logging.getLogger(__name__)

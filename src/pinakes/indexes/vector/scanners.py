@@ -20,8 +20,8 @@ import numpy as np
 
 from pinakes.core.records import Bool, Float32, Int64
 from pinakes.indexes.storage import checksums
-from pinakes.indexes.vector.float16 import float32, largest
 from pinakes.indexes.vector.mapped_rows import blocks
+from pinakes.indexes.vector.vector_arrays import float32, largest
 
 ABOUT, CODES = "scanner.json", "scanner.faiss"
 

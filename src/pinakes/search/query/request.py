@@ -26,7 +26,7 @@ class Request:
     """A validated search of one collection.
 
     ``min_score`` applies to the final score. ``neighbours``: number of chunks to return before and after each hit.
-    ``bare``: return only ids and scores of hits, see ``results.ids_only``. ``pool``: retrieve as many candidates as for
+    ``bare``: return only ids and scores of hits, see ``ids_only``. ``pool``: retrieve as many candidates as for
     this many results; None means ``top_k``. ``rerank``: apply the reranker, if one is configured. ``min_similarity``
     applies to the cosine of query and chunk; chunks without a vector fail it. ``phrases``: whether chunks must contain
     quoted phrases ("required"), or those that do rank first ("preferred").

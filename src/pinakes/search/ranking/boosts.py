@@ -19,9 +19,9 @@ from pinakes.core.ports import lexicon_of
 from pinakes.core.records import Float32, Int64
 from pinakes.search.query.understanding import ParsedRequest
 from pinakes.search.ranking.context import SearchContext
-from pinakes.search.retrieval.adjustments import ScoreAdjustments
 from pinakes.search.retrieval.candidates import Candidates
-from pinakes.search.statistics.document_features import DocumentFeatures, in_a_row, in_rows, is_one_of, words_of
+from pinakes.search.retrieval.scoring import ScoreAdjustments
+from pinakes.search.statistics.caches import DocumentFeatures, in_a_row, in_rows, is_one_of, words_of
 from pinakes.settings import BoostRule, BoostSettings
 
 _NAMES = {

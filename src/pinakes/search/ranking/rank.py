@@ -16,7 +16,7 @@ from pinakes.core.records import Float32, Int64
 from pinakes.search.query.request import Request
 from pinakes.search.ranking import fusion
 from pinakes.search.retrieval.candidates import Candidates
-from pinakes.search.retrieval.phrases import raised
+from pinakes.search.retrieval.constraints import raised
 from pinakes.search.retrieval.scoring import Scoring
 from pinakes.settings import SearchSettings
 

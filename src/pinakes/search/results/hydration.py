@@ -1,34 +1,33 @@
-"""Hydration: from ranked candidates to hits."""
+"""Hydration: from ranked candidates to hits, whole ones with their neighbours, or only ids and scores."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pinakes.catalog import file_lines
+from pinakes.catalog import Connection, document_queries, selection
+from pinakes.catalog.document_queries import ChunkLocation
 from pinakes.catalog.manifest import stamp_in
 from pinakes.core import interrupt
-from pinakes.core.late import with_lazy_fields
+from pinakes.core.late import changed, with_lazy_fields
 from pinakes.core.ports import Index
-from pinakes.core.records import ConfidenceWord, Duplicate, Float32, Hit, MatchKind, Scores
+from pinakes.core.records import ConfidenceWord, Duplicate, Float32, Hit, MatchKind, Neighbour, Results, Scores
 from pinakes.search.query.request import Request
 from pinakes.search.query.words import places_in, query_words
-from pinakes.search.ranking.confidence import confidence, confidence_word
 from pinakes.search.ranking.context import SearchContext
 from pinakes.search.ranking.diversity import POOL, Diversity
 from pinakes.search.ranking.duplicates import named_versions, repetitions
+from pinakes.search.ranking.fusion import confidence, confidence_word
 from pinakes.search.ranking.rank import Ranked
 from pinakes.search.results.chunk_texts import ChunkTexts, terms_of_chunk
 from pinakes.search.results.excerpts import excerpt
 from pinakes.search.results.explanation import Evidence, explained, terms_by_field
-from pinakes.search.results.ids_only import ids_only
-from pinakes.search.results.neighbours import surrounded
 from pinakes.search.retrieval.candidates import Candidates
 from pinakes.text.injection import is_injection
 from pinakes.text.page_numbers import pages_of
@@ -66,7 +65,7 @@ def hydrated(
         ranks={name: _ranks(ranking.ids.tolist()) for name, ranking in best.candidates.retrieved.items()},
     )
     present = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
-    numbers = file_lines.of_chunks(connection, [rows[one] for one, _, _ in present if rows[one].has_lines])
+    numbers = document_queries.lines_of_chunks(connection, [rows[one] for one, _, _ in present if rows[one].has_lines])
     hits = []
     for one, row, score in present:
         others = [(rows[other], its) for other, its in repeated.get(one, ()) if other in rows]
@@ -241,3 +240,104 @@ def _value_at(values: Float32 | None, row: int) -> float | None:
     """Return a candidate's value, None if it is unknown."""
     value = math.nan if values is None else values.item(row)
     return None if math.isnan(value) else value
+
+
+def ids_only(connection: Connection, context: SearchContext, ranked: Ranked, request: Request) -> list[Hit]:
+    """Return the best ``request.top_k`` hits of ``ranked``, in its order, without text, lines and metadata.
+
+    Duplicates are not folded; deleted chunks are skipped.
+    """
+    best = ranked.best(request.top_k, request.min_score)
+    ids = best.candidates.ids[best.rows].tolist()
+    places = document_queries.places(connection, ids)
+    groups = {place.group_key for place in places.values()}
+    before = context.statistics.preceding_chunks(connection, context.collection, groups)
+    return [
+        _hit(
+            context.collection.name,
+            place,
+            before[place.group_key].get(place.document_id, 0) + place.ordinal,
+            score,
+        )
+        for one, score in zip(ids, best.scores.tolist(), strict=True)
+        if (place := places.get(one)) is not None
+    ]
+
+
+def _hit(collection: str, place: ChunkLocation, number: int, score: float) -> Hit:
+    return Hit(
+        chunk_id=f"{place.group_key or place.uid}_{number}",
+        document_id=place.uid,
+        collection=collection,
+        uri=place.uri,
+        path=place.path,
+        title=place.title,
+        text="",
+        chunk_index=number,
+        start_line=0,
+        end_line=0,
+        heading_path=(),
+        symbols=(),
+        score=score,
+        scores=Scores(fused=score),
+        matched_by=(),
+        metadata={},
+    )
+
+
+def deepened(near: Results, deep: Results) -> Results:
+    """Return ``near`` followed by the hits of ``deep`` that it lacks, whose scores are scaled to lie below its own."""
+    known = {hit.chunk_id for hit in near.hits}
+    rest = [hit for hit in deep.hits if hit.chunk_id not in known]
+    last = min((hit.score for hit in near.hits), default=1.0)
+    share = last / max((hit.score for hit in rest if hit.score > last), default=last) if last > 0 else 0.0
+    behind = (replace(hit, score=hit.score * share, scores=Scores(fused=hit.score * share)) for hit in rest)
+    return replace(near, hits=(*near.hits, *behind)[: max(len(near.hits), len(deep.hits))])
+
+
+def surrounded(connection: Connection, hits: Sequence[Hit], rows: Sequence[Any], count: int) -> list[Hit]:
+    """Return ``hits`` with up to ``count`` chunks before and after each; ``rows`` are their chunk rows.
+
+    A chunk that is itself a hit, or already a neighbour of a better hit, is not repeated.
+    """
+    taken = {(row.document_id, row.ordinal) for row in rows}
+    wanted: list[list[tuple[int, int]]] = []
+    for row in rows:
+        around = range(max(0, row.ordinal - count), row.ordinal + count + 1)
+        wanted.append([place for at in around if (place := (row.document_id, at)) not in taken])
+        taken.update(wanted[-1])
+    found = selection.hit_rows_at(connection, [place for places in wanted for place in places])
+    numbers = document_queries.lines_of_chunks(connection, found.values())
+    return [
+        _beside(hit, tuple(_neighbour(found[at], hit, row, numbers) for at in places if at in found))
+        for hit, row, places in zip(hits, rows, wanted, strict=True)
+    ]
+
+
+def _beside(hit: Hit, neighbours: tuple[Neighbour, ...]) -> Hit:
+    suspicious = hit.suspicious or any(is_injection(one.text) for one in neighbours)
+    return changed(hit, neighbours=neighbours, suspicious=suspicious)
+
+
+def _neighbour(row: Any, hit: Hit, own: Any, numbers: Mapping[int, tuple[int, ...]]) -> Neighbour:
+    return Neighbour(
+        chunk_index=hit.chunk_index - own.ordinal + row.ordinal,
+        start_line=row.start_line,
+        end_line=row.end_line,
+        heading_path=tuple(row.heading_path),
+        text=row.text,
+        numbers=numbers.get(row.id, ()),
+    )
+
+
+def hits_of(request: Request, context: SearchContext, ranked: Ranked, rows: Sequence[int]) -> list[tuple[int, Hit]]:
+    """Return (chunk id, hit) of the entries of ``ranked`` at these places; deleted chunks are missing."""
+    places = np.array(rows, np.int64)
+    some = Ranked(ranked.candidates, ranked.rows[places], ranked.scores[places])
+    wanted = replace(request, top_k=max(1, len(rows)), min_score=-1.0)
+    reading = context.catalog.read if request.neighbours else context.catalog.read_each
+    with reading() as connection:
+        chunks = ChunkTexts(connection, request.query)
+        there = chunks.rows_of(some.candidates.ids[some.rows].tolist())
+        hits = hydrated(context, some, wanted, chunks, fold=False)
+    return list(zip(there, hits, strict=True))

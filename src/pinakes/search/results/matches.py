@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pinakes.catalog.document_terms import DocumentTerms
+from pinakes.catalog.full_documents import DocumentTerms
 from pinakes.search.query.words import QueryWords
 from pinakes.search.retrieval.term_statistics import TermStatistics
 from pinakes.text.analysis import Analyzer

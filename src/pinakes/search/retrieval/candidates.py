@@ -13,10 +13,8 @@ from pinakes.core.ports import Index, KeywordQuery, VectorQuery
 from pinakes.core.records import HELD, Bool, Float32, Int64, Ranking
 from pinakes.search.query.understanding import ParsedRequest
 from pinakes.search.query.words import query_words as words_of
-from pinakes.search.retrieval.adjustments import ScoreAdjustments
-from pinakes.search.retrieval.constraints import Constraints
-from pinakes.search.retrieval.phrases import Phrases
-from pinakes.search.retrieval.scoring import Scoring
+from pinakes.search.retrieval.constraints import Constraints, Phrases
+from pinakes.search.retrieval.scoring import ScoreAdjustments, Scoring
 from pinakes.search.retrieval.term_statistics import TermStatistics
 from pinakes.search.retrieval.tracer import Tracer
 from pinakes.settings import Settings

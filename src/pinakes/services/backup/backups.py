@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 
 from pinakes.app import App
 from pinakes.catalog import Catalog, collections, events, integrity
-from pinakes.catalog.relocation import relocate_sources
+from pinakes.catalog.sources import relocate_sources
 from pinakes.core.errors import InvalidInput, InvalidSetting, storing
 from pinakes.core.records import JSON
 from pinakes.core.step_reports import OnStep, ignore_step

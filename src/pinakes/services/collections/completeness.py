@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from pinakes.catalog import Catalog, Connection, statistics
+from pinakes.catalog import Catalog, Connection, contents
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.content_types import FIELD as CONTENT_TYPE
 from pinakes.core.content_types import content_type
@@ -200,7 +200,7 @@ def _conditions(rules: CollectionSettings) -> dict[str, Filter]:
 
 def _everything(connection: Connection, collection_id: int) -> Iterator[tuple[str, Metadata, Metadata]]:
     """Yield path, what else filters see of it, and metadata of every document, by path."""
-    for path, kind, title, metadata in statistics.metadata_of_documents(connection, collection_id):
+    for path, kind, title, metadata in contents.metadata_of_documents(connection, collection_id):
         name = path.rpartition("/")[2]
         place = {
             "path": path,

@@ -15,19 +15,19 @@ from pinakes.app.source_settings import settings_of
 from pinakes.catalog import (
     changes,
     collections,
+    contents,
     copying,
     document_fields,
     documents,
     embeddings,
     entities,
-    graph_removal,
+    graph_state,
     shared_files,
     sources,
-    statistics,
 )
 from pinakes.catalog.collections import CollectionRecord as CollectionRecord
+from pinakes.catalog.contents import CollectionTotals as CollectionTotals
 from pinakes.catalog.sources import SourceRecord
-from pinakes.catalog.statistics import CollectionTotals as CollectionTotals
 from pinakes.core import caller
 from pinakes.core.batching import batches
 from pinakes.core.errors import Busy, InvalidInput, NotFound, storing
@@ -126,7 +126,7 @@ class Collections:
             others = {key: value for key, value in (record.kept or {}).items() if key not in settings.keys() | given_up}
             changed = collections.change(connection, record, description=record.description, kept=others | wanted)
             if "graph" in settings and self._app.graphs.of(changed).extraction is None:
-                graph_removal.remove(connection, changed.id)
+                graph_state.remove(connection, changed.id)
             return changed
 
     def rename(self, old: str, new: str) -> CollectionRecord:
@@ -210,7 +210,7 @@ class Collections:
         with app.catalog.write() as connection:
             record = collections.get(connection, name)
             self._check_not_followed(record, sources.list_all(connection, record.id))
-            [held] = statistics.held(connection, record.id)
+            [held] = contents.collection_totals(connection, record.id)
             read = sources.list_all(connection, record.id)
             keys = embeddings.keys_of(connection, record.id)
             collections.remove(connection, record)
@@ -268,9 +268,9 @@ class Collections:
     def _stats(self, name: str) -> CollectionStats:
         record, index = self._app.index(name, wait=False)
         with self._app.catalog.read() as connection:
-            [held] = statistics.held(connection, record.id)
-            tags = statistics.values(connection, record.id, "tags")
-            origins = statistics.origins(connection, record.id)
+            [held] = contents.collection_totals(connection, record.id)
+            tags = contents.values_of_field(connection, record.id, "tags")
+            origins = contents.origins(connection, record.id)
         return CollectionStats(
             collection=held.name,
             document_count=held.documents,
@@ -295,7 +295,7 @@ class Collections:
         """Return what each collection holds that the caller may use, by name. No index is opened for that."""
         settings = self._app.settings
         with self._app.catalog.read() as connection:
-            found = [held for held in statistics.held(connection) if caller.current().sees(held.name)]
+            found = [held for held in contents.collection_totals(connection) if caller.current().sees(held.name)]
         return [
             replace(held, description=settings.of_collection(held.name).description or held.description)
             for held in found

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinakes.app import App
-from pinakes.catalog import document_queries, documents, file_lines
+from pinakes.catalog import document_queries, documents
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.document_queries import ChunkSpan as ChunkSpan
-from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.chunking import headings
 from pinakes.core.errors import InvalidInput, ModelUnavailable, NotFound
 from pinakes.core.ports import KeywordQuery, VectorQuery
@@ -128,7 +128,7 @@ def expand(
                 left_out.append(brief.uid)
                 continue
             text = documents.text(connection, brief.id)
-            numbers = file_lines.of_document(connection, brief.id)
+            numbers = document_queries.lines_of_document(connection, brief.id)
             document = _OpenDocument(
                 brief, names[brief.collection_id], text, document_queries.marks(connection, brief.id), numbers
             )
@@ -146,7 +146,7 @@ def outline(app: App, records: Sequence[CollectionRecord], uid: str) -> tuple[Do
     """
     with app.catalog.read() as connection:
         brief = only(document_queries.of_uids(connection, [record.id for record in records], [uid]), uid)
-        text, numbers = documents.text(connection, brief.id), file_lines.of_document(connection, brief.id)
+        text, numbers = documents.text(connection, brief.id), document_queries.lines_of_document(connection, brief.id)
     return brief, headings(_document(brief, text, numbers))
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pinakes.catalog.document_queries import ChunkSpan
-from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.document_queries import ChunkSpan, DocumentRecord
 from pinakes.core.records import Summary
 from pinakes.text.injection import is_injection
 

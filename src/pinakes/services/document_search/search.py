@@ -17,7 +17,7 @@ from pinakes import search
 from pinakes.app import App
 from pinakes.catalog import document_queries, selection
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.core.errors import InvalidInput
 from pinakes.core.filters import normal_text, parse
 from pinakes.core.latest_values import LatestValues

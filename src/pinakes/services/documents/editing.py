@@ -10,7 +10,7 @@ from typing import Literal
 from pinakes.app import App
 from pinakes.catalog import Connection, collections, documents, full_documents, history, selection
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.catalog.full_documents import ChunkText, StoredDocument
 from pinakes.catalog.history import Version
 from pinakes.core.errors import NotFound, PinakesError

@@ -14,17 +14,15 @@ from pinakes.catalog import (
     Connection,
     collections,
     contents,
-    document_lists,
     document_queries,
     documents,
     embeddings,
     full_documents,
     selection,
-    statistics,
 )
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.contents import FailedFile, Totals
-from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.catalog.selection import BY_ID as BY_ID
 from pinakes.catalog.transactions import within
 from pinakes.core.records import Filter
@@ -47,12 +45,12 @@ class Lookup:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self.chunk_counts = within(app.catalog.read, document_lists.chunk_counts)
+        self.chunk_counts = within(app.catalog.read, document_queries.chunk_counts)
         self.failed = within(app.catalog.read, contents.failed)
         self.find = within(app.catalog.read, documents.find)
         self.embedding_id = within(app.catalog.read, _embedding_id)
         self.following = within(app.catalog.read, document_queries.following)
-        self.held = within(app.catalog.read, statistics.held)
+        self.held = within(app.catalog.read, contents.collection_totals)
         self.list_from = within(app.catalog.read, _list_from)
         self.matching = within(app.catalog.read, _matching)
         self.of_uids = within(app.catalog.read, full_documents.of_uids)

@@ -14,7 +14,7 @@ from typing import TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
 from pinakes.catalog import Connection, documents, full_documents, history
-from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.catalog.documents import NewDocument
 from pinakes.catalog.full_documents import StoredDocument
 from pinakes.catalog.history import Op, State

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pinakes.catalog import Connection, documents, file_lines, history, references
+from pinakes.catalog import Connection, document_queries, documents, history, references
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.document_records import DocumentRecord as DocumentRecord
+from pinakes.catalog.document_queries import DocumentRecord as DocumentRecord
 from pinakes.catalog.history import State
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.search.as_of import held_at, moment
@@ -185,7 +185,7 @@ def _nothing(connection: Connection, records: Sequence[CollectionRecord], refere
 def _whole(connection: Connection, document: DocumentRecord, masking: Masking, lines: tuple[int, int] | None) -> Text:
     """Return a document as it is now, or these lines of it."""
     text = masking.text(documents.text(connection, document.id))
-    return _cut(document, text, lines, file_lines.of_document(connection, document.id))
+    return _cut(document, text, lines, document_queries.lines_of_document(connection, document.id))
 
 
 def _cut(document: DocumentRecord, text: str, lines: tuple[int, int] | None, numbers: Sequence[int] = ()) -> Text:

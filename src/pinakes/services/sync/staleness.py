@@ -13,7 +13,7 @@ from pinakes.app import App, source_settings
 from pinakes.app.source_settings import effective_settings
 from pinakes.catalog import manifest, sources
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.catalog.shared_files import HELD as HELD
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.core.errors import PinakesError

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinakes.models.embedders.pacing import WINDOW_S, Pace
+from pinakes.models.retrying import WINDOW_S, Pace
 
 
 class Clock:
