@@ -11,6 +11,7 @@ from importlib import import_module
 from tempfile import TemporaryDirectory
 
 from forking import PRELOADED, SERVING
+from kept_memory import keep_memory
 
 
 def load() -> None:
@@ -32,6 +33,7 @@ def load() -> None:
 
 
 gc.disable()
+keep_memory()
 load()
 gc.collect()
 gc.freeze()
