@@ -1,6 +1,7 @@
 """For all tests: the longest begin first, so that no process waits for one of them; statements are compiled once.
 
 What is collected stays to the end: the garbage collector does not run meanwhile, and does not look at it again.
+Memory that is freed stays with the process: thousands of indexes are opened, and each would ask the system anew.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_memory import keep_memory
 from sqlalchemy import Connection, Dialect, Engine, create_engine, event
 
 from pinakes.catalog.dialects import sqlite as catalogue
@@ -26,6 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
     What one has compiled, with the words that failed assertions say, the others load: that is most of the work.
     """
     gc.disable()
+    keep_memory()
     if (worker := os.environ.get("PYTEST_XDIST_WORKER")) and [Path(one).resolve() for one in config.args] == [HERE]:
         folders = sorted({file.parent for file in HERE.rglob("test_*.py")})
         first = len(folders) * int(worker.removeprefix("gw")) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])

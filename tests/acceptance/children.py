@@ -9,7 +9,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 import crash_child
-from forking import FORKING
+from forking import FORKING, forked
 
 KILLED = -signal.SIGKILL
 _TIMEOUT_S = 120
@@ -31,8 +31,7 @@ class Child:
         self._pipe, theirs = FORKING.Pipe()
         self._stderr = NamedTemporaryFile()  # noqa: SIM115 - finish closes it
         arguments = (theirs, home, action, str(location), collection, point, number, settings, self._stderr.name)
-        self.process = FORKING.Process(target=crash_child.work, args=arguments, daemon=True)
-        self.process.start()
+        self.process = forked(crash_child.work, *arguments)
         theirs.close()
         assert self._pipe.recv() == "ready"
 

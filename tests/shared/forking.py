@@ -16,7 +16,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, NoReturn, Self
@@ -41,15 +43,39 @@ SERVING = [
     *("pinakes.api.server", "pinakes.api.http_app", "pinakes.api.folder_watching", "pinakes.api.mcp"),
     *("pinakes.jobs.queue", "pinakes.jobs.worker", "key_value.aio.stores.memory.store"),
     *("alembic.command", "pinakes.services.collections.upgrading", "psycopg"),
+    *("anyio._backends._asyncio", "fastapi.telemetry._runtime", "fastmcp.server.middleware.dereference"),
+    *("fastmcp.server.transforms.catalog", "importlib.resources.readers", "key_value.aio.adapters.pydantic"),
+    *("key_value.aio.adapters.raise_on_missing", "pinakes.chunking.code", "pinakes.cli.changing"),
+    *("pinakes.cli.serving", "pinakes.compat.platform.routes", "pinakes.parsing.text", "pinakes.services.graph_job"),
+    *("pinakes.services.spending", "pinakes.services.sync.staleness", "rich.markdown", "tree_sitter_python"),
+    *("typer._adapters", "typer.rich_utils", "uvicorn.lifespan.on", "uvicorn.loops.uvloop"),
+    *("uvicorn.protocols.http.auto", "uvicorn.protocols.websockets.auto"),
 ]
 FORKING = multiprocessing.get_context("forkserver")
-FORKING.set_forkserver_preload([*PRELOADED, *SERVING])
+FORKING.set_forkserver_preload(["warmed"])
 """It loads all that any test needs: a process has one such server, which begins with the first fork."""
 
 PINAKES = "from pinakes.cli import main; main()"
 """The program of a command, for ``Forked``."""
 
 _TIMEOUT_S = 120
+_HERE = str(Path(__file__).parent)
+
+
+def forked(target: Callable[..., object], *arguments: object) -> ForkServerProcess:
+    """Return a process that has begun with ``target``."""
+    path = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_HERE, path)))  # the server finds there what it loads
+    try:
+        forkserver.ensure_running()
+    finally:
+        if path is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = path
+    process = FORKING.Process(target=target, args=arguments, daemon=True)
+    process.start()
+    return process
 
 
 def run_pinakes(
@@ -59,8 +85,7 @@ def run_pinakes(
     with TemporaryDirectory() as place:
         out, err = Path(place) / "out", Path(place) / "err"
         arguments = list(words), dict(environment), str(folder or Path.cwd()), str(out), str(err)
-        process = FORKING.Process(target=_run, args=arguments, daemon=True)
-        process.start()
+        process = forked(_run, *arguments)
         process.join(_TIMEOUT_S)
         if process.exitcode is None:
             process.kill()
@@ -126,8 +151,7 @@ class Forked:
             log.write_bytes(b"")  # it can be read at once
         chosen = dict(os.environ if environment is None else environment)
         arguments = program, list(words), chosen, str(folder or ""), str(log or ""), theirs, descriptors
-        self._process = FORKING.Process(target=_become, args=arguments, daemon=True)
-        self._process.start()
+        self._process = forked(_become, *arguments)
         for pipe in theirs:
             pipe.close()
         assert self._process.pid is not None

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import mcp
 import pytest
+from anyio.from_thread import start_blocking_portal
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from serve_support import Running
 
@@ -32,7 +32,8 @@ serve_stdio(load(home=sys.argv[1], profile="handbook", embedding__provider="dete
 ENVELOPE = {"vendor_name", "results", "pagination", "execution_time_ms"}
 ENTITY = {"entity_id", "name", "entity_type", "confidence", "snippet"}
 RELATIONSHIP = {"source_id", "target_id", "relationship_type", "metadata"}
-Call = tuple[str, dict[str, Any]]
+Ask = Callable[..., list[dict[str, Any]]]
+"""Takes calls: the name of a tool and its arguments."""
 
 
 @pytest.fixture(scope="module")
@@ -49,27 +50,30 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def ask(home: Path, *calls: Call) -> list[dict[str, Any]]:
-    """Return the answers of a server of its own over stdio, asked by the client of the MCP SDK."""
+@pytest.fixture(scope="module")
+def ask(home: Path) -> Iterator[Ask]:
+    """Return what calls tools of a server over stdio, by the client of the MCP SDK, and returns its answers."""
+    server = StdioServerParameters(command=sys.executable, args=["-c", SERVER, str(home)])
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(stdio_client(server)) as (read, write),
+        portal.wrap_async_context_manager(mcp.ClientSession(read, write)) as session,
+    ):
+        portal.call(session.initialize)
 
-    async def asked() -> list[dict[str, Any]]:
-        server = StdioServerParameters(command=sys.executable, args=["-c", SERVER, str(home)])
-        async with stdio_client(server) as (read, write), mcp.ClientSession(read, write) as session:
-            await session.initialize()
-            found = []
-            for name, arguments in calls:
-                [content] = (await session.call_tool(name, arguments)).content
-                found.append(json.loads(content.text))  # type: ignore[union-attr]
+        def answer(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+            [content] = portal.call(session.call_tool, name, arguments).content
+            found: dict[str, Any] = json.loads(content.text)  # type: ignore[union-attr]
             return found
 
-    return asyncio.run(asked())
+        yield lambda *calls: [answer(*call) for call in calls]
 
 
 @pytest.mark.long
-def test_vendor_info_is_as_contracted_over_stdio(home: Path) -> None:
+def test_vendor_info_is_as_contracted_over_stdio(ask: Ask) -> None:
     modes = ("ids_only", "metadata", "preview", "full")
     ids, counts, preview, full = ask(
-        home, *(("find_vendor_info", {"vendor_name": "  LOOKER ", "response_mode": mode}) for mode in modes)
+        *(("find_vendor_info", {"vendor_name": "  LOOKER ", "response_mode": mode}) for mode in modes)
     )
     assert {frozenset(one) for one in (ids, counts, preview, full)} == {frozenset(ENVELOPE)}
     assert {one["vendor_name"] for one in (ids, counts, preview, full)} == {"Looker"}
@@ -96,7 +100,7 @@ def test_vendor_info_is_as_contracted_over_stdio(home: Path) -> None:
 
 
 @pytest.mark.long
-def test_vendor_info_tells_of_failures_in_the_contracted_words_over_stdio(home: Path) -> None:
+def test_vendor_info_tells_of_failures_in_the_contracted_words_over_stdio(ask: Ask) -> None:
     given: tuple[dict[str, Any], ...] = (
         {"vendor_name": "Nobody Ltd"},
         {"vendor_name": " "},
@@ -105,18 +109,18 @@ def test_vendor_info_tells_of_failures_in_the_contracted_words_over_stdio(home: 
         {"vendor_name": "Looker", "page_size": 0},
         {},
     )
-    unknown, *invalid = (one["error"] for one in ask(home, *(("find_vendor_info", one) for one in given)))
+    unknown, *invalid = (one["error"] for one in ask(*(("find_vendor_info", one) for one in given)))
     assert unknown.startswith("Vendor 'Nobody Ltd' not found. Try using semantic_search first")
     assert all(one.startswith("Invalid request parameters: ") for one in invalid)
     assert not any("Invalid arguments" in one for one in invalid)
 
 
 @pytest.mark.long
-def test_every_entity_and_relation_comes_page_by_page_over_stdio(home: Path) -> None:
+def test_every_entity_and_relation_comes_page_by_page_over_stdio(ask: Ask) -> None:
     def pages(tool: str, listed: str, /, **given: Any) -> list[Any]:
         seen, cursor = [], ""
         while True:
-            [page] = ask(home, (tool, {**given, "cursor": cursor}))
+            [page] = ask((tool, {**given, "cursor": cursor}))
             seen += page[listed]
             cursor = page.get("next_cursor", "")
             if not cursor:
@@ -131,9 +135,8 @@ def test_every_entity_and_relation_comes_page_by_page_over_stdio(home: Path) -> 
 
 
 @pytest.mark.long
-def test_hints_over_mcp_name_tools_and_no_commands(home: Path) -> None:
+def test_hints_over_mcp_name_tools_and_no_commands(ask: Ask) -> None:
     told = ask(
-        home,
         ("find_entity", {"name": "zzzzqqqq"}),
         ("related_entities", {"name": "zzzzqqqq"}),
         ("entity_path", {"source": "zzzzqqqq", "target": "Looker"}),
