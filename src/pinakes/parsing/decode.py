@@ -23,14 +23,19 @@ _BOMS: Final = (  # longest first: the UTF-16 LE mark is a prefix of the UTF-32 
 BOMS: Final = tuple(mark for mark, _ in _BOMS)
 """Byte-order marks."""
 
-_CHARSET: Final = re.compile(
-    rb"""<(?:meta\b[^>]*?charset|\?xml\b[^>]*?encoding)\s*=\s*["']?([\w.:-]{2,40})"""
-    rb"""|^[^\w\s](?:charset|[^\n]{0,80}?(?:coding|fenc|charset)\s*[:=])\s*["']?([\w.:-]{2,40}?)"""
-    rb"""(?:-(?:unix|dos|mac))?(?![\w.:-])"""
-    rb"""|\\usepackage\s*\[(?:\w+,\s*)*([\w-]{2,40})\]\s*\{inputenc\}""",
+_CHARSET: Final = re.compile(rb"""<(?:meta\b[^>]*?charset|\?xml\b[^>]*?encoding)\s*=\s*["']?([\w.:-]{2,40})""", re.I)
+"""What HTML and XML say about the encoding."""
+_IN_COMMENT: Final = re.compile(
+    rb"""\A@charset\s+["']([\w.:-]{2,40})["']"""
+    rb"""|-\*-[^\n]{0,80}?(?<!\w)coding\s*[:=]\s*([\w.:-]{2,40}?)(?:-(?:unix|dos|mac))?(?![\w.:-])"""
+    rb"""|\bvim?:[^\n]{0,80}?(?<!\w)(?:fenc|fileencoding)=([\w.:-]{2,40})"""
+    rb"""|\A(?:\#[^\n]*\n)?\#[^\n]{0,80}?(?<!\w)coding[:=][ \t]*([\w.:-]{2,40})"""
+    rb"""|^%[ \t]*(?:!TEX[ \t]+)?encoding[ \t]*[:=][ \t]*([\w.:-]{2,40})[ \t]*\r?$"""
+    rb"""|^"Content-Type:[^\n]{0,80}?;[ \t]*charset=([\w.:-]{2,40})"""
+    rb"""|^[^%\n]{0,200}?\\usepackage[ \t]*\[(?:\w+,\s*)*([\w-]{2,40})\]\s*\{inputenc\}""",
     re.IGNORECASE | re.MULTILINE,
 )
-"""What HTML, XML, comments (``-*- coding: x -*-``) and LaTeX say about the encoding."""
+"""What CSS, Emacs, Vim, Python, TeX, translations (PO) and LaTeX write about it, in forms that prose has not."""
 _OF_LATEX: Final = {"ansinew": "cp1252", "applemac": "mac_roman", "maccyr": "mac_cyrillic", "cp437de": "cp437"}
 _CONTROLS: Final = bytes({*range(32), 127} - {*b"\t\n\v\f\r"})
 _SPACES: Final = bytes.maketrans(b"\v\f", b"  ")
@@ -107,9 +112,12 @@ def line_numbers(data: bytes) -> list[int]:
 
 def declared_charset(data: bytes) -> str | None:
     """Return the encoding that a text declares, None if it declares none."""
-    match = _CHARSET.search(data[:4096])
-    name = match[match.lastindex or 0].decode("ascii").lower() if match else None
-    return _OF_LATEX.get(name or "", name)
+    head = data[:4096]
+    match = _CHARSET.search(head) or _IN_COMMENT.search(head)
+    name = match[match.lastindex or 0].decode("ascii").lower() if match else ""
+    name = _OF_LATEX.get(name, name)
+    is_wide = (known_encoding(name) or "").startswith(("utf-16", "utf-32"))  # it was read byte by byte
+    return None if is_wide else name or None
 
 
 def scrub(text: str) -> str:

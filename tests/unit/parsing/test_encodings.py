@@ -434,3 +434,31 @@ def test_what_a_text_says_of_its_encoding_decides(path: str, encoding: str, line
 def test_words_about_encodings_decide_nothing(line: str) -> None:
     text = f"{line}\nDas Mädchen läuft über die große Brücke, und der Bär schläft süß.\n"
     assert parsing.read(text.encode("cp1252"), "a.txt", max_chars=10_000).text == text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- Encoding: UTF-16 unter Windows",
+        "> Charset: cp437 war einmal",
+        "// sends charset=koi8-r to old clients",
+        "> Content-Type: text/plain; charset=iso-8859-5",
+        "%\\usepackage[koi8-r]{inputenc}",
+    ],
+)
+def test_prose_about_encodings_decides_nothing(line: str) -> None:
+    text = f"{line}\nDas Mädchen läuft über die große Brücke, und der Bär schläft süß.\n"
+    assert parsing.read(text.encode("cp1252"), "a.md", max_chars=10_000).text == text
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        '<link href="a.css" charset="windows-1252">',
+        '<form accept-charset="windows-1251">',
+        "<!-- file encoding: koi8-r -->",
+    ],
+)
+def test_a_page_is_read_as_its_own_declaration_says(before: str) -> None:
+    page = f'<html><head>{before}\n<meta charset="iso-8859-2"></head><body><p>Příliš žluťoučký kůň</p></body></html>'
+    assert "Příliš žluťoučký kůň" in parsing.read(page.encode("iso-8859-2"), "a.html", max_chars=10_000).text
