@@ -111,16 +111,20 @@ class Mail:
             yield to_markdown(main_part(self._decoded(part)), self._limits).strip("\n")
 
     def _chosen(self, forms: Sequence[Message], depth: int) -> Iterator[str]:
-        """Yield the plain form, or a far longer one if it is only a remark, and the entries of a calendar."""
+        """Yield the plain form, after a mere remark a far longer one, too, and the entries of a calendar."""
         entries = [form for form in forms if form.get_content_type() == _CALENDAR]
         plain_first = sorted(forms, key=lambda form: form.get_content_type() != "text/plain")
         texts = filter(
             str.strip, ("\n\n".join(self._texts(form, depth + 1)) for form in plain_first if form not in entries)
         )
         chosen = next(texts, "")
-        if chosen and (words := len(chosen.split())) < _REMARK:
-            chosen = next((text for text in texts if len(text.split()) > _FAR_LONGER * words + _REMARK), chosen)
-        if chosen:
+        words = set(chosen.split())
+        if chosen and len(words) < _REMARK:
+            longer = next((text for text in texts if len(text.split()) > _FAR_LONGER * len(words) + _REMARK), "")
+            if longer and words <= set(longer.split()):
+                chosen = ""
+            yield from filter(None, (chosen, longer))
+        elif chosen:
             yield chosen
         yield from (text for entry in entries for text in self._texts(entry, depth + 1))
 

@@ -73,6 +73,7 @@ def test_a_plain_form_that_only_points_to_the_page_is_not_all_that_is_read(remar
     both = message(remark)
     both.add_alternative(f"<p>{'The office moves to Berlin in May. ' * 20}</p>", subtype="html")
     assert "moves to Berlin" in read(both).text
+    assert remark in read(both).text
     near = message("We move to Berlin.")
     near.add_alternative("<p>We <b>move</b> to Berlin. Greetings to you all.</p>", subtype="html")
     assert read(near).text.endswith("\n\nWe move to Berlin.\n")
