@@ -6,10 +6,10 @@ import quopri
 import re
 from typing import Final
 
+from pinakes.core.errors import Binary, Unreadable
 from pinakes.core.records import Document
 from pinakes.parsing.code import language_of_script
-from pinakes.parsing.decode import decode
-from pinakes.parsing.encodings import known_encoding
+from pinakes.parsing.decode import decode, to_utf8
 from pinakes.parsing.escapes import unescaped_po, unescaped_properties
 from pinakes.parsing.inner_formatting import whole_words_of_asciidoc, whole_words_of_rst
 from pinakes.parsing.latex_letters import with_letters
@@ -52,11 +52,14 @@ _RST_LITERAL: Final = re.compile(r"``([^`]+)``|`([^`<]+?)(?:\s*<[^`>]*>)?`_{0,2}
 _FOLDED_LINES: Final = re.compile(r"^[A-Za-z][^\n]*(?:\n[ \t][^\n]*)+", re.MULTILINE)
 """A line of a calendar that goes on in the next lines, which begin with a blank that does not count."""
 _QUOTED_PRINTABLE: Final = re.compile(
-    r"^([A-Za-z][^:\n]{0,80});ENCODING=QUOTED-PRINTABLE([^:\n]{0,80}):([^\n]*(?:(?<==)\n[^\n]*)*)",
+    r"^([A-Za-z][^:\n]{0,80});(?:ENCODING=)?QUOTED-PRINTABLE([^:\n]{0,80}):([^\n]*(?:(?<==)\n[^\n]*)*)",
     re.MULTILINE | re.IGNORECASE,
 )
 _CARD_CHARSET: Final = re.compile(r";CHARSET=([\w-]+)", re.IGNORECASE)
-_CALENDAR_ESCAPE: Final = re.compile(r"\\([nN,;\\])")
+_CALENDAR_ESCAPE: Final = re.compile(
+    r"^(?:ATTACH|CONFERENCE|IMAGE|LOGO|PHOTO|SOUND|SOURCE|TZURL|URL)[;:][^\n]*|\\([nN,;\\])", re.MULTILINE
+)
+"""An escape, or a whole line with an address, which has none."""
 
 
 class Text(LimitedReader):
@@ -128,14 +131,21 @@ class Calendar(LimitedReader):
 
 def calendar_text(text: str) -> str:
     """Return a calendar or address card with whole lines, and escapes as what they mean."""
-    whole = _QUOTED_PRINTABLE.sub(_printed, _FOLDED_LINES.sub(_unfolded, text))
-    return _CALENDAR_ESCAPE.sub(lambda found: " " if found[1] in "nN" else found[1], whole)
+    whole = _FOLDED_LINES.sub(_unfolded, _QUOTED_PRINTABLE.sub(_printed, text))
+    if "\nVERSION:2.1" in whole:
+        return whole.replace("\\;", ";")  # the only escape of old address cards
+    return _CALENDAR_ESCAPE.sub(
+        lambda found: found[0] if not found[1] else " " if found[1] in "nN" else found[1], whole
+    )
 
 
 def _printed(found: re.Match[str]) -> str:
     value = quopri.decodestring(found[3].encode())
     charset = _CARD_CHARSET.search(found[1] + found[2])
-    shown = value.decode((charset and known_encoding(charset[1])) or "utf-8", "replace")
+    try:
+        shown = to_utf8(value, charset[1] if charset else None)[0].decode("utf-8", "replace")
+    except (Binary, Unreadable):
+        shown = value.decode("utf-8", "replace")
     return f"{found[1]}{found[2]}:{' '.join(shown.split())}" + "\n" * found[3].count("\n")
 
 

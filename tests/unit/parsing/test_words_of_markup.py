@@ -264,6 +264,9 @@ def test_hostile_marks_within_words_take_linear_time(path: str, piece: str) -> N
             "NOTE;ENCODING=QUOTED-PRINTABLE;CHARSET=ISO-8859-1:M=FCnchner Stra=\n=DFe=0D=0AHof\nTEL:1\n",
             "NOTE;CHARSET=ISO-8859-1:Münchner Straße Hof\n\nTEL:1\n",
         ),
+        ("a.vcf", "VERSION:2.1\nNOTE;QUOTED-PRINTABLE:und=\n ab M=FCll\n", "VERSION:2.1\nNOTE:und ab Müll\n\n"),
+        ("a.vcf", "BEGIN:VCARD\nVERSION:2.1\nNOTE:C:\\news a\\;b\n", "BEGIN:VCARD\nVERSION:2.1\nNOTE:C:\\news a;b\n"),
+        ("a.ics", "ATTACH:file:///C:\\new\nX:a\\nb\n", "ATTACH:file:///C:\\new\nX:a b\n"),
         (
             "a.po",
             '# a\\nb\nmsgid "eight\\nnine"\nmsgstr ""\n"zehn\\telf \\"x\\""\n',
