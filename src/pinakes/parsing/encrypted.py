@@ -12,19 +12,28 @@ from pinakes.parsing.limits import Limits
 from pinakes.parsing.recognise import OLE
 
 _PACKAGE: Final = "EncryptedPackage".encode("utf-16-le")
-_OLD: Final = re.compile(
-    rb"\xec\xa5[\xc0-\xc2]\0.{7}[%s]"  # DOC: the flag "encrypted"
-    rb"|\x09\x08\x10\0\0\x06\x05\0.{12}(?:\x86\0\0\0)?\x2f\0"  # XLS: the record FILEPASS
-    rb"|\x14\0\0\0\xdf\xc4\xd1\xf3" % re.escape(bytes(range(1, 256, 2))),  # PPT: the token of the current user
-    re.DOTALL,
+_OLD: Final = tuple(
+    (stream.encode("utf-16-le"), re.compile(mark, re.DOTALL))
+    for stream, mark in (
+        ("PowerPoint Document", rb"\x14\0\0\0\xdf\xc4\xd1\xf3"),  # the token of the current user
+        (
+            "WordDocument",
+            rb"\xec\xa5[\xc0-\xc2]\0.{7}[%s]" % re.escape(bytes(range(1, 256, 2))),
+        ),  # a flag
+        ("Workbook", rb"\x09\x08\x10\0\0\x06\x05\0.{12}(?:\x86\0\0\0)?\x2f\0"),  # the record FILEPASS
+    )
 )
+"""The stream of a kind of file, and what marks it as encrypted. A file may embed others of the kinds below its own."""
 _HINT: Final = "Set ingest.passwords_variable to an environment variable with its password, or save a copy without one."
 _INSTALL: Final = "To try the passwords of ingest.passwords_variable on Office files: "
 
 
 def is_encrypted(data: bytes) -> bool:
     """Return whether ``data`` is the container of an encrypted Office file (DOCX, XLSX, PPTX, DOC, XLS, PPT)."""
-    return data.startswith(OLE) and (_PACKAGE in data or bool(_OLD.search(data)))
+    if not data.startswith(OLE):
+        return False
+    mark = next((mark for stream, mark in _OLD if stream in data), None)
+    return _PACKAGE in data or bool(mark and mark.search(data))
 
 
 def decrypted(data: bytes, limits: Limits) -> bytes:

@@ -147,18 +147,28 @@ def test_an_encrypted_office_file_is_told_by_its_container() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "mark", "plain"),
+    ("name", "stream", "mark", "plain"),
     [
-        ("a.doc", b"\xec\xa5\xc1\0" + bytes(6) + b"\0\x13", b"\xec\xa5\xc1\0" + bytes(6) + b"\0\x12"),
-        ("a.xls", b"\x09\x08\x10\0\0\x06\x05\0" + bytes(12) + b"\x2f\0", b"\x09\x08\x10\0\0\x06\x05\0" + bytes(14)),
-        ("a.ppt", b"\x14\0\0\0\xdf\xc4\xd1\xf3", b"\x14\0\0\0\x5f\xc0\x91\xe3"),
+        ("a.doc", "WordDocument", b"\xec\xa5\xc1\0" + bytes(6) + b"\0\x13", b"\xec\xa5\xc1\0" + bytes(6) + b"\0\x12"),
+        (
+            "a.xls",
+            "Workbook",
+            b"\x09\x08\x10\0\0\x06\x05\0" + bytes(12) + b"\x2f\0",
+            b"\x09\x08\x10\0\0\x06\x05\0" + bytes(14),
+        ),
+        ("a.ppt", "PowerPoint Document", b"\x14\0\0\0\xdf\xc4\xd1\xf3", b"\x14\0\0\0\x5f\xc0\x91\xe3"),
     ],
 )
-def test_an_old_office_file_says_that_it_is_encrypted_rather_than_damaged(name: str, mark: bytes, plain: bytes) -> None:
+def test_an_old_office_file_says_that_it_is_encrypted_rather_than_damaged(
+    name: str, stream: str, mark: bytes, plain: bytes
+) -> None:
+    head = OLE + bytes(504) + stream.encode("utf-16-le")
     for passwords in ((), ("one",)):
         with pytest.raises(Locked, match="File is encrypted"):
-            parsing.read(OLE + bytes(504) + mark, name, max_chars=1000, passwords=passwords)
-    assert not is_encrypted(OLE + bytes(504) + plain)
+            parsing.read(head + mark, name, max_chars=1000, passwords=passwords)
+    assert not is_encrypted(head + plain)
+    embedding = {"WordDocument": "PowerPoint Document", "Workbook": "WordDocument"}.get(stream)
+    assert not embedding or not is_encrypted(head + embedding.encode("utf-16-le") + mark)
     with pytest.raises(Unreadable, match="damaged"):  # what is attached to a message is not the message
         parsing.read(OLE + bytes(504) + mark, "a.msg", max_chars=1000)
 
