@@ -42,7 +42,8 @@ _DEEPEST: Final = 6
 _OWN_LEVELS: Final = 2
 """Headings inside of entries are lowered by this many levels, below those of the feed and the entry."""
 
-_ENTITY: Final = re.compile(r"<!ENTITY\s+([^\s%]\S*)")
+_ENTITY: Final = re.compile(r"<!ENTITY\s+([^\s%]\S*)\s+[\"']")
+"""An entity that is declared with its text, not with a file that has it."""
 _REFERENCE: Final = re.compile(
     r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)"
     r"|&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)(?:([^\W\d][\w.-]{0,80});)?",
