@@ -19,13 +19,14 @@ from sqlalchemy import (
     exists,
     func,
     not_,
+    null,
     or_,
     select,
     tuple_,
 )
 
 from pinakes.catalog.batched_rows import rows_for
-from pinakes.catalog.dialects.expressions import among, is_below, json_ids, json_texts, text_list
+from pinakes.catalog.dialects.expressions import among, is_below, is_shared, json_ids, json_texts, text_list
 from pinakes.catalog.manifest import STAMP, STAMPED
 from pinakes.catalog.schema import chunks, documents, fields
 from pinakes.core.errors import InvalidFilter
@@ -117,10 +118,11 @@ def count_chunks(connection: Connection, collection_id: int, document_ids: Int64
 def hit_rows(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Any]:
     """Return chunk id → row with everything a hit shows, the chunk's text cut from the document's.
 
-    ``before``: how many chunks the documents have that stand before its own in the same group. The last columns are
-    those of ``manifest.stamp_in``.
+    ``before``: in a shared catalogue, which is far, how many chunks the documents have that stand before its own in the
+    same group; else None. The last columns are those of ``manifest.stamp_in``.
     """
-    return {row.id: row for row in connection.execute(_CHUNKS, {"ids": json.dumps(list(chunk_ids))})}
+    query = _CHUNKS_WITH_BEFORE if is_shared(connection) else _CHUNKS
+    return {row.id: row for row in connection.execute(query, {"ids": json.dumps(list(chunk_ids))})}
 
 
 def hit_rows_at(connection: Connection, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Any]:
@@ -250,11 +252,12 @@ _CHUNK = select(
     documents.c.group_key,
     documents.c.pages,
     documents.c.lines.is_not(None).label("has_lines"),
-    case((documents.c.group_key == "", 0), else_=_BEFORE.scalar_subquery()).label("before"),
-    *STAMP,
 ).select_from(STAMPED.join(chunks, chunks.c.document_id == documents.c.id))
 
-_CHUNKS = _CHUNK.where(among(chunks.c.id, json_ids("ids")))
+_CHUNKS = _CHUNK.add_columns(null().label("before"), *STAMP).where(among(chunks.c.id, json_ids("ids")))
+_CHUNKS_WITH_BEFORE = _CHUNK.add_columns(
+    case((documents.c.group_key == "", 0), else_=_BEFORE.scalar_subquery()).label("before"), *STAMP
+).where(among(chunks.c.id, json_ids("ids")))
 _CHUNKS_AT = _CHUNK.where(tuple_(chunks.c.document_id, chunks.c.ordinal).in_(bindparam("places", expanding=True)))
 _FIELDS_WITH = (
     select(fields.c.name, fields.c.value)

@@ -63,6 +63,9 @@ def hydrated(
         query=chunks.query,
         found=best.candidates,
         ranks={name: _ranks(ranking.ids.tolist()) for name, ranking in best.candidates.retrieved.items()},
+        offsets=context.statistics.preceding_chunks(
+            connection, collection, {row.group_key for row in rows.values() if row.before is None}
+        ),
     )
     present = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
     numbers = document_queries.lines_of_chunks(connection, [rows[one] for one, _, _ in present if rows[one].has_lines])
@@ -132,6 +135,7 @@ class _View:
     query: str
     found: Candidates
     ranks: Mapping[str, Mapping[int, int]]
+    offsets: Mapping[str, Mapping[int, int]]
 
     def hit(
         self, chunk: Any, row: int, score: float, numbers: Sequence[int], others: Sequence[tuple[Any, float]]
@@ -189,7 +193,10 @@ class _View:
         return with_lazy_fields(hit, _LAZY, partial(_shown, chunk, self.query, numbers, evidence, word))
 
     def _chunk_index(self, chunk: Any) -> int:
-        return int(chunk.before + chunk.ordinal)
+        before = chunk.before
+        if before is None:
+            before = self.offsets[chunk.group_key].get(chunk.document_id, 0)
+        return int(before + chunk.ordinal)
 
     def _chunk_id(self, chunk: Any) -> str:
         return f"{chunk.group_key or chunk.uid}_{self._chunk_index(chunk)}"
