@@ -58,10 +58,10 @@ class Freshness:
         wanted = list(uids)
         known = self._of_collection(collection)
         if missing := [uid for uid in wanted if uid not in known]:
-            known |= self._fetched(missing)
+            self._remember(known, self._fetched(missing))
         states = {uid: _state(known, uid) for uid in wanted}
         if doubtful := [uid for uid in wanted if _is_doubtful(states[uid], known.get(uid))]:
-            known |= self._fetched(doubtful)  # the document may have been indexed again since
+            self._remember(known, self._fetched(doubtful))  # the document may have been indexed again since
             states |= {uid: _state(known, uid) for uid in doubtful}
         return {uid: (state, _CHANGED[state] if known.get(uid) else None) for uid, state in states.items()}
 
@@ -71,7 +71,11 @@ class Freshness:
 
     def note(self, collection: CollectionRecord, stamps: Mapping[str, Stamp | None]) -> None:
         """Remember the stamps of documents of a collection, by uid, as they were just read."""
-        self._of_collection(collection).update(_placed(stamps))
+        self._remember(self._of_collection(collection), _placed(stamps))
+
+    def _remember(self, known: dict[str, Stamp | None], stamps: Mapping[str, Stamp | None]) -> None:
+        with self._lock:
+            known.update(stamps)
 
     def _fetched(self, uids: Iterable[str]) -> dict[str, Stamp | None]:
         with self._catalog.read_each() as connection:
