@@ -6,9 +6,11 @@ on who syncs it.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
+from pinakes.core.errors import SourceError
 from pinakes.sources.git_urls import local_path
 
 _MOST_BYTES: Final = 10_000_000
@@ -20,6 +22,9 @@ def git_excludes(folder: str) -> str:
 
     ``.git`` is a folder, or a file naming one: that of a linked work tree, which shares the exclude file with its
     repository, or of a submodule.
+
+    Raises:
+        SourceError: it cannot be read or is too large; files that it excludes may be private.
     """
     there = Path(folder, ".git")
     if not there.is_dir():
@@ -28,7 +33,10 @@ def git_excludes(folder: str) -> str:
             return ""
         there = Path(folder, pointer.removeprefix("gitdir:").strip())
         there = Path(there, _text(there / "commondir", _MOST_POINTER_BYTES).strip() or ".")
-    return _text(there / "info" / "exclude")
+    file = there / "info" / "exclude"
+    if not (text := _text(file)) and os.path.isfile(file) and os.path.getsize(file):  # noqa: PTH113, PTH202 - no errors
+        raise SourceError(f"{str(file)!r} cannot be read, or has more than {_MOST_BYTES:,} bytes.", hint="Shorten it.")
+    return text
 
 
 def is_git_exclude(path: str) -> bool:

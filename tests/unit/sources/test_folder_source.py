@@ -465,3 +465,9 @@ def test_ten_thousand_empty_files_are_listed_quickly(tmp_path: Path) -> None:
     scan = source(tmp_path).scan(None)
     assert scan.items == ()
     assert len(scan.skipped) == 10_000
+
+
+def test_an_exclude_file_that_is_too_large_stops_the_scan(tmp_path: Path) -> None:
+    root = make(tmp_path / "repo", {".git/info/exclude": "private.md\n" + "# a note\n" * 1_200_000, "private.md": "x"})
+    with pytest.raises(SourceError, match="info/exclude' cannot be read, or has more than 10,000,000 bytes"):
+        source(root).scan(None)
