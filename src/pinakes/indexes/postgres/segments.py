@@ -28,7 +28,6 @@ from pinakes.indexes.keyword.clauses import EXACT, METADATA, SPELLED, TEXT, VARI
 from pinakes.indexes.keyword.stored_terms import StoredTerms
 
 UInt16: TypeAlias = npt.NDArray[np.uint16]
-UInt32: TypeAlias = npt.NDArray[np.uint32]
 
 CHUNKS, DOCUMENTS = 0, 1
 """Kinds of segments: their texts are chunks, or whole documents."""
