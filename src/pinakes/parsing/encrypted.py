@@ -9,30 +9,24 @@ from typing import Final
 from pinakes.core.errors import Locked
 from pinakes.core.installation import install_command
 from pinakes.parsing.limits import Limits
-from pinakes.parsing.recognise import OLE
+from pinakes.parsing.recognise import OLE, kind_of_ole
 
 _PACKAGE: Final = "EncryptedPackage".encode("utf-16-le")
-_OLD: Final = tuple(
-    (stream.encode("utf-16-le"), re.compile(mark, re.DOTALL))
-    for stream, mark in (
-        ("PowerPoint Document", rb"\x14\0\0\0\xdf\xc4\xd1\xf3"),  # the token of the current user
-        (
-            "WordDocument",
-            rb"\xec\xa5[\xc0-\xc2]\0.{7}[%s]" % re.escape(bytes(range(1, 256, 2))),
-        ),  # a flag
-        ("Workbook", rb"\x09\x08\x10\0\0\x06\x05\0.{12}(?:\x86\0\0\0)?\x2f\0"),  # the record FILEPASS
-    )
-)
-"""The stream of a kind of file, and what marks it as encrypted. A file may embed others of the kinds below its own."""
+_OLD: Final = {
+    ".ppt": re.compile(rb"\x14\0\0\0\xdf\xc4\xd1\xf3"),  # the token of the current user
+    ".doc": re.compile(rb"\xec\xa5[\xc0-\xc2]\0.{7}[%s]" % re.escape(bytes(range(1, 256, 2))), re.DOTALL),  # a flag
+    ".xls": re.compile(rb"\x09\x08\x10\0\0\x06\x05\0.{12}(?:\x86\0\0\0)?\x2f\0", re.DOTALL),  # record FILEPASS
+}
+"""What marks a file of a kind as encrypted."""
 _HINT: Final = "Set ingest.passwords_variable to an environment variable with its password, or save a copy without one."
 _INSTALL: Final = "To try the passwords of ingest.passwords_variable on Office files: "
 
 
-def is_encrypted(data: bytes) -> bool:
+def is_encrypted(data: bytes, extension: str) -> bool:
     """Return whether ``data`` is the container of an encrypted Office file (DOCX, XLSX, PPTX, DOC, XLS, PPT)."""
     if not data.startswith(OLE):
         return False
-    mark = next((mark for stream, mark in _OLD if stream in data), None)
+    mark = _OLD.get(kind_of_ole(data, extension))
     return _PACKAGE in data or bool(mark and mark.search(data))
 
 

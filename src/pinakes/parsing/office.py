@@ -73,7 +73,7 @@ class Office(LimitedReader):
         extension = "." + path.rpartition(".")[2].lower()
         if not data.strip(b"\0 \t\r\n"):
             raise Empty("The file is empty.")
-        if extension != _MAIL and is_encrypted(data):  # of a message only what is attached may be
+        if extension != _MAIL and is_encrypted(data, extension):  # of a message only what is attached may be
             data = decrypted(data, self._limits)
         if data.startswith(OLE):
             check_ole(data)

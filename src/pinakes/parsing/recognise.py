@@ -50,7 +50,7 @@ def _by_content(data: bytes, extension: str) -> str:
     if data.startswith(ZIP):
         return _in_zip(data)
     if data.startswith(OLE):
-        return _in_ole(data, extension)
+        return kind_of_ole(data, extension)
     page = extension in _OPENED and data[:200].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_PAGE)
     return ".html" if page else ""
 
@@ -69,7 +69,7 @@ def _in_zip(data: bytes) -> str:
     return next((kind for part, kind in _PARTS if any(name.startswith(part) for name in entries)), "")
 
 
-def _in_ole(data: bytes, extension: str) -> str:
+def kind_of_ole(data: bytes, extension: str) -> str:
     """Return the kind of an OLE file by its streams; they may embed others, so the extension takes precedence."""
     there = [kind for kind, names in _STREAMS.items() if any(name.encode("utf-16-le") in data for name in names)]
     return extension if extension in there else next(iter(there), "")

@@ -142,8 +142,8 @@ def test_passwords_come_from_the_environment_one_a_line(monkeypatch: pytest.Monk
 
 
 def test_an_encrypted_office_file_is_told_by_its_container() -> None:
-    assert is_encrypted(OLE + "EncryptedPackage".encode("utf-16-le"))
-    assert not is_encrypted(b"EncryptedPackage")
+    assert is_encrypted(OLE + "EncryptedPackage".encode("utf-16-le"), ".docx")
+    assert not is_encrypted(b"EncryptedPackage", ".docx")
 
 
 @pytest.mark.parametrize(
@@ -166,9 +166,9 @@ def test_an_old_office_file_says_that_it_is_encrypted_rather_than_damaged(
     for passwords in ((), ("one",)):
         with pytest.raises(Locked, match="File is encrypted"):
             parsing.read(head + mark, name, max_chars=1000, passwords=passwords)
-    assert not is_encrypted(head + plain)
-    embedding = {"WordDocument": "PowerPoint Document", "Workbook": "WordDocument"}.get(stream)
-    assert not embedding or not is_encrypted(head + embedding.encode("utf-16-le") + mark)
+    assert not is_encrypted(head + plain, name[1:])
+    for own, kind in (("WordDocument", ".doc"), ("Workbook", ".xls"), ("PowerPoint Document", ".ppt")):
+        assert is_encrypted(head + own.encode("utf-16-le") + mark, kind) == (own == stream), "only what it embeds is"
     with pytest.raises(Unreadable, match="damaged"):  # what is attached to a message is not the message
         parsing.read(OLE + bytes(504) + mark, "a.msg", max_chars=1000)
 
@@ -185,7 +185,7 @@ def locked(plain: bytes, password: str) -> bytes:
 
 def test_an_encrypted_workbook_is_opened_by_the_password_that_fits() -> None:
     data = locked(WORKBOOK, "second")
-    assert is_encrypted(data)
+    assert is_encrypted(data, ".xlsx")
     assert decrypted(data, Limits(1000, passwords=("first", "second"))) == WORKBOOK
     for passwords in ((), ("first",)):
         with pytest.raises(Unreadable, match="File is encrypted and cannot be decrypted") as caught:
