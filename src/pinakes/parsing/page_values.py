@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
@@ -119,7 +120,12 @@ def _text_after(source: str, at: int) -> str:
 def _controls(source: str, found: Sequence[Element]) -> Iterator[Change]:
     """Yield the values of form fields, and the numbers of lists that do not simply count."""
     counts: dict[int, int] = {}
-    lettered = {at for at, one in enumerate(found) if one.tag == "ol" and one.attributes.get("type") in _KINDS}
+    items = Counter(one.parent for one in found if one.tag == "li")
+    listed = {
+        at
+        for at, one in enumerate(found)
+        if one.tag == "ol" and (one.attributes.get("type") in _KINDS or "reversed" in one.attributes)
+    }
     for at, element in enumerate(found):
         tag, attributes = element.tag, element.attributes
         if tag == "input":
@@ -130,9 +136,11 @@ def _controls(source: str, found: Sequence[Element]) -> Iterator[Change]:
             yield element.start, element.inside, f" {_CLOSED if 'selected' in attributes else _OPENED} "
             if element.end > element.inner_end:
                 yield element.inner_end, element.end, " "
-        elif at in lettered:
-            start = attributes.get("start", "1")
-            counts[at] = int(start) - 1 if start.isdecimal() and len(start) < 7 else 0
+        elif at in listed:
+            start = attributes.get("start", "")
+            step = -1 if "reversed" in attributes else 1
+            first = items[at] if step < 0 else 1
+            counts[at] = (int(start) if start.isdecimal() and len(start) < 7 else first) - step
             yield element.start, element.inside, "<ul>"
             if source.startswith(_SHUT, element.inner_end):
                 yield element.inner_end, element.end, "</ul>"
@@ -141,12 +149,14 @@ def _controls(source: str, found: Sequence[Element]) -> Iterator[Change]:
 
 
 def _item(item: Element, of: Element, at: int, counts: dict[int, int]) -> Iterator[Change]:
-    """Yield an item with its explicit number, or with the letter of its list style."""
+    """Yield an item with its explicit number, or with that of a list which does not count 1, 2, 3."""
     value = item.attributes.get("value", "")
     stated = int(value) if value.isdecimal() and len(value) < 7 else None
     if at in counts:
-        counts[at] = counts[at] + 1 if stated is None else stated
-        yield item.inside, item.inside, f"{counted_as(_KINDS[of.attributes['type']], counts[at])}. "
+        step = -1 if "reversed" in of.attributes else 1
+        counts[at] = counts[at] + step if stated is None else stated
+        kind = _KINDS.get(of.attributes.get("type", ""), "decimal")
+        yield item.inside, item.inside, f"{counted_as(kind, counts[at])}. "
     elif stated is not None:
         yield item.start, item.inside, f'</ol><ol start="{stated}"><li>'
 
