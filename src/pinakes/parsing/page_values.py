@@ -45,6 +45,16 @@ _FIELDS: Final = frozenset(
     ("", "text", "number", "date", "time", "datetime-local", "month", "week", "email", "tel", "url", "search")
 )
 _KINDS: Final = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+_PLACED: Final = {
+    "mfrac": ("", "/"),
+    **dict.fromkeys(("msup", "mover"), ("", "^")),
+    **dict.fromkeys(("msub", "munder"), ("", "_")),
+    **dict.fromkeys(("msubsup", "munderover"), ("", "_", "^")),
+}
+"""Element of MathML → the signs before its parts."""
+_ANNOTATIONS: Final = ("annotation", "annotation-xml")
+"""What repeats a formula in another notation."""
+_MATH_WORD: Final = re.compile(r">\s*[^<\s]")
 _FORM: Final = re.compile(r"(</?)form(?=[\s/>])", re.IGNORECASE)
 """The conversion drops forms with all of their text, which is the whole page for some web frameworks."""
 _OPENED, _CLOSED = "☐", "☒"
@@ -59,6 +69,7 @@ def with_values(source: str) -> str:
     source = _closed_items(source)
     found = elements(source)
     changes = [*_scripts(source, found), *_controls(source, found), *_whole_words(source, found)]
+    changes += _mathematics(source, found)
     return cut(source, (0, len(source)), changes)
 
 
@@ -97,6 +108,31 @@ def _scripts(source: str, found: Sequence[Element]) -> Iterator[Change]:
         reference = "<a " in inner or bool(element.words & _REFERENCES)
         script = scripted(text, "super" if element.tag == "sup" else "sub", before, reference=reference)
         yield element.start, element.end, html.escape(script, quote=False)
+
+
+def _mathematics(source: str, found: Sequence[Element]) -> Iterator[Change]:
+    """Yield the signs that MathML shows by the places of its parts: fractions, powers, indexes, roots."""
+    if "<math" not in source:
+        return
+    parts: dict[int | None, list[int]] = {}
+    for at, element in enumerate(found):
+        parts.setdefault(element.parent, []).append(at)
+        if element.tag in _ANNOTATIONS:
+            yield element.start, element.end, ""
+    for at, element in enumerate(found):
+        if element.tag == "msqrt":
+            yield element.start, element.start, "√"
+            yield from _grouped(source, element)
+        for sign, part in zip(_PLACED.get(element.tag, ()), parts.get(at, ()), strict=False):
+            yield found[part].start, found[part].start, sign
+            yield from _grouped(source, found[part])
+
+
+def _grouped(source: str, part: Element) -> Iterator[Change]:
+    """Yield brackets around a part of a formula that consists of several words."""
+    if len(_MATH_WORD.findall(source, part.inside, part.inner_end)) > 1:
+        yield part.inside, part.inside, "("
+        yield part.inner_end, part.inner_end, ")"
 
 
 def _is_here(link: Element) -> bool:
