@@ -90,8 +90,7 @@ VERSIONS: Final[dict[str, int]] = {
     "code": 4,
     **dict.fromkeys(("markdown", "pdf", "text", "xml"), 5),
     **dict.fromkeys(("epub", "html", "notebook"), 6),
-    "office": 6,
-    "mail": 7,
+    **dict.fromkeys(("mail", "office"), 7),
 }
 """Reader module → version. Increase it when the texts of a reader change: a sync then reads its documents again."""
 
