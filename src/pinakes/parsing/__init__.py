@@ -86,11 +86,11 @@ NAMES: Final[dict[str, str]] = {
 """File name (lower case) → module and class, for files recognised by their name."""
 
 VERSIONS: Final[dict[str, int]] = {
-    **dict.fromkeys(("captions", "structured", "tables"), 2),
-    "code": 3,
-    **dict.fromkeys(("markdown", "pdf", "text", "xml"), 4),
-    **dict.fromkeys(("epub", "html", "notebook"), 5),
-    **dict.fromkeys(("mail", "office"), 6),
+    **dict.fromkeys(("captions", "structured", "tables"), 3),
+    "code": 4,
+    **dict.fromkeys(("markdown", "pdf", "text", "xml"), 5),
+    **dict.fromkeys(("epub", "html", "notebook"), 6),
+    **dict.fromkeys(("mail", "office"), 7),
 }
 """Reader module → version. Increase it when the texts of a reader change: a sync then reads its documents again."""
 

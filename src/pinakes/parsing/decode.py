@@ -89,7 +89,7 @@ def to_utf8(data: bytes, charset: str | None = None) -> tuple[bytes, tuple[Readi
         return data, ()
     if declared := known_encoding(charset):
         with contextlib.suppress(UnicodeError):
-            return data.decode(declared).lstrip("\ufeff").encode("utf-8", "replace"), ()
+            return _composed(data.decode(declared), declared).lstrip("\ufeff").encode("utf-8", "replace"), ()
     if _is_damaged_utf8(data):
         return data.decode("utf-8", "replace").encode(), ()
     if is_ebcdic(data):
@@ -98,8 +98,13 @@ def to_utf8(data: bytes, charset: str | None = None) -> tuple[bytes, tuple[Readi
         )
     _refuse_binary(data[:_SAMPLE_BYTES])
     found = guess(data)
-    text = data.decode(found.encoding, "replace")
+    text = _composed(data.decode(found.encoding, "replace"), found.encoding)
     return text.encode("utf-8", "replace"), () if found.sure else (_doubt(found.encoding, text),)
+
+
+def _composed(text: str, encoding: str) -> str:
+    """Return text with letters and tones as one character, which Vietnamese in Windows-1258 writes as two."""
+    return unicodedata.normalize("NFC", text) if encoding == "cp1258" else text
 
 
 def line_numbers(data: bytes) -> list[int]:

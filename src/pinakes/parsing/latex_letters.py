@@ -1,4 +1,4 @@
-"""Restores the letters and words that commands of LaTeX stand for: accents, ligatures, formatting inside of a word.
+"""Restores the letters and words that commands of LaTeX stand for: accents, ligatures, spaces, split words.
 
 Listings, addresses, mathematics, and commands that a file defines itself, stay as they are. Line numbers do not change.
 """
@@ -79,7 +79,7 @@ _SIGN: Final = (
 )
 _COMMANDS: Final = re.compile(
     rf"{_KEPT}|(?P<open>(?<!\}})\{{)?(?:{_ACCENT}|{_SIGN})(?P<close>(?(open)[ \t]*\}}))"
-    rf"|(?P<soft>\\[-/](?={_LETTER}))|(?P<line>(?<=\w)\\_(?=\w))"
+    rf"|(?P<space>(?<=[\w.,:;)}}\]])(?:~|\\[,;: ])(?=[\w\\(]))|(?P<soft>\\[-/](?={_LETTER}))|(?P<line>(?<=\w)\\_(?=\w))"
     rf"|(?P<shape>(?:(?<=[^\W\d_])\\(?:{_SHAPES})\{{(?P<end>{_LETTER}{{1,40}})\}}"
     rf"|\\(?:{_SHAPES})\{{(?P<start>{_LETTER}{{1,40}})\}}(?={_LETTER})))"
     r"|(?P<control>\\[A-Za-z]+)(?=\\[\"'`^~=.])"
@@ -120,7 +120,7 @@ def _meaning(found: re.Match[str], own: frozenset[str]) -> str:
         return found["end"] or found["start"] or "_"
     if control := found["control"]:
         return f"{control} "  # the letter that follows would become a part of the command
-    return "" if found["soft"] else found[0]
+    return " " if found["space"] else "" if found["soft"] else found[0]
 
 
 def _german(found: re.Match[str]) -> str:

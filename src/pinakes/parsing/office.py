@@ -24,6 +24,7 @@ from pinakes.parsing.openxml import Package
 from pinakes.parsing.recognise import OLE, OLE_FORMATS, ZIP
 from pinakes.parsing.rtf import read_rtf
 from pinakes.parsing.sheets import read_workbook
+from pinakes.parsing.slide_prompts import without_prompts
 from pinakes.parsing.slides import read_presentation
 from pinakes.parsing.tidying import tidy
 from pinakes.parsing.titles import cut, markdown_title, own_title
@@ -37,6 +38,7 @@ _NEW_LINE: Final = "\n"
 _MAIL: Final = ".msg"
 """Converted to plain text, since the Markdown of a message joins its lines."""
 
+_PPT: Final = ".ppt"
 _SLIDES: Final = frozenset((".pptx", ".pptm", ".ppsx", ".ppt", ".odp"))
 _OPEN_XML: Final = frozenset((*_WORD, ".pptx", ".pptm", ".ppsx", ".xlsx", ".xlsm"))
 _OPEN_DOCUMENT: Final = frozenset((".odt", ".ods", ".odp"))
@@ -127,7 +129,7 @@ class Office(LimitedReader):
         if extension in _TEXTUAL:  # whose declared encoding the conversion ignores
             data, notes = to_utf8(data, declared_charset(data))
             data = _DECLARED.sub(rb"\1", data, count=1)
-        data = outlines.prepared(data, extension)
+        data = without_prompts(data) if extension == _PPT else outlines.prepared(data, extension)
         how: Form = "plain" if extension == _MAIL else "marked" if extension in _SLIDES else "markdown"
         result = convert(data, MIME_TYPES[extension], self._limits, how)
         text = tidy(result.content)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
@@ -44,6 +45,16 @@ _FIELDS: Final = frozenset(
     ("", "text", "number", "date", "time", "datetime-local", "month", "week", "email", "tel", "url", "search")
 )
 _KINDS: Final = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+_PLACED: Final = {
+    "mfrac": ("", "/"),
+    **dict.fromkeys(("msup", "mover"), ("", "^")),
+    **dict.fromkeys(("msub", "munder"), ("", "_")),
+    **dict.fromkeys(("msubsup", "munderover"), ("", "_", "^")),
+}
+"""Element of MathML → the signs before its parts."""
+_ANNOTATIONS: Final = ("annotation", "annotation-xml")
+"""What repeats a formula in another notation."""
+_MATH_WORD: Final = re.compile(r">\s*[^<\s]")
 _FORM: Final = re.compile(r"(</?)form(?=[\s/>])", re.IGNORECASE)
 """The conversion drops forms with all of their text, which is the whole page for some web frameworks."""
 _OPENED, _CLOSED = "☐", "☒"
@@ -58,6 +69,7 @@ def with_values(source: str) -> str:
     source = _closed_items(source)
     found = elements(source)
     changes = [*_scripts(source, found), *_controls(source, found), *_whole_words(source, found)]
+    changes += _mathematics(source, found)
     return cut(source, (0, len(source)), changes)
 
 
@@ -98,6 +110,31 @@ def _scripts(source: str, found: Sequence[Element]) -> Iterator[Change]:
         yield element.start, element.end, html.escape(script, quote=False)
 
 
+def _mathematics(source: str, found: Sequence[Element]) -> Iterator[Change]:
+    """Yield the signs that MathML shows by the places of its parts: fractions, powers, indexes, roots."""
+    if "<math" not in source:
+        return
+    parts: dict[int | None, list[int]] = {}
+    for at, element in enumerate(found):
+        parts.setdefault(element.parent, []).append(at)
+        if element.tag in _ANNOTATIONS:
+            yield element.start, element.end, ""
+    for at, element in enumerate(found):
+        if element.tag == "msqrt":
+            yield element.start, element.start, "√"
+            yield from _grouped(source, element)
+        for sign, part in zip(_PLACED.get(element.tag, ()), parts.get(at, ()), strict=False):
+            yield found[part].start, found[part].start, sign
+            yield from _grouped(source, found[part])
+
+
+def _grouped(source: str, part: Element) -> Iterator[Change]:
+    """Yield brackets around a part of a formula that consists of several words."""
+    if len(_MATH_WORD.findall(source, part.inside, part.inner_end)) > 1:
+        yield part.inside, part.inside, "("
+        yield part.inner_end, part.inner_end, ")"
+
+
 def _is_here(link: Element) -> bool:
     """Return whether a link leads to a place in the same page."""
     href = link.attributes.get("href", "")
@@ -119,7 +156,12 @@ def _text_after(source: str, at: int) -> str:
 def _controls(source: str, found: Sequence[Element]) -> Iterator[Change]:
     """Yield the values of form fields, and the numbers of lists that do not simply count."""
     counts: dict[int, int] = {}
-    lettered = {at for at, one in enumerate(found) if one.tag == "ol" and one.attributes.get("type") in _KINDS}
+    items = Counter(one.parent for one in found if one.tag == "li")
+    listed = {
+        at
+        for at, one in enumerate(found)
+        if one.tag == "ol" and (one.attributes.get("type") in _KINDS or "reversed" in one.attributes)
+    }
     for at, element in enumerate(found):
         tag, attributes = element.tag, element.attributes
         if tag == "input":
@@ -130,9 +172,11 @@ def _controls(source: str, found: Sequence[Element]) -> Iterator[Change]:
             yield element.start, element.inside, f" {_CLOSED if 'selected' in attributes else _OPENED} "
             if element.end > element.inner_end:
                 yield element.inner_end, element.end, " "
-        elif at in lettered:
-            start = attributes.get("start", "1")
-            counts[at] = int(start) - 1 if start.isdecimal() and len(start) < 7 else 0
+        elif at in listed:
+            start = attributes.get("start", "")
+            step = -1 if "reversed" in attributes else 1
+            first = items[at] if step < 0 else 1
+            counts[at] = (int(start) if start.isdecimal() and len(start) < 7 else first) - step
             yield element.start, element.inside, "<ul>"
             if source.startswith(_SHUT, element.inner_end):
                 yield element.inner_end, element.end, "</ul>"
@@ -141,12 +185,14 @@ def _controls(source: str, found: Sequence[Element]) -> Iterator[Change]:
 
 
 def _item(item: Element, of: Element, at: int, counts: dict[int, int]) -> Iterator[Change]:
-    """Yield an item with its explicit number, or with the letter of its list style."""
+    """Yield an item with its explicit number, or with that of a list which does not count 1, 2, 3."""
     value = item.attributes.get("value", "")
     stated = int(value) if value.isdecimal() and len(value) < 7 else None
     if at in counts:
-        counts[at] = counts[at] + 1 if stated is None else stated
-        yield item.inside, item.inside, f"{counted_as(_KINDS[of.attributes['type']], counts[at])}. "
+        step = -1 if "reversed" in of.attributes else 1
+        counts[at] = counts[at] + step if stated is None else stated
+        kind = _KINDS.get(of.attributes.get("type", ""), "decimal")
+        yield item.inside, item.inside, f"{counted_as(kind, counts[at])}. "
     elif stated is not None:
         yield item.start, item.inside, f'</ol><ol start="{stated}"><li>'
 

@@ -20,7 +20,7 @@ from pinakes.parsing.pdf_forms import Annotations, PageExtras, form_of, written,
 from pinakes.parsing.pdf_headers import cleaned
 from pinakes.parsing.pdf_prose import Pages, mended
 from pinakes.parsing.pdf_tables import continued, tables_as_text, with_tables
-from pinakes.parsing.pdf_text import PageText, text_of
+from pinakes.parsing.pdf_text import PageText, load_text, text_of
 from pinakes.parsing.tidying import tidy
 from pinakes.parsing.titles import first_line, own_title
 
@@ -113,7 +113,7 @@ def _page(library: Any, document: Any, number: int, annotations: Annotations) ->
     page = library.FPDF_LoadPage(document, number)
     if not page:
         return PageText([]), PageExtras()
-    textpage = library.FPDFText_LoadPage(page)
+    textpage = load_text(library, page)
     try:
         text = text_of(library, page, textpage) if textpage else PageText([])
         return text, annotations.of(page, textpage)

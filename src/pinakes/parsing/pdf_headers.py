@@ -18,6 +18,10 @@ _SHARE: Final = 0.5
 _MAX_CHARS: Final = 150
 _LEAST_NUMBERED: Final = 4
 """A number beside words is a page number only if it counts up on this many pages: chapters have numbers, too."""
+_LARGEST_OFFSET: Final = 1000
+"""A number beside words that is larger by this than that of its page is one of a series, such as invoices."""
+_YEARS: Final = (1800, 2100)
+"""A number alone that may be a year, unless the document has as many pages."""
 _MAX_EXAMPLE_CHARS: Final = 60
 
 _LETTERS: Final = re.compile(r"[^\W\d_]{2}")
@@ -39,8 +43,15 @@ _ENDS: Final = re.compile(
     rf"(?P<rest>\S.*?)(?P<gap>\s*[|·•]\s*|\s+)(?P<named>\(?{_PAGE}\s*)?(?P<number>[1-9]\d{{0,4}}|[ivxl]{{2,8}}){_OF}?\)?",
     re.IGNORECASE,
 )
-_IDENTIFIES: Final = re.compile(r"(?:[:#№=.]|\b(?:no|nr|num|number|nummer|numéro|número|id))\s*$", re.IGNORECASE)
-"""Words before a value that is not a page number."""
+_IDENTIFIES: Final = re.compile(
+    r"(?:[:#№=.]|\b(?:no|nr|num|number|nummer|numéro|número|id|total|sum|summe|amount|betrag|balance|score|qty|room|seat))\s*$"
+    r"|^\W*(?:jan(?:uary|uar|vier)?|feb(?:ruary|ruar)?|février|mar(?:ch|s|zo)?|märz|apr(?:il|ile)?|avril|abril|may|mai|mayo"
+    r"|maggio|june?|juni?|juin|junio|giugno|july?|juli?|juillet|julio|luglio|aug(?:ust)?|août|agosto|sept?(?:ember|embre)?"
+    r"|septiembre|settembre|o[ck]t(?:ober|obre)?|octubre|ottobre|nov(?:ember|embre)?|noviembre|de[cz](?:ember)?|décembre"
+    r"|diciembre|dicembre|enero|gennaio|febrero|febbraio|days?|weeks?|tage?|wochen?|jours?|semaines?)\W*$",
+    re.IGNORECASE,
+)
+"""Words beside a value that is not a page number: those before it, or the month of a day."""
 
 _ROMAN: Final = {
     f"{tens}{ones}": 10 * at_tens + at
@@ -184,6 +195,8 @@ def _numbers(line: str, at: int, lines: Sequence[str]) -> Iterator[_Numbered]:
             wide = bool(match["gap"].strip()) or len(match["gap"]) > 1
             named = pattern is _ENDS and match["named"] is not None
             rest = match["rest"].strip(" |·•–—-")
+            if pattern is _BEGINS and not wide and rest[:1].islower():  # "30 hours"
+                continue
             yield _Numbered(at, number, rest, sure=wide or named, first=pattern is _BEGINS)
 
 
@@ -220,6 +233,8 @@ def _is_page_number(
 ) -> bool:
     alone, beside = offsets
     offset = one.number - page
+    if offset >= _LARGEST_OFFSET and (one.rest or _YEARS[0] <= one.number <= _YEARS[1]):
+        return False
     if not one.rest:
         return offset in alone or (one.sure and offset == 0)
     return offset in beside and (one.sure or rests[_signless(one.rest)] > 1)

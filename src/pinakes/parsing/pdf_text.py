@@ -130,6 +130,22 @@ class PageText:
     hidden: int = 0
 
 
+def load_text(library: Any, page: Any) -> Any:
+    """Return the text of a page in the library's form, None if it is damaged; the caller closes it.
+
+    The library orders words by their places on the displayed page, so the page is displayed with its text upright.
+    """
+    textpage = library.FPDFText_LoadPage(page)
+    if not textpage:
+        return None
+    rotation = -_direction(library, textpage) % 4
+    if rotation == library.FPDFPage_GetRotation(page) or library.FPDFText_CountChars(textpage) <= 0:
+        return textpage
+    library.FPDFText_ClosePage(textpage)
+    library.FPDFPage_SetRotation(page, rotation)
+    return library.FPDFText_LoadPage(page)
+
+
 def text_of(library: Any, page: Any, textpage: Any) -> PageText:
     """Return the text of a loaded page; ``library`` is the module ``pypdfium2.raw``."""
     count = library.FPDFText_CountChars(textpage)
@@ -137,7 +153,7 @@ def text_of(library: Any, page: Any, textpage: Any) -> PageText:
         return PageText([])
     rectangle = library.FS_RECTF()
     shows = bool(library.FPDF_GetPageBoundingBox(page, ctypes.byref(rectangle)))
-    turn = _direction(library, textpage, count)
+    turn = _TURNS[_direction(library, textpage)]
     area = turn((rectangle.left, rectangle.right, rectangle.bottom, rectangle.top))
     box_of = _boxes(library, textpage, turn)
     gaps = NarrowGaps(box_of)
@@ -241,11 +257,12 @@ def _ligature(text: str, at: int, box_of: Callable[[int], Box]) -> str:
     return "\ufb00" if text[at - 1].casefold() in _VOWELS else "\ufb02"
 
 
-def _direction(library: Any, textpage: Any, count: int) -> Callable[[Box], Box]:
-    """Return the function that turns a box so that most characters of the page run from left to right."""
+def _direction(library: Any, textpage: Any) -> int:
+    """Return by how many quarters, clockwise, most characters of the page are turned."""
+    count = library.FPDFText_CountChars(textpage)
     places = range(0, count, max(1, count // _SAMPLE))
     quarters = [round(library.FPDFText_GetCharAngle(textpage, at) / (math.pi / 2)) % 4 for at in places]
-    return _TURNS[max(range(4), key=quarters.count)]
+    return max(range(4), key=quarters.count)
 
 
 def _boxes(library: Any, textpage: Any, turn: Callable[[Box], Box]) -> Callable[[int], Box]:

@@ -61,7 +61,7 @@ def _in_zip(data: bytes) -> str:
             entries = {entry.filename.replace("\\", "/").lower(): entry for entry in container.infolist()}
             declared = entries.get("mimetype")
             if declared is not None and declared.file_size <= _MAX_MIMETYPE_BYTES:
-                return _MIMETYPES.get(container.read(declared).strip(), "")
+                return _MIMETYPES.get(container.read(declared).strip().removesuffix(b"-template"), "")
     except (zipfile.BadZipFile, ValueError, OverflowError, struct.error, NotImplementedError, RuntimeError, OSError):
         return ""  # the reader will report the damage
     if "[content_types].xml" not in entries:

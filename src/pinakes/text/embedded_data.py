@@ -28,6 +28,8 @@ _MIN_ARRAY_LINES: Final = 32
 _MIN_HASH_CHARS: Final = 32
 _HASH_NAMES: Final = ("sha1-", "sha224-", "sha256-", "sha384-", "sha512-", "h1:")
 _MIN_HASHES: Final = 100
+_BETWEEN_HASHES: Final = " \t\r\n,;'\"-"
+"""What stands between the hashes of a list, which are left out as one."""
 _MIN_HASH_SHARE: Final = 0.2
 _MIN_MINIFIED_CHARS: Final = 2000
 _MAX_URL_CHARS: Final = 2000
@@ -308,6 +310,12 @@ def _is_minified(line: str) -> bool:
 
 def _hashes(text: str) -> Iterator[EmbeddedData]:
     found = list(_HASH.finditer(text))
-    if len(found) >= _MIN_HASHES and sum(len(one[0]) for one in found) >= _MIN_HASH_SHARE * len(text):
-        for match in found:
-            yield EmbeddedData(match.start(), match.end(), "hashes", "…")
+    if len(found) < _MIN_HASHES or sum(len(one[0]) for one in found) < _MIN_HASH_SHARE * len(text):
+        return
+    start, end = found[0].span()
+    for match in found[1:]:
+        if text[end : match.start()].strip(_BETWEEN_HASHES):
+            yield EmbeddedData(start, end, "hashes", "…")
+            start = match.start()
+        end = match.end()
+    yield EmbeddedData(start, end, "hashes", "…")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import unicodedata
 from collections.abc import Iterator
 
 import pytest
@@ -335,7 +336,31 @@ SENTENCES = [
     ("Сегодня хорошая погода", ("cp1251", "koi8-r", "mac_cyrillic", "cp866", "iso8859-5")),
     ("محضر اجتماع البلدية", ("cp1256", "iso8859-6")),
     ("Πρακτικά συνεδρίασης", ("cp1253", "iso8859-7")),
+    ("Акт о передаче земельного участка в собственность подписан вчера", ("cp855",)),
+    ("Одлука о набавци нових књига за школску библиотеку, ђаци и џепни речници", ("cp855",)),
+    ("Ir-rapport tal-kumpanija dwar iż-żgħażagħ u l-ġimgħa d-dieħla", ("iso8859-3",)),
+    ("La raporto de la estraro pri ŝanĝoj en la eŭropa oficejo ĵaŭde", ("iso8859-3",)),
+    ("Skýrsla stjórnar um það sem gerðist í þorpinu á síðasta ári", ("iso8859-10", "mac_iceland", "cp861")),
+    ("Sprawozdanie zarządu o środkach na żłobki i świetlice w mieście", ("iso8859-16", "iso8859-13", "cp1257")),
+    ("Genir pawb yn rhydd ac yn gydradd â'i gilydd mewn urddas a hawliau yn y tŷ a'r dŵr, ŵyn", ("iso8859-14",)),
+    ("Қала әкімінің есебі: жаңа үйлер мен көшелер туралы мәлімет", ("kz1048", "ptcp154")),
 ]
+
+
+def windows_1258(char: str) -> bytes:
+    """Return a Vietnamese letter as Windows writes it: where it has no place of its own, its tone follows it."""
+    if alone := char.encode("cp1258", "ignore"):
+        return alone
+    parts = unicodedata.normalize("NFD", char)
+    tone = next(mark for mark in parts if mark in "\u0300\u0301\u0303\u0309\u0323")
+    return (unicodedata.normalize("NFC", parts.replace(tone, "")) + tone).encode("cp1258")
+
+
+def test_vietnamese_has_its_letters_with_tones_whether_its_encoding_is_declared_or_not() -> None:
+    text = "Biên bản cuộc họp của hội đồng thành phố về việc xây dựng trường học mới"
+    data = b"".join(map(windows_1258, text))
+    assert read(data).text == text
+    assert read(b'<html><meta charset="windows-1258"><p>' + data, "a.html").text.strip() == text
 
 
 @pytest.mark.parametrize(("text", "encodings"), SENTENCES)

@@ -76,6 +76,17 @@ def test_forms_show_what_they_hold(body: str, text: str) -> None:
         ("<ol start=3><li>three<li>four</ol>", "3. three\n4. four"),
         ("<ol><li>one</li><li value=7>seven</li><li>eight</li></ol>", "1. one\n\n7. seven\n8. eight"),
         ("<ol type=a start=2><li>b<li>c</ol>", "- b. b\n- c. c"),
+        ("<math><mfrac><mi>a</mi><mi>b</mi></mfrac></math>", "a/b"),
+        ("<math><msup><mi>x</mi><mrow><mi>n</mi><mo>+</mo><mn>1</mn></mrow></msup></math>", "x^(n+1)"),
+        ("<math><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup><msqrt><mn>2</mn></msqrt></math>", "x_i^2√2"),
+        (
+            "<math><semantics><mfrac><mrow><mi>p</mi><mo>+</mo><mi>q</mi></mrow><mi>r</mi></mfrac>"
+            "<annotation>\\frac{p+q}{r}</annotation></semantics></math>",
+            "(p+q)/r",
+        ),
+        ("<ol reversed><li>three<li>two<li>one</ol>", "- 3. three\n- 2. two\n- 1. one"),
+        ("<ol reversed start=10><li>a<li value=5>b<li>c</ol>", "- 10. a\n- 5. b\n- 4. c"),
+        ("<ol type=A reversed><li>c<li>b<li>a</ol>", "- C. c\n- B. b\n- A. a"),
         ("<ol type=I><li>x<li>y</ol>", "- I. x\n- II. y"),
     ],
 )

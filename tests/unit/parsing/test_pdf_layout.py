@@ -239,6 +239,10 @@ def test_codes_of_a_font_that_stand_for_no_character_are_counted() -> None:
         ("0 1 -1 0 780 0 cm", "/Rotate 90"),
         ("0 1 -1 0 780 0 cm", ""),
         ("-1 0 0 -1 612 792 cm", "/Rotate 180"),
+        ("-1 0 0 -1 612 792 cm", ""),
+        ("0 -1 1 0 -200 700 cm", ""),
+        ("0 -1 1 0 -200 700 cm", "/Rotate 90"),
+        ("1 0 0 1 0 0 cm", "/Rotate 180"),
         ("0 -1 1 0 -200 700 cm", "/Rotate 270"),
     ],
 )

@@ -76,6 +76,27 @@ def numbered_in_turn() -> list[list[str]]:
     return [[f"Invoice {at}", *BODY, f"Lot {at} of 6"] for at in range(1, 7)]
 
 
+SERIES = [
+    ("{}", 2015, "Members: 30"),
+    ("Annual report | {}", 1998, "Closed"),
+    ("Invoice | {}", 4711, "Paid"),
+    ("Room | {}", 101, "Beds"),
+    ("{} March", 1, "Rain"),
+    ("{} mars", 1, "Pluie"),
+    ("{} hours of work", 30, "Week"),
+    ("Total · {}", 7, "Paid"),
+    ("{} · Mai", 3, "Regen"),
+]
+
+
+@pytest.mark.parametrize(("line", "first", "last"), SERIES)
+def test_years_days_and_numbers_of_a_series_stay_though_they_count_up(line: str, first: int, last: str) -> None:
+    pages = [[line.format(first + at), "abcdef"[at] * 4, *BODY, f"{last} {at}"] for at in range(6)]
+    document = read(pages)
+    said = document.text.replace("\u2022", "·")
+    assert [page[0] for page in pages if page[0] not in said] == []
+
+
 @pytest.mark.parametrize("pages", [invoices(), certificates(), results(), minutes(), numbered_in_turn()])
 def test_lines_that_differ_in_numbers_are_kept(pages: list[list[str]]) -> None:
     assert lost(pages, read(pages)) == []

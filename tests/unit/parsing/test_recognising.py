@@ -47,6 +47,7 @@ TYPES = {"[Content_Types].xml": "<Types/>"}
         (packed(**TYPES, ppt__presentation="x"), "", ".pptx"),
         (packed(mimetype="application/epub+zip"), ".docx", ".epub"),
         (packed(mimetype="application/vnd.oasis.opendocument.spreadsheet"), ".xlsx", ".ods"),
+        (packed(mimetype="application/vnd.oasis.opendocument.text-template"), ".ott", ".odt"),
         (packed(notes="words"), ".docx", ""),
         (b"PK\x03\x04 damaged", ".txt", ""),
         (OLE + "WordDocument".encode("utf-16-le"), ".xls", ".doc"),

@@ -59,7 +59,9 @@ def test_listings_and_other_commands_of_latex_stay(source: str) -> None:
     [
         (r"\href{http://x/\~user}{K\"uhl} \url{a\_b} \v{C}apek", r"\href{http://x/\~user}{Kühl} \url{a\_b} Čapek"),
         (r"$\v{u}$ \v{C}apek $\v{n}$ K\"uhl \(\d t\) \v{C}", r"$\v{u}$ Čapek $\v{n}$ Kühl \(\d t\) Č"),
-        (r"5\,\$ f\"ur \$ \v{C}apek \\$\v{u}$", r"5\,\$ für \$ Čapek \\$\v{u}$"),
+        (r"5\,\$ f\"ur \$ \v{C}apek \\$\v{u}$", r"5 \$ für \$ Čapek \\$\v{u}$"),
+        (r"See Fig.~3 of Donald~E.~Knuth, z.\,B.\ 10\,000\;km", "See Fig. 3 of Donald E. Knuth, z. B. 10 000 km"),
+        (r"$a\,b~c$ \url{http://x.org/~knuth} ~ \verb|a~b|", r"$a\,b~c$ \url{http://x.org/~knuth} ~ \verb|a~b|"),
         ('a single $ of f\\"ur\n\n\\v{C}apek, $\\v{u}$', "a single $ of für\n\nČapek, $\\v{u}$"),
         (r"\lstinline{\"a} \"a \mintinline{c}|\"a| \"a", r"\lstinline{\"a} ä \mintinline{c}|\"a| ä"),
     ],

@@ -86,6 +86,13 @@ def test_lists_of_hashes_keep_the_names_and_the_lines(text: str) -> None:
     assert len(cleaned.findings) == 300
 
 
+@pytest.mark.parametrize("line", ["{}\n", "  - {}\n", '"{}",\n'])
+def test_a_list_of_hashes_alone_leaves_one_mark_and_its_lines(line: str) -> None:
+    cleaned = without_embedded_data("".join(line.format(hex_of(32)) for _ in range(300)) + "the end\n")
+    assert len("".join(cleaned.text.split())) < 30
+    assert cleaned.text.count("\n") == 301
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -165,6 +165,12 @@ def test_a_token_is_found_wherever_it_stands(before: str, after: str, seed: int)
     assert token not in DETECTOR.mask(f"{before} {token} {after}")
 
 
+@pytest.mark.parametrize("before", [r"a\n", r"\t", r"\u003d", r"\x3d", "%20", "q%3D", r"\\n"])
+def test_an_escape_before_a_token_is_no_part_of_its_word(before: str) -> None:
+    for token in ("AKIA" + MAKE.of("ABCDEFGH234567", 16), "ghp_" + MAKE.of("abcdefABCDEF0123456789", 36)):
+        assert DETECTOR.mask(f'"{before}{token}\\n"') == f'"{before}{MASK * len(token)}\\n"'
+
+
 OTHER_WORDS = (
     *("Kennwort", "Parol\u0103", "Parola d\u2019ordine", "\u015eifre", "m\u1eadt kh\u1ea9u"),
     *("\u03ba\u03c9\u03b4\u03b9\u03ba\u03cc\u03c2", "\u092a\u093e\u0938\u0935\u0930\u094d\u0921"),
@@ -186,6 +192,8 @@ VALUE = MAKE.of("ABCDEFabcdef0123456789", 26)
         "## Production API key\n\n@@\n",
         "Access token\n  @@\n",
         "**Secret**\n@@\n",
+        "The root password is\n\n    @@\n\nChange it.\n",
+        "Das Kennwort lautet:\n@@\n",
     ],
 )
 def test_a_name_tells_a_secret_in_a_table_a_list_or_the_line_below(text: str) -> None:

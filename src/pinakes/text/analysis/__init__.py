@@ -44,7 +44,7 @@ __all__ = [
     "is_identifier",
 ]
 
-VERSION = 3
+VERSION = 4
 """The version of the analysis; it must change whenever the terms change, since older indexes are then invalid."""
 
 _SEPARATOR = re.compile(rf"[-._'’&/{cut.POWER}]+")

@@ -88,6 +88,11 @@ _CODE = _pattern("", "", signs=False)
 _RAW = _pattern(IGNORED, _IN_TEXT, signs=True, slashes=True)
 """The same for text that is not normalised."""
 
+_ESCAPED = lazy(
+    r"\\(?:\\|(?:e|033|x1[bB]|u001[bB])\[[\d;]*m|0(?:33)?(?!\d)|([abfnrtv]\w+)|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\})"
+)
+"""An escape in a string of code, with the word that it would begin if it were none; or an escaped backslash."""
+
 _FENCE = lazy(r"^[ \t>]*(?:```|~~~).*$", re.MULTILINE)
 _ENDS = lazy(r"\s*(?:[^\w\s]|$)")
 
@@ -146,16 +151,35 @@ def of_text(text: str, *, code: bool = False) -> list[str]:
     """Return the words of ``text`` as written, in order; for ``code`` without single characters."""
     text = normal(text)
     if code:
-        return _CODE.findall(text)
+        return _of_code(text)
     if "```" not in text and "~~~" not in text:
         return _of_prose(text)
     words: list[str] = []
     end, inside = 0, False
     for fence in _FENCE.finditer(text):
         part = text[end : fence.end()]
-        words += _CODE.findall(part) if inside else _of_prose(part)
+        words += _of_code(part) if inside else _of_prose(part)
         end, inside = fence.end(), not inside
-    return words + (_CODE.findall(text[end:]) if inside else _of_prose(text[end:]))
+    return words + (_of_code(text[end:]) if inside else _of_prose(text[end:]))
+
+
+def _of_code(text: str) -> list[str]:
+    """Return the words of code, with escapes of strings as what they mean.
+
+    Of ``"twelve\\nthirteen"`` ``thirteen`` is a word, and, at the end, ``nthirteen``: it might be the name in a path.
+    """
+    if "\\" not in text:
+        return _CODE.findall(text)
+    paths = [found[1] for found in _ESCAPED.finditer(text) if found[1]]
+    return [*_CODE.findall(_ESCAPED.sub(_meant, text)), *paths]
+
+
+def _meant(found: re.Match[str]) -> str:
+    if found[1]:
+        return f" {found[1][1:]}"
+    digits = found[found.lastindex] if found.lastindex else ""
+    char = chr(min(int(digits, 16), 0x10FFFF)) if digits else " "
+    return char if char.isalnum() else " "
 
 
 def _of_prose(text: str) -> list[str]:

@@ -32,6 +32,7 @@ _HASHED: Final = "sha256:"
 _COUNT = re.compile(r"\{(\d+)(?:,\d*)?\}")
 _ANCHOR_CHARS = 8
 _WORD: Final = frozenset(string.ascii_letters + string.digits)
+_ESCAPE: Final = re.compile(r"(?:\\(?:[abfnrtv0]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})|%[0-9A-Fa-f]{2})\Z")
 _ATOM: Final = re.compile(r"\[[^\]]+\]|\\?[^(\[]")
 
 
@@ -174,10 +175,15 @@ def _near(text: str, start: int, patterns: Sequence[_Exact]) -> list[FoundSecret
         begin = start - one.back
         if begin < 0 or (one.anchored is not None and text[start] not in one.anchored):
             continue
-        pattern = one.within_word if begin and text[begin - 1] in _WORD else one.pattern
+        pattern = one.within_word if begin and _is_within_word(text, begin) else one.pattern
         if pattern is not None and (found := list(_at(text, begin, pattern, one.rules))):
             return found
     return []
+
+
+def _is_within_word(text: str, begin: int) -> bool:
+    """Return whether the character before ``begin`` belongs to a word, not to an escape (``\\n``, ``%3D``)."""
+    return text[begin - 1] in _WORD and _ESCAPE.search(text[max(0, begin - 6) : begin]) is None
 
 
 def _at(text: str, start: int, exact: re.Pattern[str], rules: Mapping[str, Rule]) -> Iterator[FoundSecret]:
