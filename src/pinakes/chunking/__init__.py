@@ -27,7 +27,7 @@ CHUNKERS = {
 """Document kind, or language of a text → the chunker's function that finds its structure."""
 
 
-VERSIONS = {**dict.fromkeys(CHUNKERS, 2), "asciidoc": 3, "text": 3}
+VERSIONS = {**dict.fromkeys(CHUNKERS, 2), "asciidoc": 3, "markdown": 3, "text": 3}
 """Chunker → version. Increase it when its chunks change: a sync then reads its documents again."""
 
 
@@ -49,9 +49,9 @@ def is_older(chunker: str, kind: str, language: str | None) -> bool:
 def chunk(document: Document, sizing: Sizing) -> list[Chunk]:
     """Cut ``document`` into chunks within ``sizing``, in the order of the text, with ordinals from 0.
 
-    Each is an exact slice of the text, never blank. Together they contain every character except white space, HTML
-    comments between the blocks of a Markdown document, and headings that such comments separate from their text: these
-    are in the chunk's header. A blank document has no chunks.
+    Each is an exact slice of the text, never blank. Together they contain every character except white space; and of a
+    Markdown document HTML comments between its blocks, tables of contents whose words its headings have, and headings
+    that these separate from their text: such a heading is in the chunk's header. A blank document has no chunks.
     """
     if not document.text.strip():
         return []

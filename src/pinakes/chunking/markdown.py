@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
+from html import unescape
 from itertools import islice, pairwise
 
 from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
@@ -41,6 +42,8 @@ _DASHES = re.compile(r"[\s|:-]+")
 _ROWS = re.compile(r"(?:^|\n)[ \t]*\|.*+\s*+\Z", re.DOTALL)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _BULLET = re.compile(r"\s*[-*+]\s+")
+_ENTRY = re.compile(r"[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t]++\[([^\n]*)\]\(#[^\s()]*+\)[ \t]*+")
+_WORDS = re.compile(r"\w+")
 _CONTAINERS = re.compile(r"\A(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t])))+[ \t]*")
 _COMMENTS = re.compile(r"(?:\s*+<!--(?:(?!-->).)*+-->)++\s*+", re.DOTALL)
 _INNER_LINES = {
@@ -63,7 +66,7 @@ _FIRST_ROW = ROW - 5
 
 
 def outline(document: Document, scale: Scale) -> Outline:
-    """Find sections and blocks; omit comments between blocks, unless there is nothing else."""
+    """Find sections and blocks; omit comments between blocks and tables of contents, unless there is nothing else."""
     return _Blocks(scale, blocks(document.text, scale.line_starts)).outline()
 
 
@@ -81,6 +84,7 @@ class _Blocks:
         self.contexts: list[Context] = []
         self.small = scale.limits // SMALL_TABLE
         self.before: tuple[int, int] | None = None
+        self.link_lists: list[tuple[int, int]] = []
 
     def outline(self) -> Outline:
         """Process the blocks once, then nest the sections."""
@@ -90,6 +94,7 @@ class _Blocks:
                 self._nested(index, block)
             else:
                 level = self._block(block, level)
+        self.holes = sorted([*self.holes, *self._tables_of_contents()])
         root, glue = sections(self.text, regions(self.headings, len(self.text)), self.holes, self._fits)
         glue |= self.glue
         for point in glue:
@@ -106,6 +111,8 @@ class _Blocks:
         if kind == "html" and _COMMENTS.fullmatch(self.text, start, end):
             self.holes.append((start, end))
             return level
+        if kind == "list" and _ENTRY.match(self.text, start, end):
+            self.link_lists.append((start, end))
         captioned = kind == "table" and self._captioned(start, end)
         self._parted(start, kind, AFTER_COLON if captioned and level == BLOCK else level)
         if kind == "heading":
@@ -117,6 +124,17 @@ class _Blocks:
         self._solid(block, start, end)
         self.before = (start, end) if kind == "paragraph" else None
         return AFTER_COLON if kind == "paragraph" and self.text[start:end].rstrip().endswith(":") else BLOCK
+
+    def _tables_of_contents(self) -> Iterator[tuple[int, int]]:
+        """Yield the lists that only link to headings of the document and have no word that a heading lacks."""
+        if not self.link_lists:
+            return
+        known = {word for *_, name in self.headings for word in _WORDS.findall(name.lower())}
+        for start, end in self.link_lists:
+            entries = [_ENTRY.fullmatch(line) for line in self.text[start:end].splitlines() if line.strip()]
+            names = " ".join(entry[1].lower() for entry in entries if entry)
+            if all(entries) and known.issuperset(_WORDS.findall(unescape(_HTML_TAG.sub("", names)).replace("\\", ""))):
+                yield start, end
 
     def _captioned(self, start: int, end: int) -> bool:
         """Record the paragraph before a table if it is the table's caption. Return whether it is."""

@@ -151,6 +151,48 @@ def test_comments_between_blocks_are_left_out() -> None:
     assert chunks[0].heading_path == ("A",)
 
 
+CONTENTS = """\
+- [Summary](#summary)
+- [Design &amp; <code>API</code>](#design--api)
+  - [The `kube\\_proxy` field](#the-kube_proxy-field)
+
+1. [Summary](#summary)
+"""
+SECTIONS = """\
+## Summary
+
+One two three four five six.
+
+## Design & `API`
+
+### The kube_proxy field
+
+Seven eight nine ten eleven.
+"""
+
+
+@pytest.mark.parametrize("contents", [CONTENTS, f"<!-- toc -->\n{CONTENTS}<!-- /toc -->\n", CONTENTS.replace("-", "*")])
+def test_a_table_of_contents_is_left_out(contents: str) -> None:
+    chunks = cut(f"# Guide\n\nAn opening.\n\n{contents}\n{SECTIONS}", 20)
+    summary, design = SECTIONS.strip().split("\n\n## Design")
+    assert [each.text for each in chunks] == ["# Guide\n\nAn opening.", summary, f"## Design{design}"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- [Retry budget](#summary)",
+        "- [Summary](#summary) says why",
+        "- [Summary](https://example.org/#summary)",
+        "- [Summary](other.md#summary)",
+        "- Summary",
+    ],
+)
+def test_a_list_that_says_more_than_the_headings_is_kept(line: str) -> None:
+    chunks = cut(f"# Guide\n\n- [Summary](#summary)\n{line}\n\n{SECTIONS}", 20)
+    assert any(line in each.text for each in chunks)
+
+
 def test_a_short_comment_does_not_part_a_heading_from_its_text() -> None:
     text = "# A\n\n<!-- write here -->\n\nReal text that says something.\n"
     assert [each.text for each in cut(text)] == [text.strip()]
