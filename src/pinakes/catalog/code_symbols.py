@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from pinakes.catalog.batched_rows import rows_among
-from pinakes.catalog.dialects.expressions import id_list, text_list
+from pinakes.catalog.dialects.functions import id_list, text_list
 from pinakes.catalog.entities import with_other_names, write_counts
 from pinakes.catalog.relation_ends import AS_WRITTEN, TARGET_ID, WRITTEN_SOURCE
 from pinakes.catalog.schema import entities, entity_mentions, entity_relations

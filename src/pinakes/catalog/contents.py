@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from pinakes.catalog.changes import with_embeddings
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.dialects.expressions import has_key, values_of
+from pinakes.catalog.dialects.functions import has_key, values_of
 from pinakes.catalog.schema import chunks, collections, documents, embeddings, fields, files, sources
 from pinakes.catalog.schema.types import TEXT
 from pinakes.catalog.shared_files import HELD

@@ -14,11 +14,13 @@ from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func,
 
 from pinakes.catalog import changes, document_fields, entities, entity_changes, events, history
 from pinakes.catalog.batched_rows import rows_among
-from pinakes.catalog.dialects.expressions import among, ends_with, insert_rows, inserted_id, json_texts
+from pinakes.catalog.dialects.functions import among, json_texts
+from pinakes.catalog.dialects.inserts import insert_rows, inserted_id
 from pinakes.catalog.document_fields import DocumentFields, place_of
 from pinakes.catalog.document_queries import RECORD, UNNAMED, DocumentRecord, of_row
 from pinakes.catalog.engine import now
 from pinakes.catalog.history import Op, Retention
+from pinakes.catalog.path_conditions import ends_with
 from pinakes.catalog.schema import chunks, documents, files
 from pinakes.core.graph_records import Findings
 from pinakes.core.records import JSON, Chunk, Document, Metadata

@@ -12,7 +12,8 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, select, update
 
 from pinakes.catalog import embeddings
-from pinakes.catalog.dialects.expressions import clock, insert, is_shared
+from pinakes.catalog.dialects.functions import clock, is_shared
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import chunks, documents, embedding_claims
 from pinakes.catalog.schema import embeddings as stored
 from pinakes.core.batching import batches

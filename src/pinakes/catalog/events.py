@@ -28,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.dml import ReturningInsert
 
 from pinakes.catalog.dialects import numbers
-from pinakes.catalog.dialects.expressions import among, json_ids
+from pinakes.catalog.dialects.functions import among, json_ids
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import collections, documents, events, files, leaps, sources, versions
 from pinakes.core.batching import batches

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Select, case, func, or_, select, union
 
-from pinakes.catalog.dialects.expressions import id_list
+from pinakes.catalog.dialects.functions import id_list
 from pinakes.catalog.graph_statistics import FIELD, OWN
 from pinakes.catalog.relation_ends import CANONICAL, IS_EDGE, SOURCE, TARGET, by_sureness, chunk_of, is_alias_of
 from pinakes.catalog.relation_ends import words_of as place_words

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, func, insert, or_, select, update
 
-from pinakes.catalog.dialects.expressions import ends_with
+from pinakes.catalog.path_conditions import ends_with
 from pinakes.catalog.schema import documents, versions
 from pinakes.core.batching import batches
 from pinakes.core.records import JSON, Metadata

@@ -11,7 +11,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from pinakes.catalog.dialects.expressions import greater, insert, is_shared, this_home
+from pinakes.catalog.dialects.functions import greater, is_shared, this_home
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import beside, collections, index_numbers
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Case, Connection, case, delete, select, update
 
-from pinakes.catalog.dialects.expressions import insert
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import jobs
 from pinakes.core.records import JSON

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, and_, func, or_, select, update
 
 from pinakes.catalog import changes, document_fields
 from pinakes.catalog.batched_rows import rows_among
-from pinakes.catalog.dialects.expressions import is_below
+from pinakes.catalog.path_conditions import is_below
 from pinakes.catalog.schema import documents, files, sources
 from pinakes.catalog.sources import SourceRecord
 

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Table, case, delete, func, or_
 
 from pinakes.catalog import events
 from pinakes.catalog.collections import find
-from pinakes.catalog.dialects.expressions import insert
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import documents, fields, files, sources, versions
 from pinakes.core.batching import batches

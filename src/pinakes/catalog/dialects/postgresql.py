@@ -22,7 +22,7 @@ from sqlalchemy.exc import ArgumentError
 
 from pinakes.catalog.dialects import numbers, row_copies
 from pinakes.catalog.dialects.database import HEAD, VERSION, begin, is_moving, schema_of, upgrade, why_unwritable
-from pinakes.catalog.dialects.expressions import HOME
+from pinakes.catalog.dialects.functions import HOME
 from pinakes.catalog.dialects.listening import (
     ANSWER_S,
     CONNECT,

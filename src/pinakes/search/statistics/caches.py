@@ -14,7 +14,7 @@ import numpy as np
 
 from pinakes.catalog import Connection, contents, document_queries, selection
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.dialects.expressions import is_shared
+from pinakes.catalog.dialects.functions import is_shared
 from pinakes.core.latest_values import LatestValues
 from pinakes.core.ports import Embedder, Index, Vocabulary
 from pinakes.core.records import Filter, Float32
