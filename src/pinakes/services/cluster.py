@@ -105,7 +105,7 @@ class Membership:
         catalog = self._app.catalog
         catalog.look_at_schema()
         positions = {str(number): position for number, position in self._app.followers.positions().items()}
-        with catalog.write(quiet=True) as connection:
+        with catalog.write(notify=False) as connection:
             heartbeats.beat(connection, replace(self._self, positions=positions))
             embedding_claims.forget_old(connection)
 

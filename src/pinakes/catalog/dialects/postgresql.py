@@ -98,8 +98,8 @@ class PostgresDatabase:
             raise
 
     @contextmanager
-    def transaction(self, *, write: bool, quiet: bool = False) -> Iterator[Connection]:
-        is_told = write and not quiet
+    def transaction(self, *, write: bool, notify: bool = True) -> Iterator[Connection]:
+        is_told = write and notify
         with self._connected(_WRITE if write else _READ, _local(self._limits)) as connection:
             yield connection
             if is_told:
