@@ -14,7 +14,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.graph_lookups import NamedEntity
 from pinakes.core.graph_records import STRUCTURE, TOPIC, EntityName, folded
 from pinakes.graph.query_names import Linked, SimilarNames, linked
-from pinakes.graph.traversal import reached
+from pinakes.graph.traversal import entities_within
 from pinakes.settings import GraphRules
 
 SPREAD: Final = 0.05
@@ -161,11 +161,11 @@ class EntityRetriever:
     def _related(
         self, links: Sequence[Linked], best: Mapping[int, float], documents: int
     ) -> dict[int, tuple[int, float]]:
-        barred = self.owner_ids()
+        excluded = self.owner_ids()
         seeds: dict[int, float] = {}
 
         def keep(entity_id: int, weight: float) -> None:
-            if entity_id not in barred:
+            if entity_id not in excluded:
                 seeds[entity_id] = max(weight, seeds.get(entity_id, 0.0))
 
         with self._catalog.read_each() as connection:
@@ -175,8 +175,8 @@ class EntityRetriever:
                 keep(one.entity_id, best[one.chunk_id] * one.confidence * rarity(one.documents, documents) ** 2)
             named = {one.entity.id: rarity(one.entity.documents, documents) ** 2 for one in links}
             hops_of = partial(graph_lookups.hops, connection, min_confidence=self.rules.expand_confidence)
-            for way in reached(hops_of, named, 1, barred) if named else ():
-                keep(way.entity_id, way.confidence)
+            for near in entities_within(hops_of, named, 1, excluded) if named else ():
+                keep(near.entity_id, near.confidence)
             for entity_id, weight in named.items():
                 keep(entity_id, weight)
             strongest = sorted(seeds, key=lambda one: (-seeds[one], one))[:_MOST_SEEDS]

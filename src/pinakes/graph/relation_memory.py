@@ -128,7 +128,7 @@ def _by_end(ranked: Iterable[_Ranked], ids: Collection[int], direction: Directio
     """Return each of ``ids`` → its relations among ``ranked`` in this direction."""
     found: dict[int, list[_Ranked]] = {one: [] for one in ids}
     for each in ranked:
-        for end, way in ((each[-1].source_id, "out"), (each[-1].target_id, "in")):
-            if direction in (way, "both") and end in found:
+        for end, side in ((each[-1].source_id, "out"), (each[-1].target_id, "in")):
+            if direction in (side, "both") and end in found:
                 found[end].append(each)
     return found

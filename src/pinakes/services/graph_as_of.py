@@ -39,11 +39,11 @@ class GraphAsOf:
         self._known = LatestValues[tuple[int, int, str, str, str], PastGraph](_REMEMBERED)
 
     def entity(
-        self, record: CollectionRecord, entity_id: int, at: str, ways: Sequence[tuple[Collection[str], str]]
+        self, record: CollectionRecord, entity_id: int, at: str, meant: Sequence[tuple[Collection[str], str]]
     ) -> EntityAsOf:
         """Return what documents said of a canonical entity at the time ``at``, as the catalogue writes times.
 
-        ``ways``: types of relations and the direction to follow each in, as ``RelationNames.meant`` returns them.
+        ``meant``: types of relations and the direction to follow each in, as ``RelationNames.meant`` returns them.
         """
         past = self._past(record, at)
         with self._app.catalog.read() as connection:
@@ -53,7 +53,7 @@ class GraphAsOf:
         stated += [one for one in past.statements if entity_id in (one.source_id, one.target_id)]
         places: dict[tuple[int, str, int], list[Evidence]] = {}
         for one in stated:
-            if any(_follows(one, entity_id, types, direction) for types, direction in ways):
+            if any(_follows(one, entity_id, types, direction) for types, direction in meant):
                 places.setdefault((one.source_id, one.type, one.target_id), []).append(one.place)
         edges = [(Edge(*key, max(one.confidence for one in found), len(found)), found) for key, found in places.items()]
         edges.sort(key=lambda one: (-one[0].confidence, -one[0].statements, one[0].type, one[0].source_id))

@@ -190,8 +190,8 @@ class KnowledgeGraph:
         """
         record = self._app.record(entity.collection)
         with self._app.catalog.read() as connection:
-            ways = self._relations.meant(connection, record, types, direction)
-        found = self._past.entity(record, entity.id, moment(as_of), ways)
+            meant = self._relations.meant(connection, record, types, direction)
+        found = self._past.entity(record, entity.id, moment(as_of), meant)
         edges = [edge for edge, _ in found.relations[:limit]]
         with self._app.catalog.read() as connection:
             relations = self._relations.read(connection, record, edges, 0)
