@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.speed.home import Home, until
 from benchmarks.speed.machine import Spread, spread
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.jobs.queue import Queue
 from pinakes.jobs.worker import Worker
 from pinakes.library import Library

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pinakes.answering import AnswerWriter, ChatAnswer
     from pinakes.core.graph_paths import Expansion
     from pinakes.indexes.verification import Difference
-    from pinakes.ingestion import Event, Report
+    from pinakes.ingestion.report import Event, Report
     from pinakes.search.explaining import Explanations
     from pinakes.search.query.syntax import PhraseUse
     from pinakes.services.collections.completeness import Completeness
@@ -437,7 +437,7 @@ class Library(Services):
         self.close()
 
     def _attempt(self, name: str, source: SourceSettings, on_event: OnEvent | None, retry: bool) -> Report:
-        from pinakes.ingestion import Report
+        from pinakes.ingestion.report import Report
         from pinakes.services.sync import adding
 
         try:

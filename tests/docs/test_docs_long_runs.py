@@ -9,7 +9,7 @@ from pinakes.app.spending import Bill, check
 from pinakes.cli.progress import following
 from pinakes.cli.screen import Screen
 from pinakes.core.errors import TooCostly
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.services.run_progress import RunProgress
 
 CHUNKS, SAMPLE, EXACT, AFTER_S = 33_195, 1_009, 9_029, 60.0

@@ -25,7 +25,7 @@ from pinakes.indexes.storage import checksums
 from pinakes.indexes.updater import Superseded, catch_up
 from pinakes.indexes.vector.faiss_index import VectorIndex
 from pinakes.indexes.verification import compare
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.library import Library
 from pinakes.models.embedders import EMBEDDERS
 from pinakes.models.embedders.deterministic import DeterministicEmbedder

@@ -31,12 +31,12 @@ from progressive_support import (
     write_folder,
 )
 
-from pinakes import ingestion
 from pinakes.catalog import changes
 from pinakes.core.records import Float32, IndexEntry, VectorEntry
 from pinakes.indexes import updater
 from pinakes.indexes.storage import checksums
-from pinakes.ingestion import Event
+from pinakes.ingestion.embedding import bind_model
+from pinakes.ingestion.report import Event
 from pinakes.library import Library
 from pinakes.models.approximation import ApproximateMap, TokenRows
 from pinakes.services import filling
@@ -149,7 +149,7 @@ class TestGrowth:
         while next(rest).stage != "index":
             pass
         with Library.open(home, **other) as beside:
-            ingestion.bind_model(beside.app.catalog, beside.collection(), beside.app.embedder)
+            bind_model(beside.app.catalog, beside.collection(), beside.app.embedder)
             assert waiting(beside) == beside.status()[0].chunks
             for _ in rest:
                 pass

@@ -19,7 +19,7 @@ from pinakes.core.caller import Caller
 from pinakes.core.errors import PinakesError, SourceError, storing
 from pinakes.core.ports import Source
 from pinakes.core.records import Skipped
-from pinakes.ingestion import Event, Report
+from pinakes.ingestion.report import Event, Report
 from pinakes.jobs.queue import Job, Stopped
 from pinakes.jobs.worker import Running, Task
 from pinakes.library import Library

@@ -14,7 +14,7 @@ from pathlib import Path
 from pinakes.core.errors import ModelUnavailable, NotFound, PinakesError
 from pinakes.core.records import JSON
 from pinakes.core.wording import counted
-from pinakes.ingestion import Event, Report
+from pinakes.ingestion.report import Event, Report
 from pinakes.jobs.queue import Job, Stopped, job_key
 from pinakes.jobs.worker import Running, Task
 from pinakes.library import Library

@@ -35,7 +35,8 @@ from pinakes.search.results.links import LinkMaker
 from pinakes.settings import CollectionSettings, EmbeddingSettings, Settings
 
 if TYPE_CHECKING:
-    from pinakes.ingestion import Approximator, Claims
+    from pinakes.ingestion.claiming import Claims
+    from pinakes.ingestion.progressive import Approximator
     from pinakes.parsing.workers import WorkerProcesses
 
 _log = logging.getLogger(__name__)
@@ -102,7 +103,7 @@ class App:
     @once
     def claims(self) -> Claims | None:
         """The chunks that this process embeds, where others embed some; None where no other does."""
-        from pinakes.ingestion import Claims
+        from pinakes.ingestion.claiming import Claims
 
         return Claims(self.catalog, self.process) if self.catalog.is_shared else None
 
@@ -250,7 +251,7 @@ class App:
         vocabulary = own.vocabulary if own else self._vocabulary
         if not record.fingerprint or vocabulary is None:
             return None
-        from pinakes.ingestion import Approximator
+        from pinakes.ingestion.progressive import Approximator
 
         place = self.home.map(record), record.fingerprint
         key = record.id, record.line

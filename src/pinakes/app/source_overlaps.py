@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 from pinakes.app import source_settings
 from pinakes.catalog import Catalog, sources
 from pinakes.catalog.sources import SourceRecord
-from pinakes.ingestion import OtherSource, RunOptions
+from pinakes.ingestion.run_options import RunOptions
+from pinakes.ingestion.shared_files import OtherSource
 from pinakes.settings import Settings, SourceSettings
 from pinakes.sources import git_urls
 

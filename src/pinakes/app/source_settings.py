@@ -15,7 +15,8 @@ from pinakes.catalog.sources import SourceRecord
 from pinakes.core.errors import InvalidInput
 from pinakes.core.ports import Embedder
 from pinakes.core.records import JSON
-from pinakes.ingestion import Event, RunOptions
+from pinakes.ingestion.report import Event
+from pinakes.ingestion.run_options import RunOptions
 from pinakes.models.embedders.token_counter import counted_by
 from pinakes.parsing import passwords_in, remedied
 from pinakes.platform.locks import taken

@@ -10,7 +10,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import TooCostly
 from pinakes.core.ports import Embedder, Remote
 from pinakes.core.records import Spent
-from pinakes.ingestion import Report
+from pinakes.ingestion.report import Report
 from pinakes.settings import EmbeddingSettings
 
 _MILLION = 1_000_000

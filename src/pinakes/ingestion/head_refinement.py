@@ -15,7 +15,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import InvalidInput
 from pinakes.core.ports import Embedder
 from pinakes.core.records import Float32
-from pinakes.ingestion import keep, tell_sources
+from pinakes.ingestion.embedding import keep, tell_sources
 
 _log = logging.getLogger(__name__)
 

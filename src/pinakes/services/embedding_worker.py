@@ -12,8 +12,7 @@ from typing import Final
 from pinakes.app import App
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import Busy, ModelMismatch, ModelUnavailable, NotFound, Refused, TooCostly
-from pinakes.ingestion import Waiting
-from pinakes.ingestion.embedding import has_pending
+from pinakes.ingestion.embedding import Waiting, has_pending
 from pinakes.services import filling
 
 _log = logging.getLogger(__name__)

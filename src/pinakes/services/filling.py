@@ -16,7 +16,11 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import SourceRecord
 from pinakes.core.ports import Embedder, Lookable, Remote, Source, Vocabulary
 from pinakes.core.records import JSON
-from pinakes.ingestion import Backlog, Event, Ingest, Tools, Waiting, tell_sources
+from pinakes.ingestion.embedding import Waiting, tell_sources
+from pinakes.ingestion.progressive import Backlog
+from pinakes.ingestion.report import Event
+from pinakes.ingestion.run import Ingest
+from pinakes.ingestion.run_tools import Tools
 from pinakes.models.embedders import token_counter
 from pinakes.parsing.pool import ParseOptions, cutting
 from pinakes.settings import EmbeddingSettings, SourceSettings

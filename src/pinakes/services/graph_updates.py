@@ -9,7 +9,7 @@ from pinakes.app import App
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import PinakesError
 from pinakes.graph import following
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 
 _log = logging.getLogger(__name__)
 

@@ -17,7 +17,8 @@ from pinakes.catalog.collections import CollectionRecord, State
 from pinakes.core.errors import Busy, IndexCorrupt, InvalidInput, ModelUnavailable, StorageFull
 from pinakes.core.ports import Embedder, Vocabulary
 from pinakes.core.records import JSON
-from pinakes.ingestion import Event, Waiting, bind_model
+from pinakes.ingestion.embedding import Waiting, bind_model
+from pinakes.ingestion.report import Event
 from pinakes.platform.disk import folder_bytes
 from pinakes.platform.locks import held, taken
 from pinakes.services import filling

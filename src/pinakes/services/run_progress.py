@@ -10,7 +10,7 @@ from pinakes.core import interrupt
 from pinakes.core.wording import percent
 
 if TYPE_CHECKING:
-    from pinakes.ingestion import Event
+    from pinakes.ingestion.report import Event
 
 LINE_EVERY_S = 5.0
 _SAID = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pinakes.app import App
 from pinakes.app.spending import Charges, check
 from pinakes.core.errors import ModelUnavailable, TooCostly
-from pinakes.ingestion import Report
+from pinakes.ingestion.report import Report
 from pinakes.services import filling
 
 

@@ -19,7 +19,7 @@ from pinakes.core.errors import InvalidInput, ModelUnavailable
 from pinakes.core.latest_values import LatestValues
 from pinakes.core.ports import Summarizer
 from pinakes.core.records import Document, DocumentKind, Float32, Metadata, Summary, SummaryWriter
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.models.chat import Usage
 from pinakes.models.summarizers import Extractive, open_summarizer, writer_of
 from pinakes.models.summarizers.chat_model import ChatSummarizer

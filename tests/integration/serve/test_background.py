@@ -29,7 +29,7 @@ from working import worker_of
 
 from pinakes.catalog import document_queries
 from pinakes.catalog.schema import documents
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.jobs.worker import Worker
 from pinakes.library import Library
 from pinakes.models.approximation import ApproximateMap

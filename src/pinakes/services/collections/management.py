@@ -31,7 +31,8 @@ from pinakes.catalog.sources import SourceRecord
 from pinakes.core import caller
 from pinakes.core.batching import batches
 from pinakes.core.errors import Busy, InvalidInput, NotFound, storing
-from pinakes.ingestion import Event, keeping_of
+from pinakes.ingestion.report import Event
+from pinakes.ingestion.run_tools import keeping_of
 from pinakes.platform.locks import Lock, taken
 from pinakes.services.documents.index_update import catch_up
 from pinakes.services.sync.watched import WatchedFolder, WatchedFolders, knowledge_base

@@ -18,7 +18,7 @@ from pinakes.catalog import collections, contents, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import IndexCorrupt, PinakesError
 from pinakes.indexes.storage import versions
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.ingestion.rereading import present_versions
 from pinakes.platform.locks import free
 from pinakes.services.documents import rechunking

@@ -26,7 +26,7 @@ from pinakes.core.errors import ModelUnavailable
 from pinakes.core.generators import result_of
 from pinakes.core.late import changed
 from pinakes.core.records import Condition, Float32, Results
-from pinakes.ingestion import embed
+from pinakes.ingestion.embedding import embed
 from pinakes.search import Request, federated
 from pinakes.search.as_of import held_at, moment
 from pinakes.search.retrieval.term_statistics import TermStatistics

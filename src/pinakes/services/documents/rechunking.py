@@ -12,7 +12,8 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.chunking import chunker_of, is_older
 from pinakes.core.batching import batches
 from pinakes.core.errors import InvalidInput, ModelMismatch, ModelUnavailable
-from pinakes.ingestion import Event, Tools
+from pinakes.ingestion.report import Event
+from pinakes.ingestion.run_tools import Tools
 from pinakes.models.embedders.token_counter import counts_tokens
 from pinakes.models.token_counts import token_counter
 from pinakes.services import filling

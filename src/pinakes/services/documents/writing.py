@@ -30,7 +30,8 @@ from pinakes.core.errors import Busy, InvalidInput, ModelUnavailable, PinakesErr
 from pinakes.core.generators import result_of
 from pinakes.core.ports import Embedder
 from pinakes.core.records import Chunk, Float32, ReadingNote
-from pinakes.ingestion import Tools, embed, keep, keeping_of, readable
+from pinakes.ingestion.embedding import embed, keep, readable
+from pinakes.ingestion.run_tools import Tools, keeping_of
 from pinakes.metadata import ERRORS, retyped
 from pinakes.models.summarizers import writer_of
 from pinakes.models.token_counts import token_counter

@@ -16,8 +16,8 @@ from pinakes.core.errors import InvalidInput, WouldRemove
 from pinakes.core.ports import Lookable
 from pinakes.core.records import JSON
 from pinakes.core.wording import counted, first_of
-from pinakes.ingestion import Event, Report
 from pinakes.ingestion.file_changes import vanished_files
+from pinakes.ingestion.report import Event, Report
 from pinakes.services import filling
 from pinakes.services.graph_updates import follow_graph
 from pinakes.services.run_progress import drain

@@ -27,11 +27,12 @@ from pinakes.core.errors import InvalidInput, ModelUnavailable, PinakesError
 from pinakes.core.generators import result_of
 from pinakes.core.ports import Embedder, Lookable, Remote, Source
 from pinakes.core.records import JSON, Chunk, Item, Scan, Skipped
-from pinakes.ingestion import Event, Tools, held_by_others
 from pinakes.ingestion.file_changes import vanished_files
+from pinakes.ingestion.report import Event
 from pinakes.ingestion.rereading import Rereading
-from pinakes.ingestion.run_tools import Cutter
+from pinakes.ingestion.run_tools import Cutter, Tools
 from pinakes.ingestion.scan import check_place, scanned
+from pinakes.ingestion.shared_files import held_by_others
 from pinakes.parsing.pool import WORTH_BYTES
 from pinakes.services import filling
 from pinakes.services.sync import adding

@@ -17,7 +17,8 @@ from pinakes.catalog.sources import SourceRecord
 from pinakes.core import caller
 from pinakes.core.ports import Lookable, Source
 from pinakes.core.records import JSON
-from pinakes.ingestion import Event, Report, check_place
+from pinakes.ingestion.report import Event, Report
+from pinakes.ingestion.scan import check_place
 from pinakes.jobs.queue import Queue
 from pinakes.services import filling
 from pinakes.services.run_progress import drain
