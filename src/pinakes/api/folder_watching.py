@@ -84,7 +84,7 @@ class Watching(Task):
         self._chosen = {one.key: one for one in (watched_in(library.settings) if wanted is None else wanted)}
         self.at_once = len(self._chosen)
 
-    def wanted(self) -> Iterable[Job]:
+    def due_jobs(self) -> Iterable[Job]:
         """Return a job for each folder."""
         return [
             Job(key, self.kind, {"collection": one.collection, "folder": str(one.root)})

@@ -128,7 +128,7 @@ class Startup(Task):
         read = f"{event.done} of {event.total} files read"
         return self._progress.words() if "embed" in self._events and event.done else read
 
-    def wanted(self) -> Iterable[Job]:
+    def due_jobs(self) -> Iterable[Job]:
         """Return a job for each collection whose sources were never read, once models and indexes are loaded."""
         names = sorted(self._waiting) if self._warm.is_set() and self.failure is None else []
         return [Job(job_key(self.kind, name), self.kind, {"collection": name}) for name in names]

@@ -203,7 +203,7 @@ class App:
     def parts(self, record: CollectionRecord, index: Index, tracer: Tracer) -> SearchContext:
         """Return what one search of a collection works with."""
         models = self.query_vectors_of(record), self.refiner_of(record), self.reranking
-        rules, tell = self.rules(record), (partial(self.followers.hurry, record), self.freshness.note)
+        rules, tell = self.rules(record), (partial(self.followers.catch_up_if_quick, record), self.freshness.note)
         ranks = rules.graph.weight or any(rule.when == "entity" for rule in rules.boosts)
         graph = self.graphs.retriever_of(self.catalog, record) if ranks else None
         return SearchContext(self.catalog, record, index, *models, self.settings, self.statistics, tracer, *tell, graph)

@@ -69,11 +69,11 @@ def overlapping(every: Sequence[SourceSettings]) -> list[list[SourceSettings]]:
     ]
 
 
-def how_to(
+def run_options_of(
     catalog: Catalog, settings: Settings, name: str, kept: SourceRecord, *, retry: bool = False, parts: bool = False
 ) -> RunOptions:
-    """Return how a source is read, as ``source_settings.how_to``, with the other sources of its collection."""
-    how = source_settings.how_to(settings, name, kept, retry=retry, parts=parts)
+    """Return how a source is read, as ``source_settings.run_options_of``, with the other sources of its collection."""
+    how = source_settings.run_options_of(settings, name, kept, retry=retry, parts=parts)
     return replace(how, others=others_of(catalog, settings, name, kept.collection_id, kept.place))
 
 

@@ -50,7 +50,7 @@ def effective_settings(settings: Settings, name: str, kept: SourceRecord) -> Sou
     return remembered.model_copy(update=now)
 
 
-def how_to(
+def run_options_of(
     settings: Settings, name: str, kept: SourceRecord, *, retry: bool = False, parts: bool = False
 ) -> RunOptions:
     """Return how a source of the collection ``name`` is read; ``retry``: what failed before is tried at once.

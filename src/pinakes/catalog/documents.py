@@ -299,7 +299,7 @@ def take_back(connection: Connection, document_id: int, source_id: int, path: st
     connection.execute(of_file.values(status="indexed", reason=None, document_id=document_id))
 
 
-def stands_at(connection: Connection, document_id: int, source_id: int, path: str) -> bool:
+def is_file_at(connection: Connection, document_id: int, source_id: int, path: str) -> bool:
     """Say whether a document is the file at ``path`` of a source; what another source holds is not its own."""
     of = select(documents.c.source_id, documents.c.path).where(documents.c.id == document_id)
     row = connection.execute(of).first()

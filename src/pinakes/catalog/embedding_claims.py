@@ -166,7 +166,7 @@ def is_left(connection: Connection, collection_id: int, model_id: int | None) ->
     return bool(embeddings.pending(connection, collection_id, model_id, 1, where=~refusal))
 
 
-def want(connection: Connection, collection_id: int, model_id: int, chunk_ids: Sequence[int]) -> None:
+def prioritise(connection: Connection, collection_id: int, model_id: int, chunk_ids: Sequence[int]) -> None:
     """Have those of these chunks that have no vector be embedded before the others."""
     rows = embeddings.pending_among(connection, collection_id, model_id, chunk_ids)
     keys = sorted({key for _, key, _ in rows})

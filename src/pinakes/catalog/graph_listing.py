@@ -63,7 +63,7 @@ class ListedRelation:
 
 
 @dataclass(frozen=True, slots=True)
-class SpeakingDocument:
+class MentioningDocument:
     """A document that mentions an entity, in ``mentions`` places; ``is_about`` it, where its metadata says so.
 
     ``metadata``: read only where it is asked for.
@@ -185,9 +185,9 @@ def each_relation(connection: Connection, collection_id: int) -> Iterator[Listed
             yield ListedRelation(*row)
 
 
-def speaking_of(
+def mentioning_documents(
     connection: Connection, entity_id: int, limit: int, *, metadata: bool = False
-) -> list[SpeakingDocument]:
+) -> list[MentioningDocument]:
     """Return the documents that mention a canonical entity: those about it first, then those of most mentions.
 
     ``metadata``: whether that is read, too.
@@ -213,7 +213,7 @@ def speaking_of(
         )
     )
     return [
-        SpeakingDocument(
+        MentioningDocument(
             *(row.id, row.uid, row.path, row.title, row.places, bool(row.about)),
             {**row.inherited, **row.metadata} if metadata else {},
         )

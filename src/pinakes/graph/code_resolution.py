@@ -48,7 +48,7 @@ def affected(connection: Connection, collection_id: int, touched: Collection[int
     found = {one.id for one in every}
     found.update(code_symbols.meaning(connection, found))
     names = {one.name.partition(AT)[0] for one in every if one.type != FILE}
-    found.update(one.id for one in code_symbols.namesakes(connection, collection_id, names))
+    found.update(one.id for one in code_symbols.symbols_named(connection, collection_id, names))
     stems = {_last(one.name) for one in every if one.type == FILE}
     named_files = code_symbols.of_type(connection, collection_id, FILE) if stems else ()
     found.update(one.id for one in named_files if _last(one.name) in stems)

@@ -73,7 +73,7 @@ class HeadRefiner:
             while len(met) > _MOST_MET:
                 met.popitem(last=False)
 
-    def take_met(self, collection: CollectionRecord, most: int) -> list[int]:
+    def take_recorded(self, collection: CollectionRecord, most: int) -> list[int]:
         """Remove up to ``most`` recorded chunks, latest first, and return their ids."""
         with self._lock:
             met = self._met.get(collection.id, OrderedDict())

@@ -257,7 +257,7 @@ class Ingest:
         """Remove the document of the file at ``path``, unless another file has it now."""
         if document_id is None or document_id in self._placed:
             return
-        if documents.stands_at(connection, document_id, self._record.id, path):
+        if documents.is_file_at(connection, document_id, self._record.id, path):
             self._groups.add(documents.remove(connection, document_id, self._keeping))
             self.report.removed += 1
 
@@ -314,7 +314,7 @@ class Ingest:
             part = gone[start : start + _REMOVED_PER_STEP]
             with self.report.timed("catalog"), self._tools.catalog.write() as connection:
                 there = (record.document_id for path, record in part if is_there(self._record, path))
-                handed = shared_files.heirs(connection, self._record, set(filter(None, there)) - self._placed)
+                handed = shared_files.next_holders(connection, self._record, set(filter(None, there)) - self._placed)
                 shared_files.hand_over(connection, self._collection.id, handed)
                 for path, record in part:
                     if record.document_id not in handed:

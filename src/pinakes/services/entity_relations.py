@@ -200,7 +200,7 @@ class EntityRelations:
         ]
         return self._with_places(connection, record, relations, evidence) if evidence else relations
 
-    def told(self, relations: Sequence[Relation], record: CollectionRecord) -> list[Relation]:
+    def with_metadata_words(self, relations: Sequence[Relation], record: CollectionRecord) -> list[Relation]:
         """Return relations with the words of metadata in the places that they have."""
         with self._app.catalog.read() as connection:
             places = {_edge(one).key: one.evidence for one in relations}

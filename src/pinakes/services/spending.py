@@ -27,7 +27,7 @@ class Spending:
         for name in dict.fromkeys(report.collection for report in reports if report.degraded):
             try:
                 if not self._app.agreed:
-                    check(filling.bill_of(self._app, self._app.record(name)))
+                    check(filling.cost_estimate(self._app, self._app.record(name)))
             except TooCostly as error:
                 found.append(error)
             except ModelUnavailable:  # the report says so, and without the model nothing is paid for

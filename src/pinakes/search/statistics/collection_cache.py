@@ -22,7 +22,7 @@ class CollectionCache(Generic[Key, Value]):
         self._lock = threading.Lock()
         self._known: dict[Hashable, tuple[int, dict[Key, Value]]] = {}
 
-    def of(self, collection: CollectionRecord, about: Hashable = ()) -> dict[Key, Value]:
+    def values_of(self, collection: CollectionRecord, about: Hashable = ()) -> dict[Key, Value]:
         """Return the cached values of a collection for the topic ``about``, to read and to add to."""
         key = (collection.id, about)
         with self._lock:
@@ -36,7 +36,7 @@ class CollectionCache(Generic[Key, Value]):
 
     def get(self, collection: CollectionRecord, key: Key, find: Callable[[], Value]) -> Value:
         """Return the cached value of ``key``, or that of ``find``, which is then cached."""
-        known = self.of(collection)
+        known = self.values_of(collection)
         if key not in known:
             known[key] = find()
         return known[key]

@@ -55,7 +55,7 @@ class CollectionStatistics:
         self, connection: Connection, collection: CollectionRecord, groups: Collection[str]
     ) -> Mapping[str, Mapping[int, int]]:
         """Return group → document id → number of chunks of the group before that document."""
-        known = self._preceding.of(collection)
+        known = self._preceding.values_of(collection)
         known.setdefault("", {})  # for documents without a group
         if missing := [one for one in groups if one not in known]:
             known |= document_queries.preceding_chunks(connection, collection.id, missing)

@@ -77,7 +77,7 @@ class FeatureCache:
 
         ``connect`` is called only if some are not cached.
         """
-        known = self._known.of(collection, fields)
+        known = self._known.values_of(collection, fields)
         if missing := list({one for one in ids if one not in known}):
             with connect() as connection:
                 known |= _fetched(connection, missing, fields, collection.id, 0 if known else _AT_FIRST)

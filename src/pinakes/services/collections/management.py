@@ -349,7 +349,7 @@ class Collections:
         while True:
             with self._app.catalog.write() as connection:
                 found = sources.documents_of(connection, kept.id, _REMOVED_AT_ONCE)
-                handed = shared_files.heirs(connection, kept, found)
+                handed = shared_files.next_holders(connection, kept, found)
                 shared_files.hand_over(connection, record.id, handed)
                 removed = {document_id: size for document_id, size in found.items() if document_id not in handed}
                 groups = {documents.remove(connection, document_id, keeping) for document_id in removed}

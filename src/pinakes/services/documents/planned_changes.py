@@ -108,7 +108,7 @@ class PlannedChange:
     content: FileContent | None = None
 
     @property
-    def stands_on(self) -> tuple[JSON, ...] | None:
+    def based_on(self) -> tuple[JSON, ...] | None:
         """What this was made for: a summary that was written meanwhile, and a masked text, make no new version."""
         base = self.base
         return None if base is None else (base.uid, base.version, base.summary, base.text, base.title, base.own)

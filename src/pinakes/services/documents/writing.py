@@ -282,7 +282,7 @@ class DocumentWriter:
         written = [
             self._put(connection, record, batch, number)
             for number, again in _asked(connection, record, batch)
-            if number in batch.ready and again.stands_on == batch.ready[number].prepared.stands_on
+            if number in batch.ready and again.based_on == batch.ready[number].prepared.based_on
             if number not in dropped
         ]
         self.inherit(connection, record, {group for groups in written for group in groups})

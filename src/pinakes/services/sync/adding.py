@@ -147,7 +147,7 @@ def replace_files(app: App, name: str, found: PlannedSource) -> None:
             ]
             sources.note(connection, kept.id, held)
             ids = {file.document_id for file in known.values() if file.document_id}
-            shared_files.hand_over(connection, record.id, shared_files.heirs(connection, old, ids))
+            shared_files.hand_over(connection, record.id, shared_files.next_holders(connection, old, ids))
             sources.drop(connection, old.id)
 
 
@@ -298,7 +298,7 @@ def _documents(app: App, kept: SourceRecord, gone: dict[str, FileRecord]) -> tup
     ids = {one.document_id: path for path, one in gone.items() if one.document_id is not None}
     with app.catalog.read() as connection:
         own = shared_files.held_by(connection, kept.id, ids)
-        other = shared_files.heirs(connection, kept, own)
+        other = shared_files.next_holders(connection, kept, own)
     return tuple(sorted(ids[one] for one in own - other.keys()))
 
 

@@ -211,7 +211,7 @@ class Forecasts:
         if not source_settings.same_options(kept.options, filling.options_of(app, record.name, record, source)):
             return None, {path: _unread(one) for path, one in known.items()}
         known = {path: _unread(one) if path in again else one for path, one in known.items()}
-        state = source_settings.how_to(app.settings, record.name, kept).since(kept.state, kept.report)
+        state = source_settings.run_options_of(app.settings, record.name, kept).since(kept.state, kept.report)
         return None if again.scan_all else state, known
 
     def _estimated(self, record: CollectionRecord, tools: Tools, sample: _Sample) -> Forecast:
