@@ -11,7 +11,7 @@ from pinakes.catalog import graph_state, stated_edges
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.stated_edges import Edge, Evidence
 from pinakes.core.graph_records import WEAK
-from pinakes.core.latest_values import LatestValues
+from pinakes.core.lru_cache import LruCache
 from pinakes.core.wording import counted
 from pinakes.graph.past_statements import PastGraph, PastStatement, past_graph
 
@@ -36,7 +36,7 @@ class GraphAsOf:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._known = LatestValues[tuple[int, int, str, str, str], PastGraph](_REMEMBERED)
+        self._known = LruCache[tuple[int, int, str, str, str], PastGraph](_REMEMBERED)
 
     def entity(
         self, record: CollectionRecord, entity_id: int, at: str, meant: Sequence[tuple[Collection[str], str]]

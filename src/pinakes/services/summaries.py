@@ -16,7 +16,7 @@ from pinakes.catalog import Connection, document_queries, documents, embeddings,
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.core.errors import InvalidInput, ModelUnavailable
-from pinakes.core.latest_values import LatestValues
+from pinakes.core.lru_cache import LruCache
 from pinakes.core.ports import Summarizer
 from pinakes.core.records import Document, DocumentKind, Float32, Metadata, Summary, SummaryWriter
 from pinakes.ingestion.report import Event
@@ -57,7 +57,7 @@ class Summaries:
         self._app = app
         self._writer: Summarizer | None = None
         self._lock = threading.Lock()
-        self._known = LatestValues[tuple[int, int, str], Summary](_REMEMBERED)
+        self._known = LruCache[tuple[int, int, str], Summary](_REMEMBERED)
 
     @property
     def writer(self) -> Summarizer:

@@ -17,7 +17,7 @@ from pinakes.catalog.index_tables import registry, vector_table
 from pinakes.catalog.index_tables.registry import Head
 from pinakes.catalog.index_tables.sessions import Session, Sessions
 from pinakes.core.errors import IndexCorrupt, InvalidSetting, PinakesError
-from pinakes.core.latest_values import LatestValues
+from pinakes.core.lru_cache import LruCache
 from pinakes.core.ports import KeywordQuery, Lexicon, VectorQuery, Vectors
 from pinakes.core.records import Filter, IndexEntry, Int64, Ranking, VectorEntry
 from pinakes.indexes.keyword.stored_terms import TermWriter
@@ -70,7 +70,7 @@ class PostgresEngine:
         self._words = WordIndex(self._sessions, self._number, self._analyzer, terms) if has_words else None
         self._head: tuple[int, Head] | None = None
         self._vector_cache = VectorCache(-1, dimension)
-        self._passing = LatestValues[tuple[Filter, int], Int64](_REMEMBERED_FILTERS)
+        self._passing = LruCache[tuple[Filter, int], Int64](_REMEMBERED_FILTERS)
         self._has_graph = self._building = False
         self._starting, self._one_builds = threading.Lock(), threading.Lock()
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from pinakes.catalog import Connection, contents, document_queries, selection
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.core.latest_values import LatestValues
+from pinakes.core.lru_cache import LruCache
 from pinakes.core.ports import Index
 from pinakes.core.records import Filter
 from pinakes.search.statistics.collection_cache import CollectionCache
@@ -25,8 +25,8 @@ class CollectionStatistics:
         self._counts = CollectionCache[Filter, int](_REMEMBERED_TOTALS)
         self._fields = CollectionCache[tuple[()], frozenset[str]](_REMEMBERED_TOTALS)
         self._common = CollectionCache[int, tuple[str, ...]](_REMEMBERED_TOTALS)
-        self._totals = LatestValues[tuple[int, int, int | None, int], contents.Totals](_REMEMBERED_COLLECTIONS)
-        self._embedded = LatestValues[tuple[int, int | None, int], bool](_REMEMBERED_COLLECTIONS)
+        self._totals = LruCache[tuple[int, int, int | None, int], contents.Totals](_REMEMBERED_COLLECTIONS)
+        self._embedded = LruCache[tuple[int, int | None, int], bool](_REMEMBERED_COLLECTIONS)
         self._preceding = CollectionCache[str, Mapping[int, int]](_REMEMBERED_GROUPS)
 
     def fields(self, connection: Connection, collection: CollectionRecord) -> frozenset[str]:

@@ -22,7 +22,7 @@ from pinakes.catalog import collections, documents, manifest, sources
 from pinakes.catalog.manifest import Stamp
 from pinakes.core.errors import PinakesError, SourceError
 from pinakes.core.late import changed
-from pinakes.core.latest_values import LatestValues
+from pinakes.core.lru_cache import LruCache
 from pinakes.core.records import Blame, Hit, Item, Metadata, Results
 from pinakes.parsing import keeps_lines, read
 from pinakes.parsing.decode import line_numbers
@@ -84,7 +84,7 @@ class Blames:
     def __init__(self, app: App) -> None:
         self._app = app
         self._lock = threading.Lock()
-        self._known = LatestValues[_Key, tuple[Blame, ...]](_REMEMBERED)
+        self._known = LruCache[_Key, tuple[Blame, ...]](_REMEMBERED)
         self._under_way: dict[_Key, _Task] = {}
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._workers: list[threading.Thread] = []
