@@ -1,4 +1,4 @@
-"""What a client is told when it connects. Needs nothing heavy, so that the greeting never waits."""
+"""The answer to ``initialize`` of MCP. It loads nothing heavy, so that it never waits."""
 
 from __future__ import annotations
 

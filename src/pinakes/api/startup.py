@@ -1,4 +1,4 @@
-"""What happens in the background when a server starts: load models and indexes, read what was never read."""
+"""Background work at the start of a server: load models and indexes, read sources that were never read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts that the settings name, opened and put together; the library works with these."""
+"""The composition root: opens the parts that the settings name, and puts them together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources of one collection over the same files: which these are."""
+"""Sources of one collection that read the same files."""
 
 from __future__ import annotations
 

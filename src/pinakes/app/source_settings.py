@@ -1,4 +1,4 @@
-"""What collections are filled from: the sources that the settings name, and those that the catalogue remembers."""
+"""The sources of collections: those that the settings name, and those that the catalogue remembers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What embedding by a provider is going to cost, and that much is not spent unasked."""
+"""The estimated cost of embedding by a provider, and the check that asks before much is spent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What collections hold, in figures; what each document is there for, and whether it has all of its vectors."""
+"""Totals of collections; the content type of each document, and whether it has all of its vectors."""
 
 from __future__ import annotations
 

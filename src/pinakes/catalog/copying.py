@@ -1,4 +1,4 @@
-"""A collection made as a copy of another: all inside the database, nothing is read, cut or embedded again."""
+"""Copies of collections inside the database: nothing is parsed, chunked or embedded again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the form of a whole collection says of its graph: read from chunks, mentions and paths, written as rows.
+"""Rows of the graph that are derived from a whole collection: from chunks, mentions and paths.
 
 Rows that are there already stay, so that a graph that hardly changed is hardly written.
 """

@@ -1,4 +1,4 @@
-"""What filters see of documents: where they are, and their metadata, with what their group gives them."""
+"""The fields of documents that filters compare: path, metadata, and metadata of the group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one document says of the graph, with all names of the entities."""
+"""The entities and relations of one document, with all names of the entities."""
 
 from __future__ import annotations
 

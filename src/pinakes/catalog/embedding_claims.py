@@ -1,4 +1,4 @@
-"""Which texts without a vector somebody embeds now: claims of a shared catalogue, with leases by its clock.
+"""Claims of texts to embed in a shared catalogue: leases by the clock of the database.
 
 There is one row for each text and model. A row without ``owner`` is a text that searches met, which comes first. One
 whose lease has ended may be taken by anybody. ``refused`` says why the model cannot read a text.

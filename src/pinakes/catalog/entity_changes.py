@@ -1,4 +1,4 @@
-"""Which entities changed documents mention, or did, and what was found for each: so the graph follows only these."""
+"""The entities that changed documents mention, and what was derived for each, so that only these are updated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The knowledge graph as searches ask it: names of a question, relations of several entities, their chunks.
+"""Queries of the graph for searches: names in a question, relations of entities, chunks that mention them.
 
 Each function is one statement, whatever the number of entities, since each is a round trip in PostgreSQL.
 """

@@ -1,4 +1,4 @@
-"""The graph of a collection as a whole: what its derived part was computed from, whose turn it is, its removal."""
+"""The state of the graph of a collection: what it was derived from, who updates it, its removal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers and workers of a shared catalogue: each says every few seconds that it runs, and how far its indexes are."""
+"""Heartbeats of servers and workers of a shared catalogue, with the positions of their indexes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers of the folders in which homes keep the indexes of a collection. No number is given twice.
+"""Numbers of the index folders of a collection. No number is given twice.
 
 Where one home has the catalogue, a generation's number is that of its folder. Where homes on several machines share
 the catalogue, a home that builds an index anew takes a number of its own, and the others keep the indexes they have.

@@ -1,4 +1,4 @@
-"""What a reader may call a document: its id, uri or path, ``./path``, where its file lies, the end of its path."""
+"""References to documents: id, uri, path, the place of the file, or the end of the path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a filter to the documents that pass it, and from chunk ids to what a hit shows."""
+"""Documents that pass a filter, and the rows of chunks that hits show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that several sources of a collection have: one of these holds the document, the others take note of it."""
+"""Files in several sources of a collection: one source holds the document, the others note that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where documents come from, and what is known of every file there."""
+"""Sources, and what is known of each of their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far addresses were told of events, and what could not be delivered."""
+"""The cursor of each webhook, and the posts that could not be delivered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which definition a name in code means, once all files of a collection are known.
+"""Resolution of names in code to definitions, once all files of a collection are known.
 
 A name that all files see means what is defined by that name: a macro where no function is. A name with the end of a
 path (``load@*a/b``) means the only definition in such a file. What several definitions may be, or none, stays a name of

@@ -1,4 +1,4 @@
-"""What a search with the graph starts from: entities of its question, and of the hits that it found."""
+"""The seeds of graph expansion: entities of the question, and of the hits that a search found."""
 
 from __future__ import annotations
 

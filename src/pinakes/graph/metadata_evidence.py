@@ -1,4 +1,4 @@
-"""What a document says outside of its text: the metadata field and value, or the path, that state a relation."""
+"""Evidence outside of the text of a document: the metadata field and value, or the path, that state a relation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relations, documents and names of entities as searches read them, kept while the graph stays as it is."""
+"""A cache of relations, documents and names of entities for searches, valid until the graph changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run works with: its dependencies, what parses and chunks files for it, and how long versions are kept."""
+"""The dependencies of a run: what parses and chunks files for it, and how long versions are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embedding what waits in a shared catalogue, batch by batch, on a machine that need not answer searches."""
+"""Embeds waiting texts of a shared catalogue, batch by batch, on a machine that need not answer searches."""
 
 from __future__ import annotations
 

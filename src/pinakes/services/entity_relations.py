@@ -1,4 +1,4 @@
-"""The relations of entities as callers see them: in pages, as steps of paths, with the words that state each."""
+"""Relations of entities for callers: pages, paths, and the words that state each."""
 
 from __future__ import annotations
 

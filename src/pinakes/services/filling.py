@@ -1,4 +1,4 @@
-"""What fills collections: their sources, the runs over them, and the embedding of what they bring."""
+"""Ingestion runs of collections: opening their sources, running, and embedding what waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An entity of the graph as of a time: who mentioned it, and which relations were stated."""
+"""An entity as of a time: the documents that mentioned it, and its relations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who knows most of an entity, and which documents are to be looked at when it changes, each with what says so."""
+"""Experts on an entity, and documents to review when it changes, each with its evidence."""
 
 from __future__ import annotations
 

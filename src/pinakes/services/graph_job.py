@@ -1,4 +1,4 @@
-"""The job of a server that has graphs follow their documents."""
+"""The background job that updates graphs after their documents changed."""
 
 from __future__ import annotations
 

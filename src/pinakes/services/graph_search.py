@@ -1,4 +1,4 @@
-"""Search with the knowledge graph: hits that relations of the entities of a question lead to."""
+"""Search with the knowledge graph: hits that are reached by relations of entities."""
 
 from __future__ import annotations
 

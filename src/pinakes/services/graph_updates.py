@@ -1,4 +1,4 @@
-"""Graphs follow documents where no server does it: at the end of a run, and before the first question."""
+"""Updates of graphs where no server does them: after a run, and before the first question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The knowledge graph as callers see it: entities, their neighbours, paths between them, and decisions on names."""
+"""The knowledge graph for callers: entities, neighbours, paths, and decisions on names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Another model without fear: its vectors and index are built beside those that answer, then either may answer."""
+"""Change of the embedding model: a shadow index is built, then switched to, or back."""
 
 from __future__ import annotations
 

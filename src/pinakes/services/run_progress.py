@@ -1,4 +1,4 @@
-"""How far a long run is: its stage, rate and time left in words, and the same as numbers for a bar."""
+"""Progress of a long run: stage, rate and time left, in words and as numbers."""
 
 from __future__ import annotations
 

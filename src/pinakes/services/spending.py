@@ -1,4 +1,4 @@
-"""What the work of one call costs where a provider embeds: allowed before, told afterwards."""
+"""Cost of one call to a provider: checked before, reported afterwards."""
 
 from __future__ import annotations
 

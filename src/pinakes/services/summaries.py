@@ -1,4 +1,4 @@
-"""Summaries of documents: those they were given, those a model wrote, and else sentences of their texts.
+"""Summaries of documents: given, written by a model, or extracted from their texts.
 
 Sentences are taken when somebody looks, and by a server ahead of that: it costs about a millisecond, nothing at all
 while documents are added, and they are always those of the text as it is, by the rules of this program: they are not

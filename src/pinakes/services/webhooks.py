@@ -1,4 +1,4 @@
-"""Tells addresses of what happens, as jobs of a server: each reads events behind a cursor and posts them in order.
+"""Webhooks as jobs of a server: each reads events from its cursor and posts them in order.
 
 What writes events never waits for them to be delivered. The cursor moves once a post was answered, so that each event
 is delivered at least once, whatever ends in between. Of several servers of one home one tells an address at a time.

@@ -1,4 +1,4 @@
-"""What a catalogue needs of its database, and what both kinds share."""
+"""The interface of a catalogue to its database, and what both kinds share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One tool that takes documents in, finds what they say and takes them out, and one that says what there is."""
+"""The tools ``manageKnowledge`` (put, search and delete documents) and ``version``."""
 
 from __future__ import annotations
 

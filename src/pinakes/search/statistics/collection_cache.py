@@ -1,4 +1,4 @@
-"""A cache of what was read of collections, until a text in them changes."""
+"""A cache of values per collection, valid until a text in it changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What collections contain, for who ranks: counts, fields, totals; all cached until a text in them changes."""
+"""Statistics of collections for ranking: counts, fields, totals; cached until a text in them changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collections as they were: questions to the documents of a past day.
+"""Snapshots of collections as of a time, to search documents of the past.
 
 What has not changed since then is found in the index of today, by a filter. What documents were that are another
 version by now, or gone, is put together in an index of its own, from their histories, in a temporary folder; their

@@ -1,4 +1,4 @@
-"""Who wrote the lines of hits and documents, and when: blame, asked for only when somebody wants to know.
+"""Blame: authors and dates of the lines of hits and documents, computed only on request.
 
 Whoever asks waits for some time at most; what takes longer goes on behind the answer and is there the next time.
 """

@@ -1,4 +1,4 @@
-"""Documents one by one: put, read, changed, deleted, brought back."""
+"""Commands on single documents: put, get, update, delete, restore."""
 
 from __future__ import annotations
 

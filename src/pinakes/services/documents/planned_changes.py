@@ -1,4 +1,4 @@
-"""What a document is to become: what callers give, made sure of, and put together with what is there.
+"""Planned changes of documents: what callers give, validated and merged with what is stored.
 
 A ``Plan`` looks at the catalogue and says what is to be written. It is asked before the work of cutting and embedding,
 and again in the transaction that writes; if the document is another by then, all is done again.

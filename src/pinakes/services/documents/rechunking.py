@@ -1,4 +1,4 @@
-"""Documents that no file gives, cut anew where the settings cut otherwise by now."""
+"""Rechunks documents that come from no file, after the chunking settings changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From plans to written documents: cut, embed, write in one transaction, and have the index follow.
+"""Writes planned changes: chunk, embed, commit in one transaction, update the index.
 
 What takes time is done outside of the transaction. Inside it each plan is asked again: where a document is another by
 then, it is left as it is and all of this is done once more for it, so that of two writers none undoes the other.

@@ -1,4 +1,4 @@
-"""What adding a location to a collection means: which source is read, all of it or a part, and what that changes."""
+"""Adds a location to a collection: which source is read, all or a part, and what that changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run would do, without doing it: files by what becomes of them, and by a sample its tokens, time and costs.
+"""The forecast of a run: files by what becomes of them, and from a sample its tokens, time and costs.
 
 Nothing is written. The source is looked through as a run does it, so a repository may be fetched for that; a sample of
 what is new is read and cut by the same readers, and a few of its chunks are embedded where the model runs here.

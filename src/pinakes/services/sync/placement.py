@@ -1,4 +1,4 @@
-"""Where a document that is put in by a path belongs: as a file of a source, or by itself."""
+"""The place of a document that is put by a path: a file of a source, or a document of its own."""
 
 from __future__ import annotations
 

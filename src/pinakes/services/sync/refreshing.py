@@ -1,4 +1,4 @@
-"""Files of hits that changed are read again before an answer is given, when that takes no longer than a budget."""
+"""Reads changed files of hits again before an answer is given, within a time budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is not as it was indexed: a look through the sources of collections, which changes nothing."""
+"""Files that differ from what was indexed: a scan of the sources of collections, without changes."""
 
 from __future__ import annotations
 

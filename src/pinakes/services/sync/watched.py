@@ -1,4 +1,4 @@
-"""Folders that are followed as they change: which they are, how far it is with each, and reading them again."""
+"""Watched folders: which they are, the progress of each, and reading them again."""
 
 from __future__ import annotations
 
