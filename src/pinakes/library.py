@@ -343,7 +343,7 @@ class Library(Services):
             if embed:
                 model_change.adopt_settings(self.app, record)
             drain(self.app.rebuilder.rebuild(self.collection(record.name)), on_event)
-            drain(rechunking.recut(self.app, record.name), on_event)
+            drain(rechunking.rechunk(self.app, record.name), on_event)
             if embed:
                 self.embed_pending(record.name, on_event)
 

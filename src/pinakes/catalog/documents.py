@@ -163,17 +163,17 @@ def rewrite(
     *,
     op: Op = "updated",
     inherited: Metadata | None = None,
-    recut: bool = True,
+    rechunk: bool = True,
 ) -> None:
     """Make a document what ``new`` says, as its next version; what is read again as it was is none.
 
-    ``inherited`` is what its group gives it, where that is known already. Not ``recut``: its chunks are those it has.
+    ``inherited`` is what its group gives it, where that is known already. Not ``rechunk``: its chunks are those it has.
     """
     old = connection.execute(_OLD_WITH_TEXT, {"document": document_id}).one()
     at, of_group = now(), dict(inherited or {})
     metadata, kept = _kept_over(old, new)
     values = {**_values(new, at), **kept, "metadata": metadata, "inherited": of_group}
-    if not recut:
+    if not rechunk:
         values = {name: value for name, value in values.items() if name not in _OF_CHUNKS}
     changed = history.changed_fields(old._asdict(), values)
     is_another = op != "updated" or bool(changed) or any(getattr(old, name) != values[name] for name in _UNNAMED_STATE)
@@ -183,7 +183,7 @@ def rewrite(
     else:
         del values["updated_at"]
     connection.execute(_UPDATE.values(**values), {"document": document_id})
-    if recut:
+    if rechunk:
         connection.execute(_DROP_CHUNKS, {"document": document_id})
         _add_chunks(connection, [(document_id, chunk) for chunk in new.chunks])
     document_fields.replace(connection, [_fields_of(old.collection_id, document_id, new, metadata, of_group)])
@@ -200,7 +200,7 @@ def is_cut(connection: Connection, document_id: int, cut: Sequence[Chunk]) -> bo
     return [tuple(row) for row in rows] == [(embedding_key(chunk), chunk.token_count) for chunk in cut]
 
 
-def recut(
+def rechunk(
     connection: Connection,
     collection_id: int,
     document_id: int,

@@ -22,7 +22,7 @@ from pinakes.ingestion.file_changes import Entry, Move, Note, Put
 from pinakes.ingestion.report import Report
 from pinakes.ingestion.rereading import Rereading
 from pinakes.ingestion.run_options import RunOptions
-from pinakes.ingestion.run_tools import Cutter, Tools
+from pinakes.ingestion.run_tools import FileParser, Tools
 from pinakes.ingestion.source_metadata import with_source_metadata
 from pinakes.metadata import ERRORS, RuleSubject, ruled, typed
 from pinakes.metadata.templates import fields_of, key_of
@@ -55,20 +55,20 @@ class FileReader:
         for record in self.gone.values():
             self._by_hash.setdefault(record.content_hash or "", []).append(record)
 
-    def entries(self, wanted: Sequence[Item], cutter: Cutter) -> Iterator[tuple[Item, Entry]]:
-        """Parse and chunk all files in order, as many concurrently as ``cutter`` takes."""
+    def entries(self, wanted: Sequence[Item], parser: FileParser) -> Iterator[tuple[Item, Entry]]:
+        """Parse and chunk all files in order, as many concurrently as ``parser`` takes."""
         ahead: deque[tuple[Item, Callable[[], Entry]]] = deque()
         size = 0
         for item in wanted:
-            ahead.append((item, self._submit(item, cutter)))
+            ahead.append((item, self._submit(item, parser)))
             size += item.size_bytes
-            while len(ahead) > cutter.files_ahead or (ahead and size > _AHEAD_BYTES):
+            while len(ahead) > parser.files_ahead or (ahead and size > _AHEAD_BYTES):
                 first, entry_of = ahead.popleft()
                 size -= first.size_bytes
                 yield first, entry_of()
         yield from ((item, entry_of()) for item, entry_of in ahead)
 
-    def _submit(self, item: Item, cutter: Cutter) -> Callable[[], Entry]:
+    def _submit(self, item: Item, parser: FileParser) -> Callable[[], Entry]:
         """Submit one file; an error with it becomes a note, and the run continues."""
         known = self.known.get(item.path)
         try:
@@ -80,7 +80,7 @@ class FileReader:
         same = known and known.status == "indexed" and known.content_hash == digest and known.uri == item.uri
         if known and same and item.path not in self.rereading:
             return partial(Note, replace(known, fingerprint=item.fingerprint))
-        return partial(self._prepare, item, digest, cutter.begin(data, item.path))
+        return partial(self._prepare, item, digest, parser.begin(data, item.path))
 
     def _prepare(self, item: Item, digest: str, cut: Callable[[], ParsedDocument]) -> Entry:
         """Return the entry to commit for one file, waiting for ``cut``."""
@@ -154,17 +154,17 @@ class FileReader:
         if known is not None and known.document_id is not None:
             same = known.uri != item.uri and self._has_same_content(known.document_id, new)
             return Move(item, new, known) if same else None
-        for recut in (False, True):  # chunks of a document without a title contain its path
+        for rechunk in (False, True):  # chunks of a document without a title contain its path
             for old in self._by_hash.get(new.content_hash, ()):
                 if (
                     old.path in self.gone
                     and old.document_id
-                    and self._has_same_content(old.document_id, new, recut=recut)
+                    and self._has_same_content(old.document_id, new, rechunk=rechunk)
                 ):
-                    return Move(item, new, self.gone.pop(old.path), recut)
+                    return Move(item, new, self.gone.pop(old.path), rechunk)
         return None
 
-    def _has_same_content(self, document_id: int, new: NewDocument, *, recut: bool = False) -> bool:
-        same = documents.same_text if recut else documents.same_content
+    def _has_same_content(self, document_id: int, new: NewDocument, *, rechunk: bool = False) -> bool:
+        same = documents.same_text if rechunk else documents.same_content
         with self.report.timed("catalog"), self.tools.catalog.read() as connection:
             return same(connection, document_id, new)

@@ -126,8 +126,8 @@ class Ingest:
         run = self._tools, self._record, self._source, self._options, self.report
         reader = FileReader(*run, self._known, self._rereading, self._gone)
         batch: list[Entry] = []
-        with self._tools.cutting(wanted) as cutter:
-            for done, (item, entry) in enumerate(reader.entries(wanted, cutter), start=1):
+        with self._tools.open_parser(wanted) as parser:
+            for done, (item, entry) in enumerate(reader.entries(wanted, parser), start=1):
                 batch.append(entry)
                 yield Event("read", done, len(wanted), item.path)
                 if weight(batch) >= self._tools.limits.batch_chunks:
@@ -241,7 +241,7 @@ class Ingest:
         document_id = entry.old.document_id
         assert document_id is not None
         self._groups.add(documents.move(connection, self._collection.id, document_id, entry.new, self._keeping))
-        if entry.recut:
+        if entry.rechunk:
             documents.rewrite(connection, document_id, entry.new, self._keeping)
         sources.forget(connection, self._record.id, [entry.old.path])
         self.report.moved += 1

@@ -22,7 +22,7 @@ from pinakes.ingestion.report import Event
 from pinakes.ingestion.run import Ingest
 from pinakes.ingestion.run_tools import Tools
 from pinakes.models.embedders import token_counter
-from pinakes.parsing.pool import ParseOptions, cutting
+from pinakes.parsing.pool import ParseOptions, open_parser
 from pinakes.settings import EmbeddingSettings, SourceSettings
 from pinakes.sources import open_source
 from pinakes.sources.partial import PartialSource
@@ -213,7 +213,7 @@ def tools(app: App, record: CollectionRecord) -> Tools:
     return Tools(
         catalog=app.catalog,
         embedder=app.embedder_of(record),
-        cutting=partial(cutting, *_parse_options(app, record), app.workers),
+        open_parser=partial(open_parser, *_parse_options(app, record), app.workers),
         follow=partial(app.index, record.name),
         embed_waiting=lambda on_batch: embed_waiting(app, record.name, on_batch=on_batch, rest=not app.embeds_later),
         defer_chunks=_defer_chunks(app, record),

@@ -102,7 +102,7 @@ def upgrade(app: App, record: CollectionRecord) -> Generator[Event, None, None]:
         StorageFull: there is no room. What was there answers as before.
     """
     yield from app.rebuilder.upgrade(record)
-    yield from rechunking.recut(app, record.name, only_older=True)
+    yield from rechunking.rechunk(app, record.name, only_older=True)
 
 
 def upgrade_each(app: App, names: Iterable[str]) -> Iterator[Event]:

@@ -93,7 +93,7 @@ class PlannedChange:
     """What is to be written: ``new`` in place of ``base``, or as a document that was not there (None).
 
     ``content`` is what the file of the document holds now, where that was given: until it is read, that is not sure.
-    ``new`` has no chunks yet; ``recut``: it needs some, cut under ``cut_title``. Its ``summary`` None: one is to be
+    ``new`` has no chunks yet; ``rechunk``: it needs some, cut under ``chunk_title``. Its ``summary`` None: one is to be
     made. ``by_file``: ``new`` belongs to a file that was left out and gives it again. ``notes`` are on what was given
     now: what of it was masked or left out.
     """
@@ -101,8 +101,8 @@ class PlannedChange:
     new: NewDocument
     base: StoredDocument | None
     op: Op = "updated"
-    recut: bool = True
-    cut_title: str = ""
+    rechunk: bool = True
+    chunk_title: str = ""
     by_file: bool = False
     notes: tuple[ReadingNote, ...] = ()
     content: FileContent | None = None
@@ -154,7 +154,7 @@ def putting(draft: Draft, masking: Masking) -> Plan:
         tags = draft.tags if draft.tags is not None else own.get("tags", old.get("tags"))
         own = _with(own, tags=list(tags) if isinstance(tags, tuple) else tags, source=source or old.get("source"))
         document = Document(draft.text, draft.title, draft.kind, _language(draft))
-        recut = base is None or as_new(base).document != document
+        rechunk = base is None or as_new(base).document != document
         same_text = base is not None and base.text == draft.text
         document = replace(document, notes=notes or (base.notes if base is not None and same_text else ()))
         summary, by = draft.summary or None, "given"
@@ -173,7 +173,7 @@ def putting(draft: Draft, masking: Masking) -> Plan:
             summary_by=by if summary else "",
             given={},
         )
-        return PlannedChange(new, base, "updated" if base else "created", recut, draft.title, notes=notes)
+        return PlannedChange(new, base, "updated" if base else "created", rechunk, draft.title, notes=notes)
 
     return plan
 
@@ -214,8 +214,8 @@ def editing(uid: str, edit: Edit, masking: Masking) -> Plan:
         document = replace(new.document, title=title or base.title)
         if text is not None:
             document = replace(document, text=text, pages=(), reader=edit.content.reader if edit.content else "")
-        recut = replace(document, reader="") != new.document
-        if recut:
+        rechunk = replace(document, reader="") != new.document
+        if rechunk:
             kept = base.notes if document.text == base.text else ()
             noted = replace(document, notes=tuple(dict.fromkeys((*kept, *kept_notes))))
             path = base.path if base.source_id is not None else _renamed(base, document.title)
@@ -227,8 +227,8 @@ def editing(uid: str, edit: Edit, masking: Masking) -> Plan:
         if edit.content is not None:
             new = replace(new, content_hash=edit.content.digest)
         untitled = base.source_id is not None and document.title == PurePosixPath(base.path).stem
-        cut_title = base.path if untitled else document.title
-        return PlannedChange(new, base, recut=recut, cut_title=cut_title, notes=notes, content=edit.content)
+        chunk_title = base.path if untitled else document.title
+        return PlannedChange(new, base, rechunk=rechunk, chunk_title=chunk_title, notes=notes, content=edit.content)
 
     return plan
 
@@ -251,7 +251,7 @@ def restoring(uid: str, number: int | None, masking: Masking) -> Plan:
                 f"Document {uid!r} is the file {base.path!r}.", hint="Restore the file and read it again: pinakes sync"
             )
         if base is not None and number == base.version:
-            return PlannedChange(as_new(base), base, "restored", recut=False)
+            return PlannedChange(as_new(base), base, "restored", rechunk=False)
         wanted = last - 1 if number is None else number
         state = history.state(connection, collection_id, uid, wanted)
         if state is None:
@@ -263,10 +263,10 @@ def restoring(uid: str, number: int | None, masking: Masking) -> Plan:
         state = masked_state(state, masking)
         if base is not None:
             new = replace(state_as_new(state), source_id=None, given={}, uid="", created_at="")
-            recut = new.document != as_new(base).document
+            rechunk = new.document != as_new(base).document
             if state.text == base.text:
                 new = replace(new, document=replace(new.document, notes=base.notes))
-            return PlannedChange(new, base, "restored", recut, title_to_cut(state))
+            return PlannedChange(new, base, "restored", rechunk, chunk_title_of(state))
         return _back(connection, state)
 
     return plan
@@ -295,7 +295,7 @@ def _back(connection: Connection, state: State) -> PlannedChange:
     by_file = documents.is_left_out(connection, state.source_id, state.path, state.content_hash)
     if not by_file:
         new = replace(new, source_id=None)
-    return PlannedChange(new, None, "restored", True, title_to_cut(state), by_file)
+    return PlannedChange(new, None, "restored", True, chunk_title_of(state), by_file)
 
 
 def _check_free(connection: Connection, collection_id: int, state: State) -> None:
@@ -328,7 +328,7 @@ def masked_state(state: State, masking: Masking) -> State:
     )
 
 
-def title_to_cut(state: State) -> str:
+def chunk_title_of(state: State) -> str:
     """Return the title that a document's chunks were cut under: of a file without one of its own, the path."""
     of_file = state.source_id is not None and state.title == PurePosixPath(state.path).stem
     return state.path if of_file else state.title

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 _AT_ONCE = 64
 
 
-def recut(app: App, name: str, *, only_older: bool = False) -> Iterator[Event]:
+def rechunk(app: App, name: str, *, only_older: bool = False) -> Iterator[Event]:
     """Cut the documents of a collection that were put one by one as they would be cut now, then embed what is new.
 
     ``only_older``: those that an older version of their chunker cut. That is no new version of them. Nothing is done
@@ -35,7 +35,7 @@ def recut(app: App, name: str, *, only_older: bool = False) -> Iterator[Event]:
     """
     record = app.record(name)
     with app.catalog.read() as connection:
-        every = full_documents.cut_by_hand(connection, record.id)
+        every = full_documents.without_file(connection, record.id)
     uids = [uid for uid, chunker, kind, language in every if not only_older or is_older(chunker, kind, language)]
     if not uids or not _counts_as_before(app, record):
         return
@@ -58,8 +58,8 @@ def _recut(app: App, record: CollectionRecord, tools: Tools, uids: list[str]) ->
     with app.catalog.read() as connection:
         contents = full_documents.of_uids(connection, record.id, uids)
     counter = token_counter(app.settings.cache)
-    with tools.cutting(()) as cutter:
-        cut = {uid: cutter.chunks(as_new(content).document) for uid, content in contents.items()}
+    with tools.open_parser(()) as parser:
+        cut = {uid: parser.chunks(as_new(content).document) for uid, content in contents.items()}
     with app.catalog.read() as connection:
         same = {uid for uid, content in contents.items() if documents.is_cut(connection, content.id, cut[uid])}
     with app.catalog.write() as connection:
@@ -71,7 +71,7 @@ def _recut(app: App, record: CollectionRecord, tools: Tools, uids: list[str]) ->
             if content.uid in same:
                 documents.note_chunker(connection, content.id, chunker, tokens)
             else:
-                documents.recut(connection, record.id, content.id, cut[content.uid], chunker, tokens)
+                documents.rechunk(connection, record.id, content.id, cut[content.uid], chunker, tokens)
     return sum(content.uid not in same for content in mine)
 
 

@@ -71,7 +71,7 @@ class _Ready:
     def is_needless(self) -> bool:
         base = self.prepared.base
         as_it_is = replace(self.new, document=replace(self.new.document, notes=()), chunker="", findings=None)
-        return base is not None and not self.prepared.recut and as_it_is == as_new(base)
+        return base is not None and not self.prepared.rechunk and as_it_is == as_new(base)
 
 
 @dataclass(slots=True)
@@ -166,15 +166,15 @@ class DocumentWriter:
         with self._app.catalog.read() as connection:
             wanted = dict(_asked(connection, record, batch))
         counter = token_counter(self._app.settings.cache)
-        with tools.cutting(()) as cutter:
+        with tools.open_parser(()) as parser:
             for number, prepared in wanted.items():
                 chunks: Sequence[Chunk] = ()
-                if prepared.recut:
-                    chunks = cutter.chunks(replace(prepared.new.document, title=prepared.cut_title))
+                if prepared.rechunk:
+                    chunks = parser.chunks(replace(prepared.new.document, title=prepared.chunk_title))
                 try:
-                    tokens = counter.count(prepared.new.document.text) if prepared.recut else None
+                    tokens = counter.count(prepared.new.document.text) if prepared.rechunk else None
                     self._check_length(tokens or 0, prepared)
-                    chunker = chunker_of(prepared.new.document) if prepared.recut else ""
+                    chunker = chunker_of(prepared.new.document) if prepared.rechunk else ""
                     cut = replace(prepared.new, chunks=chunks, chunker=chunker, tokens=tokens)
                     new = _typed(cut, tools.rules.fields)
                     batch.ready[number] = _Ready(tools.graph.read(self._summarized(new)), prepared)
@@ -308,8 +308,8 @@ class DocumentWriter:
                 documents.take_back(connection, document_id, new.source_id, new.path)
         else:
             document_id = base.id
-            inherited, op, recut = base.inherited, prepared.op, prepared.recut
-            documents.rewrite(connection, document_id, new, keeping, op=op, inherited=inherited, recut=recut)
+            inherited, op, rechunk = base.inherited, prepared.op, prepared.rechunk
+            documents.rewrite(connection, document_id, new, keeping, op=op, inherited=inherited, rechunk=rechunk)
         if prepared.content is not None:
             contents.pushed(connection, document_id, prepared.content.size_bytes, prepared.content.digest)
         content = full_documents.of_id(connection, document_id)

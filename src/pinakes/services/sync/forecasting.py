@@ -30,7 +30,7 @@ from pinakes.core.records import JSON, Chunk, Item, Scan, Skipped
 from pinakes.ingestion.file_changes import vanished_files
 from pinakes.ingestion.report import Event
 from pinakes.ingestion.rereading import Rereading
-from pinakes.ingestion.run_tools import Cutter, Tools
+from pinakes.ingestion.run_tools import FileParser, Tools
 from pinakes.ingestion.scan import check_place, scanned
 from pinakes.ingestion.shared_files import held_by_others
 from pinakes.parsing.pool import WORTH_BYTES
@@ -149,8 +149,8 @@ class Forecasts:
             files = _Files.sorted_out(scan, known, opened, source_settings.remedied_now(app.settings), keeps_gone=keeps)
             on_event(Event("scan", len(scan.items), len(scan.items), f"{len(files.wanted)} to read"))
             sample = _Sample(files.wanted)
-            with tools.cutting(files.wanted) as cutter:
-                sample.read(opened, cutter, on_event)
+            with tools.open_parser(files.wanted) as parser:
+                sample.read(opened, parser, on_event)
         found = self._estimated(record, tools, sample)
         return replace(
             found,
@@ -349,7 +349,7 @@ class _Sample:
         self.chunks: list[Chunk] = []
         self.unreadable: Counter[str] = Counter()
 
-    def read(self, source: Source, cutter: Cutter, on_event: Callable[[Event], object]) -> None:
+    def read(self, source: Source, parser: FileParser, on_event: Callable[[Event], object]) -> None:
         """Read and cut the sample, for some seconds at most."""
         chosen = [(kind, item) for kind in self._kinds.values() for item in self._chosen(kind)]
         chosen.sort(key=lambda one: one[1].size_bytes)
@@ -357,7 +357,7 @@ class _Sample:
         for done, (kind, item) in enumerate(chosen, start=1):
             if time.monotonic() - start > _SAMPLE_S:
                 return
-            self._read(kind, item, source, cutter)
+            self._read(kind, item, source, parser)
             on_event(Event("read", done, len(chosen), item.path))
 
     def scaled(self) -> tuple[int, int, float]:
@@ -392,12 +392,12 @@ class _Sample:
                 allowed -= item.size_bytes
         return chosen
 
-    def _read(self, kind: _Kind, item: Item, source: Source, cutter: Cutter) -> None:
+    def _read(self, kind: _Kind, item: Item, source: Source, parser: FileParser) -> None:
         self.files += 1
         kind.sampled += 1
         kind.bytes += item.size_bytes
         try:
-            cut = cutter.begin(source.read(item), item.path)()
+            cut = parser.begin(source.read(item), item.path)()
         except PinakesError as error:
             self.unreadable[error.message] += 1
         except (ChildProcessError, TimeoutError) as error:
