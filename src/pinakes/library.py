@@ -394,11 +394,11 @@ class Library(Services):
         Raises:
             ModelUnavailable: there is still no model.
         """
-        from pinakes.services import filling
+        from pinakes.services import ingestion_runs
 
         for record in self.collections(collection):
             self.app.check_model(record)
-            drain(filling.embed_waiting(self.app, record.name, wait=True), on_event)
+            drain(ingestion_runs.embed_waiting(self.app, record.name, wait=True), on_event)
 
     def collections(self, name: str | None = None) -> list[CollectionRecord]:
         """Return the records of all collections, or of one.

@@ -29,7 +29,7 @@ from pinakes.ingestion.report import Event
 from pinakes.library import Library
 from pinakes.models.embedders import EMBEDDERS
 from pinakes.models.embedders.deterministic import DeterministicEmbedder
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.settings import SourceSettings
 from pinakes.testing import FILES, write_files
 
@@ -561,7 +561,7 @@ class TestAnotherModel:
 
         other.app.embedder = Looking(16)
         with pytest.raises(ModelMismatch, match="the settings name looking"):
-            filling.remember(other.app, "default", SourceSettings(location=str(docs / "more")))
+            ingestion_runs.remember(other.app, "default", SourceSettings(location=str(docs / "more")))
         [about] = other.status()
         assert len(about.sources) == 1, "nothing was remembered"
 

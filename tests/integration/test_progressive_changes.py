@@ -39,7 +39,7 @@ from pinakes.ingestion.embedding import bind_model
 from pinakes.ingestion.report import Event
 from pinakes.library import Library
 from pinakes.models.approximation import ApproximateMap, TokenRows
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.testing import ReferenceIndex
 
 NAMES = [f"file{number}" for number in range(20)]
@@ -121,10 +121,10 @@ class TestGrowth:
         self, partly: Library, folder: Path, tmp_path: Path, home: Path, settings: dict[str, Any], monkeypatch: Any
     ) -> None:
         """Another process adds it, and leaves embedding to the one that is at it."""
-        monkeypatch.setattr(filling, "_BATCHES_IN_A_ROUND", 1)
+        monkeypatch.setattr(ingestion_runs, "_BATCHES_IN_A_ROUND", 1)
         other = write_folder(tmp_path / "other", OTHER_NAMES, OTHER_WORDS)
         stages: list[str] = []
-        rest = filling.embed_waiting(partly.app, "default")
+        rest = ingestion_runs.embed_waiting(partly.app, "default")
         while next(rest).stage != "index":
             pass
         with Library.open(home, **settings) as beside:
@@ -145,7 +145,7 @@ class TestGrowth:
     ) -> None:
         other = {**settings, "embedding__model": "acme/other"}
         other["embedding__path"] = str(make_tiny_bert(tmp_path / "other-model", seed=8))
-        rest = filling.embed_waiting(partly.app, "default")
+        rest = ingestion_runs.embed_waiting(partly.app, "default")
         while next(rest).stage != "index":
             pass
         with Library.open(home, **other) as beside:

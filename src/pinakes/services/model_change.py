@@ -21,7 +21,7 @@ from pinakes.ingestion.embedding import Waiting, bind_model
 from pinakes.ingestion.report import Event
 from pinakes.platform.disk import folder_bytes
 from pinakes.platform.locks import held, taken
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.settings import EmbeddingSettings
 
 _CHECKED_AT_ONCE = 2048
@@ -108,7 +108,7 @@ def build(app: App, name: str, model: EmbeddingSettings, *, anyway: bool = False
         if not anyway:
             yield from _measured(app, name, embedder)
         record = _begun(app, answering, embedder, model, replaced)
-        filling.check_cost(app, record)
+        ingestion_runs.check_cost(app, record)
         yield from _completed(app, record)
 
 

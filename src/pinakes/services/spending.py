@@ -8,7 +8,7 @@ from pinakes.app import App
 from pinakes.app.spending import Charges, check
 from pinakes.core.errors import ModelUnavailable, TooCostly
 from pinakes.ingestion.report import Report
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 
 
 class Spending:
@@ -27,7 +27,7 @@ class Spending:
         for name in dict.fromkeys(report.collection for report in reports if report.degraded):
             try:
                 if not self._app.agreed:
-                    check(filling.cost_estimate(self._app, self._app.record(name)))
+                    check(ingestion_runs.cost_estimate(self._app, self._app.record(name)))
             except TooCostly as error:
                 found.append(error)
             except ModelUnavailable:  # the report says so, and without the model nothing is paid for

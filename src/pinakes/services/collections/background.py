@@ -26,7 +26,7 @@ from pinakes.core.ports import Embedder, Remote, VectorQuery, Vocabulary
 from pinakes.core.records import Float32, Int64, Spent
 from pinakes.core.traffic import Traffic
 from pinakes.jobs.worker import Running, Task
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.services.collections import upgrading
 from pinakes.services.summaries import Summaries
 
@@ -200,7 +200,7 @@ class Background(Task):
                 gentle = of(embedder, app.traffic, running, app.settings.embedding.threads)
                 return opened.enter_context(closing(gentle))
 
-            for event in opened.enter_context(closing(filling.embed_waiting(app, name, through=gently))):
+            for event in opened.enter_context(closing(ingestion_runs.embed_waiting(app, name, through=gently))):
                 mine = mine and event.stage != "elsewhere"
                 running.note(event.stage, event.done, event.total)
         return mine

@@ -30,7 +30,7 @@ from pinakes.ingestion.embedding import embed
 from pinakes.search import Request, federated
 from pinakes.search.as_of import held_at, moment
 from pinakes.search.retrieval.term_statistics import TermStatistics
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.services.documents.planned_changes import chunk_title_of, state_as_new
 
 _REMEMBERED = 2
@@ -165,7 +165,7 @@ class Snapshots:
     def _write(self, past: _Past, record: CollectionRecord, states: list[State], gone: list[str]) -> None:
         """Write ``states`` into the home of a past, with the vectors that are known; remove what is ``gone``."""
         app = past.app or self._opened(past, record)
-        with filling.tools(self._app, record).open_parser(()) as parser:
+        with ingestion_runs.tools(self._app, record).open_parser(()) as parser:
             made = [
                 replace(
                     state_as_new(state),

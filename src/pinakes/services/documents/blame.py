@@ -26,7 +26,7 @@ from pinakes.core.lru_cache import LruCache
 from pinakes.core.records import Blame, Hit, Item, Metadata, Results
 from pinakes.parsing import keeps_lines, read
 from pinakes.parsing.decode import line_numbers
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.services.documents.reading import Text
 from pinakes.sources.git import GitSource
 from pinakes.sources.git_history import blamed, content, head_of, merged_lines, top_of
@@ -185,7 +185,7 @@ class Blames:
             names = {one.id: one.name for one in collections.list_all(connection)}
         kept = [one for one in known if (one.kind, one.location) == (stamp.kind, stamp.location)]
         settings, name = self._app.settings, names.get(lines.collection, "")
-        source = filling.source_of(self._app, effective_settings(settings, name, kept[0])) if kept else None
+        source = ingestion_runs.source_of(self._app, effective_settings(settings, name, kept[0])) if kept else None
         if not isinstance(source, GitSource):
             raise SourceError("Its source was removed.")
         with closing(source):

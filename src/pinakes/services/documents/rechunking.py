@@ -16,7 +16,7 @@ from pinakes.ingestion.report import Event
 from pinakes.ingestion.run_tools import Tools
 from pinakes.models.embedders.token_counter import counts_tokens
 from pinakes.models.token_counts import token_counter
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.services.documents.planned_changes import as_new
 
 _log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ def rechunk(app: App, name: str, *, only_older: bool = False) -> Iterator[Event]
     uids = [uid for uid, chunker, kind, language in every if not only_older or is_older(chunker, kind, language)]
     if not uids or not _counts_as_before(app, record):
         return
-    tools, changed = filling.tools(app, record), 0
+    tools, changed = ingestion_runs.tools(app, record), 0
     for number, part in enumerate(batches(uids, _AT_ONCE)):
         changed += _recut(app, record, tools, part)
         yield Event("index", number * _AT_ONCE + len(part), len(uids))
@@ -47,7 +47,7 @@ def rechunk(app: App, name: str, *, only_older: bool = False) -> Iterator[Event]
         return
     tools.follow()
     try:
-        with closing(filling.embed_waiting(app, name, rest=not app.embeds_later, wait=True)) as events:
+        with closing(ingestion_runs.embed_waiting(app, name, rest=not app.embeds_later, wait=True)) as events:
             yield from events
     except (InvalidInput, ModelUnavailable) as error:
         _log.warning("chunks that were cut anew wait for their vectors: %s", error)

@@ -35,7 +35,7 @@ from pinakes.ingestion.run_tools import Tools, keeping_of
 from pinakes.metadata import ERRORS, retyped
 from pinakes.models.summarizers import writer_of
 from pinakes.models.token_counts import token_counter
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.services.documents.index_update import catch_up
 from pinakes.services.documents.planned_changes import Plan, PlannedChange, as_new
 from pinakes.services.run_progress import drain
@@ -136,7 +136,7 @@ class DocumentWriter:
     def _carry_out(self, name: str, batch: _Batch, create: bool) -> None:
         for _ in range(_ATTEMPTS):
             record = self._collection(name, create)
-            tools = filling.tools(self._app, record)
+            tools = ingestion_runs.tools(self._app, record)
             self._prepare(record, tools, batch)
             if batch.ready:
                 self._embed(record, tools, batch)
@@ -322,7 +322,7 @@ class DocumentWriter:
         try:
             sample = self._app.settings.documents.embed_at_once if batch.behind else None
             rest = not self._app.embeds_later
-            drain(filling.embed_waiting(self._app, name, rest=rest, sample=sample))
+            drain(ingestion_runs.embed_waiting(self._app, name, rest=rest, sample=sample))
         except (Busy, InvalidInput, ModelUnavailable) as error:
             batch.degrade(str(error))
 

@@ -34,7 +34,7 @@ from pinakes.ingestion.run_tools import FileParser, Tools
 from pinakes.ingestion.scan import check_place, scanned
 from pinakes.ingestion.shared_files import held_by_others
 from pinakes.parsing.pool import WORTH_BYTES
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.services.sync import adding
 from pinakes.settings import SourceSettings
 from pinakes.sources.partial import PartialSource
@@ -137,7 +137,7 @@ class Forecasts:
         if record.id:
             app.check_model(record)
         state, known = self._known(record, source)
-        tools = filling.tools(app, record)
+        tools = ingestion_runs.tools(app, record)
         with (
             source_settings.source_lock(app.home, name, source, on_event),
             closing(self._opened(source, paths)) as opened,
@@ -183,7 +183,7 @@ class Forecasts:
             return Forecast(name, source.location, error=error, part=source.part)
 
     def _opened(self, source: SourceSettings, paths: Sequence[str] | None) -> Source:
-        opened = filling.source_of(self._app, source)
+        opened = ingestion_runs.source_of(self._app, source)
         return opened if paths is None or not isinstance(opened, Lookable) else PartialSource(opened, paths)
 
     def _apart(self, record: CollectionRecord, source: SourceSettings, scan: Scan) -> Scan:
@@ -208,7 +208,7 @@ class Forecasts:
             again = Rereading.of_source(connection, kept, known) if kept else Rereading()
         if kept is None:
             return None, {}
-        if not source_settings.same_options(kept.options, filling.options_of(app, record.name, record, source)):
+        if not source_settings.same_options(kept.options, ingestion_runs.options_of(app, record.name, record, source)):
             return None, {path: _unread(one) for path, one in known.items()}
         known = {path: _unread(one) if path in again else one for path, one in known.items()}
         state = source_settings.run_options_of(app.settings, record.name, kept).since(kept.state, kept.report)
