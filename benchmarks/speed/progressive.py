@@ -142,4 +142,4 @@ def _refine(library: Library, questions: tuple[str, ...]) -> None:
         for _ in range(_MOST_TURNS):
             if not any(stage.detail.get("refined") for stage in library.search(question, top_k=_TOP_K).trace.stages):
                 break
-            library.app.refiner.settle()
+            library.app.refiner.flush()

@@ -90,7 +90,7 @@ def test_the_head_of_an_answer_is_embedded_by_its_own_model(partly: Library) -> 
     found = partly.search(QUERY)
     assert any(stage.name == "refine" and stage.detail["refined"] for stage in found.trace.stages)
     assert len(texts(partly)) > before
-    partly.app.refiner_of(partly.collection()).settle()
+    partly.app.refiner_of(partly.collection()).flush()
     assert usual_texts(partly) == []
     assert partly.verify() == {"default": []}
 

@@ -201,7 +201,7 @@ class TestGrowth:
     ) -> None:
         before = exact_places(partly)
         partly.add(str(write_folder(folder.with_name("copies"), NAMES[:3], lines=14)), "copies")
-        partly.app.refiner.settle()
+        partly.app.refiner.flush()
         assert {key for key in places(partly)[0] if key[0] in ("file0.md", "file1.md")} <= exact_places(partly)
         assert before < exact_places(partly)
         assert partly.verify() == {"copies": [], "default": []}

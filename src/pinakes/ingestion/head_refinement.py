@@ -79,7 +79,7 @@ class HeadRefiner:
             met = self._met.get(collection.id, OrderedDict())
             return [met.popitem()[0] for _ in range(min(most, len(met)))]
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Wait until all vectors are stored in the catalogue, or storing them has failed."""
         with self._lock:
             unwritten = list(self._unwritten)
@@ -91,7 +91,7 @@ class HeadRefiner:
             self._closed = True
             writer, self._writer = self._writer, None
         if writer is not None:
-            self.settle()
+            self.flush()
             writer.shutdown(wait=False, cancel_futures=True)
 
     def _embedded(self, texts: Mapping[bytes, str]) -> dict[bytes, Float32]:

@@ -124,7 +124,7 @@ Raises:
 
 def as_new(base: StoredDocument) -> NewDocument:
     """Return a document as it is, to be changed."""
-    new = _again(base, base.own, base.given or {})
+    new = _as_stored(base, base.own, base.given or {})
     return replace(new, document=replace(new.document, pages=tuple(base.pages or ())))
 
 
@@ -145,14 +145,16 @@ def putting(draft: Draft, masking: Masking) -> Plan:
     source = draft.source or str((fields or {}).get("source") or "")
 
     def plan(connection: Connection, collection_id: int) -> PlannedChange:
-        base = _there(connection, collection_id, draft, digest, source)
+        base = _existing(connection, collection_id, draft, digest, source)
         check_version(base, draft.if_version, draft.title)
         if base is not None and base.source_id is not None:
             raise _of_file(draft.uri)
         old = dict(base.own) if base is not None else {}
         own = dict(fields) if fields is not None else {k: v for k, v in old.items() if k not in ("tags", "source")}
         tags = draft.tags if draft.tags is not None else own.get("tags", old.get("tags"))
-        own = _with(own, tags=list(tags) if isinstance(tags, tuple) else tags, source=source or old.get("source"))
+        own = _with_fields(
+            own, tags=list(tags) if isinstance(tags, tuple) else tags, source=source or old.get("source")
+        )
         document = Document(draft.text, draft.title, draft.kind, _language(draft))
         rechunk = base is None or as_new(base).document != document
         same_text = base is not None and base.text == draft.text
@@ -191,7 +193,7 @@ def editing(uid: str, edit: Edit, masking: Masking) -> Plan:
     summary = None if edit.summary is None else masking.text(checked_summary(edit.summary))
     digest = None if text is None else _hash(text)
     read = without_data(masking.document(Document(text or "", title or "", metadata=fields)))
-    notes = (*edit.notes, *read.notes, *_beside(masking, summary=(edit.summary or "").strip()))
+    notes = (*edit.notes, *read.notes, *_credential_note(masking, summary=(edit.summary or "").strip()))
     kept_notes = tuple(dict.fromkeys((*edit.notes, *read.notes)))
     title, text = title and read.title, text and read.text
 
@@ -267,12 +269,12 @@ def restoring(uid: str, number: int | None, masking: Masking) -> Plan:
             if state.text == base.text:
                 new = replace(new, document=replace(new.document, notes=base.notes))
             return PlannedChange(new, base, "restored", rechunk, chunk_title_of(state))
-        return _back(connection, state)
+        return _undeleted(connection, state)
 
     return plan
 
 
-def _again(old: StoredDocument | State, metadata: Metadata, given: Metadata) -> NewDocument:
+def _as_stored(old: StoredDocument | State, metadata: Metadata, given: Metadata) -> NewDocument:
     return NewDocument(
         uri=old.uri,
         path=old.path,
@@ -289,7 +291,7 @@ def _again(old: StoredDocument | State, metadata: Metadata, given: Metadata) -> 
     )
 
 
-def _back(connection: Connection, state: State) -> PlannedChange:
+def _undeleted(connection: Connection, state: State) -> PlannedChange:
     """Return a deleted document as it is to be there again."""
     new = state_as_new(state)
     by_file = documents.is_left_out(connection, state.source_id, state.path, state.content_hash)
@@ -313,7 +315,7 @@ def _check_free(connection: Connection, collection_id: int, state: State) -> Non
 
 def state_as_new(state: State) -> NewDocument:
     """Return what a document was, to be written again."""
-    return replace(_again(state, state.metadata, state.given), uid=state.uid, created_at=state.created_at)
+    return replace(_as_stored(state, state.metadata, state.given), uid=state.uid, created_at=state.created_at)
 
 
 def masked_state(state: State, masking: Masking) -> State:
@@ -404,7 +406,7 @@ def _masked(draft: Draft, masking: Masking) -> tuple[Draft, tuple[ReadingNote, .
         summary=None if draft.summary is None else masking.text(draft.summary),
         source=masking.text(draft.source or ""),
     )
-    beside = _beside(
+    other_fields = _credential_note(
         masking,
         uri=draft.uri,
         path=draft.path,
@@ -412,10 +414,10 @@ def _masked(draft: Draft, masking: Masking) -> tuple[Draft, tuple[ReadingNote, .
         summary=draft.summary or "",
         source=draft.source or "",
     )
-    return masked, (*draft.notes, *read.notes, *beside)
+    return masked, (*draft.notes, *read.notes, *other_fields)
 
 
-def _beside(masking: Masking, **fields: JSON) -> tuple[ReadingNote, ...]:
+def _credential_note(masking: Masking, **fields: JSON) -> tuple[ReadingNote, ...]:
     """Return a note on the credentials that are masked in fields beside text, title and metadata."""
     names = [name for name, value in fields.items() if masking.value(value) != value]
     return (ReadingNote(CODE, f"a credential in {' and '.join(names)} was masked"),) if names else ()
@@ -431,7 +433,9 @@ def _given(edit: Edit) -> dict[str, JSON]:
     return given
 
 
-def _there(connection: Connection, collection_id: int, draft: Draft, digest: str, source: str) -> StoredDocument | None:
+def _existing(
+    connection: Connection, collection_id: int, draft: Draft, digest: str, source: str
+) -> StoredDocument | None:
     if draft.uri:
         return full_documents.at_uri(connection, collection_id, draft.uri)
     alike = full_documents.like(connection, collection_id, digest, draft.title)
@@ -453,7 +457,7 @@ def check_version(base: StoredDocument | None, wanted: int | None, name: str) ->
     )
 
 
-def _with(metadata: dict[str, JSON], **values: JSON) -> dict[str, JSON]:
+def _with_fields(metadata: dict[str, JSON], **values: JSON) -> dict[str, JSON]:
     """Return ``metadata`` with these fields, without those that are empty."""
     kept = {name: value for name, value in metadata.items() if name not in values}
     return kept | {name: value for name, value in values.items() if value}

@@ -92,7 +92,7 @@ class _Batch:
     """Whether chunks of long documents are embedded behind the answer."""
     embed_s: float = 0.0
 
-    def settle(self, number: int, result: WriteResult | PinakesError) -> None:
+    def finish(self, number: int, result: WriteResult | PinakesError) -> None:
         """Be done with a plan."""
         self.done[number] = result
         self.plans.pop(number, None)
@@ -144,7 +144,7 @@ class DocumentWriter:
             if not batch.plans:
                 break
         for number in list(batch.plans):
-            batch.settle(number, Busy("Others change this document all the time.", hint="Try again."))
+            batch.finish(number, Busy("Others change this document all the time.", hint="Try again."))
         written = any(isinstance(one, WriteResult) and one.outcome != "unchanged" for one in batch.done.values())
         if written and (later := catch_up(self._app, name)):
             batch.degrade(later)
@@ -179,7 +179,7 @@ class DocumentWriter:
                     new = _typed(cut, tools.rules.fields)
                     batch.ready[number] = _Ready(tools.graph.read(self._summarized(new)), prepared)
                 except PinakesError as error:
-                    batch.settle(number, error)
+                    batch.finish(number, error)
 
     def _check_length(self, tokens: int, prepared: PlannedChange) -> None:
         most, base = self._app.settings.documents.max_tokens, prepared.base
@@ -227,7 +227,7 @@ class DocumentWriter:
             batch.binds = bool(batch.vectors) and record.model_id is None  # what was paid for until then
         for number, each in texts.items():
             if reason := next((refused[key] for key in each if key in refused), None):
-                batch.settle(number, InvalidInput(reason))
+                batch.finish(number, InvalidInput(reason))
 
     def _left_behind(self, batch: _Batch, missing: Mapping[bytes, str]) -> set[bytes]:
         """Return what of ``missing`` nobody is to wait for: chunks of long documents, which a server embeds later."""
@@ -252,7 +252,7 @@ class DocumentWriter:
         """
         for number, one in list(batch.ready.items()):
             if one.is_needless and one.prepared.base is not None:
-                batch.settle(number, WriteResult(one.prepared.base, "unchanged", notes=one.prepared.notes))
+                batch.finish(number, WriteResult(one.prepared.base, "unchanged", notes=one.prepared.notes))
         if not batch.ready:
             return
         if record.id:
@@ -314,7 +314,7 @@ class DocumentWriter:
             contents.pushed(connection, document_id, prepared.content.size_bytes, prepared.content.digest)
         content = full_documents.of_id(connection, document_id)
         outcome: Literal["created", "updated"] = "updated" if base else "created"
-        batch.settle(number, WriteResult(content, outcome, batch.degraded, batch.embed_s, prepared.notes))
+        batch.finish(number, WriteResult(content, outcome, batch.degraded, batch.embed_s, prepared.notes))
         return new.group_key, base.group_key if base else ""
 
     def _embed_waiting(self, name: str, batch: _Batch) -> None:
@@ -333,7 +333,7 @@ def _asked(connection: Connection, record: CollectionRecord, batch: _Batch) -> I
         try:
             prepared = plan(connection, record.id)
         except PinakesError as error:
-            batch.settle(number, error)
+            batch.finish(number, error)
         else:
             yield number, prepared
 
