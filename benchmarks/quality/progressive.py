@@ -31,7 +31,7 @@ from pinakes.library import Library
 from pinakes.models import approximation
 from pinakes.models.embedders import EMBEDDERS
 from pinakes.models.embedders.bert import BertEmbedder
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.settings import EmbeddingSettings
 
 SAMPLES = (1000, 2000)
@@ -179,7 +179,7 @@ def sampled(full: Library, sample: int, reopen: Callable[..., Library]) -> Itera
             _forget_all_but(catalog, record, sample)
         settings = {"embedding__sample_chunks": sample, "embedding__progressive_chunks": 1}
         with reopen(home, search__refine_ms=_UNLIMITED_MS, **settings) as library:
-            for _ in filling.embed_waiting(library.app, record.name, rest=False):
+            for _ in ingestion_runs.embed_waiting(library.app, record.name, rest=False):
                 pass
             yield library
 

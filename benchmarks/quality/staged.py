@@ -30,7 +30,7 @@ from pinakes.evaluation import resampling
 from pinakes.evaluation.metrics import metric
 from pinakes.evaluation.names import DocumentNames
 from pinakes.evaluation.questions import Question
-from pinakes.ingestion import readable
+from pinakes.ingestion.embedding import readable
 from pinakes.library import Library
 from pinakes.search import SearchContext
 from pinakes.search.documents import best_documents

@@ -21,7 +21,7 @@ from benchmarks.speed import machine
 from benchmarks.speed.corpus import write_notes
 from benchmarks.speed.machine import Spread, spread, timed
 from pinakes.core.records import JSON
-from pinakes.ingestion import Report
+from pinakes.ingestion.report import Report
 from pinakes.library import Library
 
 _PINAKES = str(Path(sys.executable).with_name("pinakes"))

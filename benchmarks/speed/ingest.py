@@ -15,7 +15,7 @@ from benchmarks.speed.bare import BareModel, ComparedEmbedder
 from benchmarks.speed.home import Home
 from benchmarks.speed.machine import MEGABYTE, Spread, memory_mb, spread
 from pinakes.catalog import documents
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.library import Library
 
 _COMPARED_EVERY = 25

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.speed.home import Home, until
 from benchmarks.speed.machine import Spread, spread
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.jobs.queue import Queue
 from pinakes.jobs.worker import Worker
 from pinakes.library import Library
@@ -142,4 +142,4 @@ def _refine(library: Library, questions: tuple[str, ...]) -> None:
         for _ in range(_MOST_TURNS):
             if not any(stage.detail.get("refined") for stage in library.search(question, top_k=_TOP_K).trace.stages):
                 break
-            library.app.refiner.settle()
+            library.app.refiner.flush()

@@ -147,7 +147,7 @@ _MODULES = (
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return import_module("importlib.metadata").version("pinakes")
+        return import_module("pinakes.core.installation").running_version()
     if name in __all__:
         for module in _MODULES:
             found = vars(import_module(f"pinakes.{module}")).get(name)

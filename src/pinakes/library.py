@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pinakes.answering import AnswerWriter, ChatAnswer
     from pinakes.core.graph_paths import Expansion
     from pinakes.indexes.verification import Difference
-    from pinakes.ingestion import Event, Report
+    from pinakes.ingestion.report import Event, Report
     from pinakes.search.explaining import Explanations
     from pinakes.search.query.syntax import PhraseUse
     from pinakes.services.collections.completeness import Completeness
@@ -343,7 +343,7 @@ class Library(Services):
             if embed:
                 model_change.adopt_settings(self.app, record)
             drain(self.app.rebuilder.rebuild(self.collection(record.name)), on_event)
-            drain(rechunking.recut(self.app, record.name), on_event)
+            drain(rechunking.rechunk(self.app, record.name), on_event)
             if embed:
                 self.embed_pending(record.name, on_event)
 
@@ -394,11 +394,11 @@ class Library(Services):
         Raises:
             ModelUnavailable: there is still no model.
         """
-        from pinakes.services import filling
+        from pinakes.services import ingestion_runs
 
         for record in self.collections(collection):
             self.app.check_model(record)
-            drain(filling.embed_waiting(self.app, record.name, wait=True), on_event)
+            drain(ingestion_runs.embed_waiting(self.app, record.name, wait=True), on_event)
 
     def collections(self, name: str | None = None) -> list[CollectionRecord]:
         """Return the records of all collections, or of one.
@@ -437,7 +437,7 @@ class Library(Services):
         self.close()
 
     def _attempt(self, name: str, source: SourceSettings, on_event: OnEvent | None, retry: bool) -> Report:
-        from pinakes.ingestion import Report
+        from pinakes.ingestion.report import Report
         from pinakes.services.sync import adding
 
         try:

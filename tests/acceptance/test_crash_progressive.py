@@ -280,7 +280,7 @@ def test_a_search_whose_vectors_cannot_be_kept_answers_and_remembers_them(
         library.search("quick brown fox", mode="keyword")
         ballast = filled_up(small_disk, 0)
         first = library.search("quick brown fox", top_k=5)
-        library.app.refiner.settle()
+        library.app.refiner.flush()
         second = library.search("quick brown fox", top_k=5)
         assert "are not kept" in caplog.text
         assert [hit.chunk_id for hit in first.hits] == [hit.chunk_id for hit in second.hits]

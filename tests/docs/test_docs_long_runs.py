@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from docs_blocks import ROOT, blocks, text_of
 
-from pinakes.app.spending import Bill, check
+from pinakes.app.spending import CostEstimate, check
 from pinakes.cli.progress import following
 from pinakes.cli.screen import Screen
 from pinakes.core.errors import TooCostly
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.services.run_progress import RunProgress
 
 CHUNKS, SAMPLE, EXACT, AFTER_S = 33_195, 1_009, 9_029, 60.0
@@ -31,7 +31,7 @@ def test_a_large_collection_says_what_the_page_shows(page: str, capsys: pytest.C
 
 
 def test_what_costs_too_much_is_told_as_the_page_shows() -> None:
-    bill = Bill("default", "openai/…", 310_402, 101_320_118, 101.320118 * 0.02, asks=True)
+    estimate = CostEstimate("default", "openai/…", 310_402, 101_320_118, 101.320118 * 0.02, asks=True)
     with pytest.raises(TooCostly) as caught:
-        check(bill)
+        check(estimate)
     assert f"error: {caught.value.message}\nhint: {caught.value.hint}\n" in text_of("docs/embedding.md")

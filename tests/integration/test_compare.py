@@ -12,11 +12,11 @@ from scipy import stats
 
 from pinakes.core.errors import InvalidInput, NotFound, ServerUnreachable
 from pinakes.evaluation import html_report, runs
-from pinakes.evaluation.compare import check_corpora, compare, unanswered
 from pinakes.evaluation.pairs import ComparisonReport
 from pinakes.evaluation.querying import Replies, SystemQuerier
 from pinakes.evaluation.questions import GoldenSet, Question
 from pinakes.evaluation.resampling import paired_p
+from pinakes.evaluation.system_comparison import check_corpora, compare, unanswered
 from pinakes.evaluation.systems import CollectionSystem, QueryMode, RunSystem, System, UnreachableSystem
 from pinakes.library import Library
 from pinakes.testing import write_files

@@ -18,7 +18,7 @@ from pinakes.core.ports import Embedder
 from pinakes.core.records import Item
 from pinakes.library import Library
 from pinakes.models.embedders import open_embedder
-from pinakes.parsing.pool import InProcess, ParseOptions, ProcessPool, cutting, read
+from pinakes.parsing.pool import InProcess, ParseOptions, ProcessPool, open_parser, read
 from pinakes.parsing.workers import Process, WorkerProcesses
 from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
 
@@ -216,18 +216,18 @@ def test_a_large_folder_is_indexed_alike_with_and_without_processes(
 
 def test_what_is_plain_and_short_needs_no_process(tmp_path: Path, embedder: Embedder) -> None:
     few, how = [Item(f"{n}", f"{n}", 1000, "") for n in range(10)], recipe(tmp_path)
-    with closing(Counted(how.limits)) as workers, cutting(how, embedder, workers, few) as cutter:
-        assert cutter.begin(b"some words", "a.md")().document.text.strip() == "some words"
+    with closing(Counted(how.limits)) as workers, open_parser(how, embedder, workers, few) as parser:
+        assert parser.begin(b"some words", "a.md")().document.text.strip() == "some words"
         assert not workers.seen
-        assert cutter.begin(b"<p>some words</p>", "a.html")().document.text.strip() == "some words"
-        assert cutter.begin(b"some words\n" * 100_000, "long.txt")().chunks
+        assert parser.begin(b"<p>some words</p>", "a.html")().document.text.strip() == "some words"
+        assert parser.begin(b"some words\n" * 100_000, "long.txt")().chunks
         assert [process.idle() for process in workers.seen] == [True]
 
 
 def test_where_there_is_much_everything_is_read_by_processes(tmp_path: Path, embedder: Embedder) -> None:
     much, how = [Item(f"{n}", f"{n}", 1_000_000, "") for n in range(10)], recipe(tmp_path)
-    with closing(Counted(how.limits)) as workers, cutting(how, embedder, workers, much) as cutter:
-        cutter.begin(b"some words", "a.md")()
+    with closing(Counted(how.limits)) as workers, open_parser(how, embedder, workers, much) as parser:
+        parser.begin(b"some words", "a.md")()
         assert len(workers.seen) == 1
 
 
@@ -235,8 +235,8 @@ def test_a_process_is_used_again_by_the_next_run_until_it_is_gone(tmp_path: Path
     how = recipe(tmp_path)
     with closing(Counted(how.limits)) as workers:
         for _ in range(2):
-            with cutting(how, embedder, workers, ()) as cutter:
-                assert cutter.begin(b"<p>words</p>", "a.html")().chunks
+            with open_parser(how, embedder, workers, ()) as parser:
+                assert parser.begin(b"<p>words</p>", "a.html")().chunks
         [process] = workers.seen
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)

@@ -12,7 +12,7 @@ import pytest
 
 from pinakes.core.errors import InvalidInput, NotFound, StorageFull
 from pinakes.core.records import Condition, Results, SearchMode
-from pinakes.evaluation import baseline, beir, comparison, golden, html_report, names, runs
+from pinakes.evaluation import baseline, beir, golden, html_report, names, run_comparison, runs
 from pinakes.evaluation.figures import Miss, Row
 from pinakes.evaluation.messages import cautions, miss_words
 from pinakes.evaluation.names import DocumentNames
@@ -317,7 +317,7 @@ class TestComparing:
         row = before.modes["keyword"].rows[0]
         better = replace(row, scores={name: value + 0.25 for name, value in row.scores.items()}, rank=1)
         measured = replace(before.modes["keyword"], rows=(better, *before.modes["keyword"].rows[1:]))
-        found = comparison.compare(before, replace(before, modes={"keyword": measured})).modes["keyword"]
+        found = run_comparison.compare(before, replace(before, modes={"keyword": measured})).modes["keyword"]
         assert found.questions == 3
         assert found.changes["ndcg@10"].difference == pytest.approx(0.25 / 3)
         assert 0.2 < found.changes["ndcg@10"].p <= 1
@@ -332,7 +332,7 @@ class TestComparing:
         other.sync()
         after = run_of(other, QUESTIONS[:2])
         with pytest.raises(InvalidInput) as raised:
-            comparison.compare(before, after)
+            run_comparison.compare(before, after)
         for words in (
             "zoo with 3 then, zoo with 2 now",
             "documents 5 then, 6 now",
@@ -341,7 +341,7 @@ class TestComparing:
         ):
             assert words in raised.value.message
         assert "--anyway" in raised.value.hint
-        found = comparison.compare(before, after, anyway=True)
+        found = run_comparison.compare(before, after, anyway=True)
         assert len(found.differences) >= 4
         assert found.modes["keyword"].questions == 2
 
@@ -349,14 +349,16 @@ class TestComparing:
         before = run_of(zoo, QUESTIONS)
         (docs / "notes" / "fence.txt").write_text("A storm broke the gate in May.\n")
         zoo.sync()
-        assert comparison.differences(before, run_of(zoo, QUESTIONS)) == ["corpus: the text of some of the 5 documents"]
+        assert run_comparison.differences(before, run_of(zoo, QUESTIONS)) == [
+            "corpus: the text of some of the 5 documents"
+        ]
 
     def test_runs_without_a_common_mode_or_question_cannot_be_compared(self, zoo: Library) -> None:
         before = run_of(zoo, QUESTIONS)
         with pytest.raises(InvalidInput, match="none of the modes vector"):
-            comparison.compare(before, run_of(zoo, QUESTIONS, "vector"))
+            run_comparison.compare(before, run_of(zoo, QUESTIONS, "vector"))
         with pytest.raises(InvalidInput, match="share no question"):
-            comparison.compare(before, run_of(zoo, [replace(QUESTIONS[0], id="other")]), anyway=True)
+            run_comparison.compare(before, run_of(zoo, [replace(QUESTIONS[0], id="other")]), anyway=True)
 
 
 class TestGate:
@@ -421,7 +423,7 @@ class TestPage:
         run = run_of(zoo, questions, "keyword", "hybrid")
         file = tmp_path / "page.html"
         verdict = baseline.verdict(baseline.of_run(run), run, 0.05)
-        html_report.write(file, html_report.evaluation_page(run, comparison.compare(run, run), verdict))
+        html_report.write(file, html_report.evaluation_page(run, run_comparison.compare(run, run), verdict))
         text = file.read_text("utf-8")
         assert "<script" not in text
         assert "&lt;script&gt;alert(1)" in text

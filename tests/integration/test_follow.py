@@ -25,11 +25,11 @@ from pinakes.indexes.storage import checksums
 from pinakes.indexes.updater import Superseded, catch_up
 from pinakes.indexes.vector.faiss_index import VectorIndex
 from pinakes.indexes.verification import compare
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.library import Library
 from pinakes.models.embedders import EMBEDDERS
 from pinakes.models.embedders.deterministic import DeterministicEmbedder
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.settings import SourceSettings
 from pinakes.testing import FILES, write_files
 
@@ -561,7 +561,7 @@ class TestAnotherModel:
 
         other.app.embedder = Looking(16)
         with pytest.raises(ModelMismatch, match="the settings name looking"):
-            filling.remember(other.app, "default", SourceSettings(location=str(docs / "more")))
+            ingestion_runs.remember(other.app, "default", SourceSettings(location=str(docs / "more")))
         [about] = other.status()
         assert len(about.sources) == 1, "nothing was remembered"
 

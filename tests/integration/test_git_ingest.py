@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pinakes import parsing
-from pinakes.ingestion import Event, Report
+from pinakes.ingestion.report import Event, Report
 from pinakes.library import Library
 from pinakes.testing import FILES, write_files
 

@@ -17,7 +17,7 @@ from typing import ClassVar
 import pytest
 
 from pinakes.core.errors import SourceError
-from pinakes.ingestion import Event, Report
+from pinakes.ingestion.report import Event, Report
 from pinakes.library import Library
 from pinakes.testing import FILES, write_files
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from small_docx import docx, paragraph, zipped
 
-from pinakes.ingestion import Report
+from pinakes.ingestion.report import Report
 from pinakes.library import Library
 from pinakes.parsing.workers import Process
 

@@ -13,7 +13,7 @@ from counting_embedder import CountingEmbedder
 
 from pinakes.catalog import documents, events
 from pinakes.core.errors import InvalidName, NotFound, SourceError
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.library import Library
 from pinakes.models.embedders import EMBEDDERS
 from pinakes.testing import FILES, write_files

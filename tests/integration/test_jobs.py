@@ -49,7 +49,7 @@ class Counting(Task):
         self.go_on.set()
         self.due: list[Job] = []
 
-    def wanted(self) -> list[Job]:
+    def due_jobs(self) -> list[Job]:
         return self.due
 
     def run(self, running: Running) -> None:
@@ -60,7 +60,7 @@ class Counting(Task):
             raise self.fails.pop()
         self.done.append(running.job.key)
 
-    def tell(self, job: Job, words: str) -> None:
+    def report_failure(self, job: Job, words: str) -> None:
         self.told.append(f"{job.key}: {words}")
 
 

@@ -110,7 +110,7 @@ def test_what_a_search_meets_is_paid_for_once(lazy: Open, folder: Path) -> None:
     assert 0 < len(paid(library)) - SAMPLE <= HEAD
     assert not any(hit.approximate for hit in first.hits)
     before = len(paid(library))
-    library.app.refiner.settle()  # until all of them are kept, an answer is ranked among slightly other candidates
+    library.app.refiner.flush()  # until all of them are kept, an answer is ranked among slightly other candidates
     assert [hit.chunk_id for hit in library.search(QUERY).hits] == [hit.chunk_id for hit in first.hits]
     assert len(paid(library)) == before
     library = lazy()

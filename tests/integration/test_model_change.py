@@ -29,7 +29,7 @@ from pinakes.core.errors import (
     StorageFull,
 )
 from pinakes.core.records import Results
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.library import Library
 from pinakes.models.embedders import EMBEDDERS
 from pinakes.services.collections.status import CollectionStatus

@@ -17,7 +17,7 @@ from working import worker_of
 from pinakes.library import Library
 from pinakes.models.approximation import ApproximateMap
 from pinakes.models.embedders import EMBEDDERS
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 
 SOME = [f"file{number}" for number in range(12)]
 MORE = [f"other{number}" for number in range(20)]
@@ -90,7 +90,7 @@ def test_the_head_of_an_answer_is_embedded_by_its_own_model(partly: Library) -> 
     found = partly.search(QUERY)
     assert any(stage.name == "refine" and stage.detail["refined"] for stage in found.trace.stages)
     assert len(texts(partly)) > before
-    partly.app.refiner_of(partly.collection()).settle()
+    partly.app.refiner_of(partly.collection()).flush()
     assert usual_texts(partly) == []
     assert partly.verify() == {"default": []}
 
@@ -121,7 +121,7 @@ def test_after_going_back_the_rest_is_embedded_by_the_first_model(partly: Librar
 
 
 def test_a_run_that_embeds_the_rest_goes_on_with_the_model_it_is_switched_to(partly: Library) -> None:
-    rest = filling.embed_waiting(partly.app, "default")
+    rest = ingestion_runs.embed_waiting(partly.app, "default")
     while next(rest).stage != "index":
         pass
     with Library(partly.settings) as beside:

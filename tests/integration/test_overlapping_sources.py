@@ -18,7 +18,7 @@ from pinakes.catalog.schema import documents as rows
 from pinakes.core.errors import InvalidInput, NotFound, WouldRemove
 from pinakes.library import Library
 from pinakes.models.embedders import EMBEDDERS
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.services.sync.adding import AddRequest, addition
 from pinakes.services.sync.forecasting import Forecasts
 from pinakes.settings import SourceSettings
@@ -330,7 +330,7 @@ def test_a_folder_that_is_a_source_and_the_repository_around_it(library: Library
 
 def test_one_repository_by_several_urls_is_one_source(library: Library, tmp_path: Path) -> None:
     known = "https://Git.example.org/team/handbook.git"
-    record, _ = filling.remember(library.app, "default", SourceSettings(kind="git", location=known))
+    record, _ = ingestion_runs.remember(library.app, "default", SourceSettings(kind="git", location=known))
     for url in ("https://git.example.org/team/handbook", "https://git.example.org/team/handbook.git/", known):
         assert addition(library.app, record.name, AddRequest(url)).source.location == known
     other = "https://git.example.org/team/other"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from bert_reference import WORDS, make_tiny_bert
 
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.library import Library
 
 FILES = 60

@@ -31,15 +31,15 @@ from progressive_support import (
     write_folder,
 )
 
-from pinakes import ingestion
 from pinakes.catalog import changes
 from pinakes.core.records import Float32, IndexEntry, VectorEntry
 from pinakes.indexes import updater
 from pinakes.indexes.storage import checksums
-from pinakes.ingestion import Event
+from pinakes.ingestion.embedding import bind_model
+from pinakes.ingestion.report import Event
 from pinakes.library import Library
 from pinakes.models.approximation import ApproximateMap, TokenRows
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.testing import ReferenceIndex
 
 NAMES = [f"file{number}" for number in range(20)]
@@ -121,10 +121,10 @@ class TestGrowth:
         self, partly: Library, folder: Path, tmp_path: Path, home: Path, settings: dict[str, Any], monkeypatch: Any
     ) -> None:
         """Another process adds it, and leaves embedding to the one that is at it."""
-        monkeypatch.setattr(filling, "_BATCHES_IN_A_ROUND", 1)
+        monkeypatch.setattr(ingestion_runs, "_BATCHES_IN_A_ROUND", 1)
         other = write_folder(tmp_path / "other", OTHER_NAMES, OTHER_WORDS)
         stages: list[str] = []
-        rest = filling.embed_waiting(partly.app, "default")
+        rest = ingestion_runs.embed_waiting(partly.app, "default")
         while next(rest).stage != "index":
             pass
         with Library.open(home, **settings) as beside:
@@ -145,11 +145,11 @@ class TestGrowth:
     ) -> None:
         other = {**settings, "embedding__model": "acme/other"}
         other["embedding__path"] = str(make_tiny_bert(tmp_path / "other-model", seed=8))
-        rest = filling.embed_waiting(partly.app, "default")
+        rest = ingestion_runs.embed_waiting(partly.app, "default")
         while next(rest).stage != "index":
             pass
         with Library.open(home, **other) as beside:
-            ingestion.bind_model(beside.app.catalog, beside.collection(), beside.app.embedder)
+            bind_model(beside.app.catalog, beside.collection(), beside.app.embedder)
             assert waiting(beside) == beside.status()[0].chunks
             for _ in rest:
                 pass
@@ -201,7 +201,7 @@ class TestGrowth:
     ) -> None:
         before = exact_places(partly)
         partly.add(str(write_folder(folder.with_name("copies"), NAMES[:3], lines=14)), "copies")
-        partly.app.refiner.settle()
+        partly.app.refiner.flush()
         assert {key for key in places(partly)[0] if key[0] in ("file0.md", "file1.md")} <= exact_places(partly)
         assert before < exact_places(partly)
         assert partly.verify() == {"copies": [], "default": []}

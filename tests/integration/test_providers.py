@@ -20,7 +20,7 @@ from working import worker_of
 from pinakes.core.errors import InvalidInput, ModelMismatch, ModelUnavailable, TooCostly
 from pinakes.library import Library
 from pinakes.parsing import READERS
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.services.collections import background as module
 from pinakes.services.documents.editing import WrittenDocument
 from pinakes.services.documents.planned_changes import Draft
@@ -278,7 +278,7 @@ def test_much_is_not_spent_unasked(provided: Open, server: EmbeddingServer, fold
     with pytest.raises(TooCostly) as caught:
         library.embed_pending()
     assert "--yes" in caught.value.hint
-    bill = filling.bill_of(library.app, library.collection())
+    bill = ingestion_runs.cost_estimate(library.app, library.collection())
     assert bill is not None
     assert (bill.texts, bill.asks) == (report.chunks, True)
 
@@ -288,7 +288,7 @@ def test_much_is_not_spent_unasked(provided: Open, server: EmbeddingServer, fold
     words = sum(len(text.split()) for text in chunks(server))
     assert words <= bill.tokens <= 3 * words
     assert bill.dollars == pytest.approx(bill.tokens / 1_000_000)
-    assert filling.bill_of(library.app, library.collection()) is None
+    assert ingestion_runs.cost_estimate(library.app, library.collection()) is None
 
 
 def test_what_costs_little_is_not_asked_for(provided: Open, server: EmbeddingServer, folder: Path) -> None:

@@ -74,7 +74,7 @@ def test_each_question_is_answered_as_if_none_was_asked_before(full: Library, re
             assert sum(not hit.approximate for hit in answers[0]) == SAMPLE + most
             assert refiner.refined == [most, most]
             refiner.refined.clear()
-        refiner.settle()
+        refiner.flush()
         status = library.status()[0]
         assert status.chunks - status.pending == SAMPLE
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.library import Library
 from pinakes.models.embedders import EMBEDDERS
 from pinakes.services.documents.editing import Draft

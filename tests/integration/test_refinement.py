@@ -175,7 +175,7 @@ class TestTheSecondSearch:
             embedded = len(embedder(library).texts)
             second = library.search(QUERY, fusion=fusion)
             assert len(embedder(library).texts) == embedded > 0
-        library.app.refiner.settle()
+        library.app.refiner.flush()
         third = library.search(QUERY, fusion=fusion)
         assert len(embedder(library).texts) == embedded
         assert order(first.hits) == order(second.hits) == order(third.hits)
@@ -190,7 +190,7 @@ class TestTheSecondSearch:
         for name in NAMES:
             assert [one.error for one in library.syncing.list_all()] == ["It does not answer."]
             library.search(QUERY, mode="vector", top_k=50, filters={"path": f"{name}.md"})
-            library.app.refiner.settle()
+            library.app.refiner.flush()
         assert waiting(library) == 0
         assert [one.error for one in library.syncing.list_all()] == [None]
 
@@ -209,7 +209,7 @@ class TestTheSecondSearch:
     def test_they_survive_building_the_index_anew(self, partly: Open, expected: dict[tuple[str, int], Float32]) -> None:
         library = partly()
         first = library.search(QUERY)
-        library.app.refiner.settle()
+        library.app.refiner.flush()
         exact, held = exact_places(library), vectors(library)
         library.reindex()
         assert exact_places(library) == exact
@@ -225,7 +225,7 @@ class TestTheSecondSearch:
         library = partly()
         for query in ("lazy dog", "search engines index", "every word of it", "the quick fox jumps"):
             library.search(query)
-        library.app.refiner.settle()
+        library.app.refiner.flush()
         assert len(set(embedder(library).texts)) == len(embedder(library).texts)
         assert library.verify() == {"default": []}
         library.add(str(folder))
@@ -246,7 +246,7 @@ class TestSeveralAtOnce:
         with ThreadPoolExecutor(4) as pool:
             found = list(pool.map(search, range(4)))
         assert len({tuple(order(one.hits)) for one in found}) == 1
-        library.app.refiner.settle()
+        library.app.refiner.flush()
         assert library.verify() == {"default": []}
         assert len(set(embedder(library).texts)) <= 20
         library.add(str(folder))
@@ -292,7 +292,7 @@ class TestSeveralAtOnce:
         embedder(library).before = remove_most
         found = library.search(QUERY, mode="vector", top_k=50)
         left = set(NAMES[-2:])
-        library.app.refiner.settle()
+        library.app.refiner.flush()
         assert {hit.path for hit in found.hits} <= {f"{name}.md" for name in NAMES}
         assert len({path for path, _ in places(library)[0]}) == len(left)
         assert library.verify() == {"default": []}

@@ -22,7 +22,7 @@ from sqlalchemy import update
 
 from pinakes.catalog.schema import files
 from pinakes.catalog.sources import FileRecord, failing
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.library import Library
 from pinakes.parsing import READERS
 from pinakes.services.sync.forecasting import Forecasts

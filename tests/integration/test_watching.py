@@ -18,7 +18,7 @@ from working import worker_of
 from pinakes.api import folder_watching as module
 from pinakes.api.folder_watching import Watching
 from pinakes.catalog import events
-from pinakes.ingestion import Report
+from pinakes.ingestion.report import Report
 from pinakes.library import Library
 from pinakes.parsing import READERS
 from pinakes.services.sync.watched import WatchedFolder, WatchStatus

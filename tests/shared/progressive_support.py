@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from pinakes.catalog.schema import chunks, documents
 from pinakes.core.records import Float32, Int64
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.library import Library
 
 

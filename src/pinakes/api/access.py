@@ -1,4 +1,4 @@
-"""Who is let in, and for what: by the key that a request shows.
+"""Access control of requests: the key that each shows, its scope, and its rate.
 
 Keys are needed where other machines reach the server, and where ``server.require_keys`` says so. A key that is shown
 holds where none is needed, too. Programs that can read the home need none: they find a secret of this run of the server

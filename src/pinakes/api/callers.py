@@ -1,4 +1,4 @@
-"""Who sends a request: known to all that it does, so that it can be recorded."""
+"""The caller of a request, known to all code that answers it, so that it can be recorded."""
 
 from __future__ import annotations
 

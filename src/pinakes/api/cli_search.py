@@ -1,4 +1,4 @@
-"""``POST /api/v1/command/search``: where a command asks the server of its home, to answer as if there were none.
+"""``POST /api/v1/command/search``: a command asks the server of its home, which answers as the command would.
 
 It shows the secret that the server wrote into the home, which only those can read who may do everything with it.
 """

@@ -1,4 +1,4 @@
-"""The connections of a server: how long each may keep it waiting, and how many there may be.
+"""Limits of connections: how many there may be, and how long each may stay idle or slow.
 
 uvicorn waits for ever for the head and the body of a request, and accepts every connection. Here those that wait too
 long are closed; where there are too many, those go first that have waited longest for a request, since a client that

@@ -1,4 +1,4 @@
-"""Changed paths, withheld while something is still written to them."""
+"""Debounce of changed paths: they are held back while something is still written to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many files and connections this process has open, and may have."""
+"""File descriptors of this process: how many are open, and how many may be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``GET /api/v1/events``: what happens, as a stream of server-sent events. Who comes back is told what it missed."""
+"""``GET /api/v1/events``: events as a stream of server-sent events. A client that returns gets what it missed."""
 
 from __future__ import annotations
 

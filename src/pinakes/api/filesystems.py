@@ -1,4 +1,4 @@
-"""Whether the system tells of changes in a folder: file systems of other machines do not."""
+"""Detects whether the system reports changes in a folder, which network file systems do not."""
 
 from __future__ import annotations
 

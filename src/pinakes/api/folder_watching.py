@@ -19,7 +19,7 @@ from pinakes.core.caller import Caller
 from pinakes.core.errors import PinakesError, SourceError, storing
 from pinakes.core.ports import Source
 from pinakes.core.records import Skipped
-from pinakes.ingestion import Event, Report
+from pinakes.ingestion.report import Event, Report
 from pinakes.jobs.queue import Job, Stopped
 from pinakes.jobs.worker import Running, Task
 from pinakes.library import Library
@@ -84,7 +84,7 @@ class Watching(Task):
         self._chosen = {one.key: one for one in (watched_in(library.settings) if wanted is None else wanted)}
         self.at_once = len(self._chosen)
 
-    def wanted(self) -> Iterable[Job]:
+    def due_jobs(self) -> Iterable[Job]:
         """Return a job for each folder."""
         return [
             Job(key, self.kind, {"collection": one.collection, "folder": str(one.root)})

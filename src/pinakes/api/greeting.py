@@ -1,4 +1,4 @@
-"""What a client is told when it connects. Needs nothing heavy, so that the greeting never waits."""
+"""The answer to ``initialize`` of MCP. It loads nothing heavy, so that it never waits."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 from pinakes.core import caller
+from pinakes.core.installation import running_version
 from pinakes.core.wording import counted, cut
 from pinakes.settings import Settings, Toolset
 
@@ -58,7 +58,7 @@ _DATA = (
 
 def version_of(settings: Settings) -> str:
     """Return the version told to clients."""
-    return settings.server_version or version("pinakes")
+    return settings.server_version or running_version()
 
 
 def instructions(settings: Settings) -> str:

@@ -1,4 +1,4 @@
-"""What every request passes first: who is asked (Host), who asks (Origin), how much is sent.
+"""Checks that every request passes first: Host, Origin, size.
 
 Browsers let any page send requests to a local server. A page that made its own name resolve to this machine
 (DNS rebinding) is recognised by the Host header, any other page by the Origin header.

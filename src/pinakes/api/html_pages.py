@@ -1,4 +1,4 @@
-"""What people see: ``/`` and ``/docs``, pages that load nothing from elsewhere."""
+"""The pages ``/`` and ``/docs`` for people; they load nothing from other hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``<home>/server.json``: which server of a home is running, so that others find it. Never trusted unasked."""
+"""``<home>/server.json`` names the running server of a home, so that others find it. It is checked before use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as MCP has it: which messages can be answered, and what is said of the others."""
+"""JSON-RPC 2.0 as MCP uses it: which messages can be answered, and the errors for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routes that watch: ``/health``, ``/healthz``, ``/metrics``."""
+"""The monitoring routes: ``/health``, ``/healthz``, ``/metrics``."""
 
 from __future__ import annotations
 

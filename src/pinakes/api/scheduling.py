@@ -54,7 +54,7 @@ class Scheduling(Task):
         self._version = -1
         self.pauses = self._sync.retry_first_s, min(self._sync.retry_longest_s, LONGEST_PAUSE_S)
 
-    def wanted(self) -> Iterable[Job]:
+    def due_jobs(self) -> Iterable[Job]:
         """Return a job for each source that is due, or has files to try again."""
         if not self._ready():
             return []
@@ -92,7 +92,7 @@ class Scheduling(Task):
             if words := summary(report):
                 self._say(f"{plan.name} → {plan.collection}: {words}")
 
-    def tell(self, job: Job, words: str) -> None:
+    def report_failure(self, job: Job, words: str) -> None:
         """Say why a source could not be read."""
         self._say(f"{job.arguments['source']}: {words}")
 

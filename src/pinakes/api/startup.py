@@ -1,4 +1,4 @@
-"""What happens in the background when a server starts: load models and indexes, read what was never read."""
+"""Background work at the start of a server: load models and indexes, read sources that were never read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from pinakes.core.errors import ModelUnavailable, NotFound, PinakesError
 from pinakes.core.records import JSON
 from pinakes.core.wording import counted
-from pinakes.ingestion import Event, Report
+from pinakes.ingestion.report import Event, Report
 from pinakes.jobs.queue import Job, Stopped, job_key
 from pinakes.jobs.worker import Running, Task
 from pinakes.library import Library
@@ -128,7 +128,7 @@ class Startup(Task):
         read = f"{event.done} of {event.total} files read"
         return self._progress.words() if "embed" in self._events and event.done else read
 
-    def wanted(self) -> Iterable[Job]:
+    def due_jobs(self) -> Iterable[Job]:
         """Return a job for each collection whose sources were never read, once models and indexes are loaded."""
         names = sorted(self._waiting) if self._warm.is_set() and self.failure is None else []
         return [Job(job_key(self.kind, name), self.kind, {"collection": name}) for name in names]

@@ -1,4 +1,4 @@
-"""Who answers the messages that come over stdio: a server elsewhere, or this process itself."""
+"""The upstream of MCP over stdio: a server in another process, or this process itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked runs in threads, with a time limit; the event loop only waits for it.
+"""Requests run in threads, with a time limit; the event loop only waits for them.
 
 A thread cannot be stopped. Work over its time limit is interrupted (``core.interrupt``), and another call gets its slot
 meanwhile, so that work that does not end blocks nobody.

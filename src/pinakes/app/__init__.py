@@ -1,4 +1,4 @@
-"""The parts that the settings name, opened and put together; the library works with these."""
+"""The composition root: opens the parts that the settings name, and puts them together."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ from pinakes.search.results.links import LinkMaker
 from pinakes.settings import CollectionSettings, EmbeddingSettings, Settings
 
 if TYPE_CHECKING:
-    from pinakes.ingestion import Approximator, Claims
+    from pinakes.ingestion.claiming import Claims
+    from pinakes.ingestion.progressive import Approximator
     from pinakes.parsing.workers import WorkerProcesses
 
 _log = logging.getLogger(__name__)
@@ -102,7 +103,7 @@ class App:
     @once
     def claims(self) -> Claims | None:
         """The chunks that this process embeds, where others embed some; None where no other does."""
-        from pinakes.ingestion import Claims
+        from pinakes.ingestion.claiming import Claims
 
         return Claims(self.catalog, self.process) if self.catalog.is_shared else None
 
@@ -202,7 +203,7 @@ class App:
     def parts(self, record: CollectionRecord, index: Index, tracer: Tracer) -> SearchContext:
         """Return what one search of a collection works with."""
         models = self.query_vectors_of(record), self.refiner_of(record), self.reranking
-        rules, tell = self.rules(record), (partial(self.followers.hurry, record), self.freshness.note)
+        rules, tell = self.rules(record), (partial(self.followers.catch_up_if_quick, record), self.freshness.note)
         ranks = rules.graph.weight or any(rule.when == "entity" for rule in rules.boosts)
         graph = self.graphs.retriever_of(self.catalog, record) if ranks else None
         return SearchContext(self.catalog, record, index, *models, self.settings, self.statistics, tracer, *tell, graph)
@@ -250,7 +251,7 @@ class App:
         vocabulary = own.vocabulary if own else self._vocabulary
         if not record.fingerprint or vocabulary is None:
             return None
-        from pinakes.ingestion import Approximator
+        from pinakes.ingestion.progressive import Approximator
 
         place = self.home.map(record), record.fingerprint
         key = record.id, record.line

@@ -1,4 +1,4 @@
-"""The models that collections have of their own, whatever the settings of the home name."""
+"""The models of single collections, whatever the settings of the home name."""
 
 from __future__ import annotations
 

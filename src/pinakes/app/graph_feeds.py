@@ -1,4 +1,4 @@
-"""What finds entities and relations in the documents of each collection, and what searches ask of them."""
+"""The extractors and graph retrievers of each collection."""
 
 from __future__ import annotations
 

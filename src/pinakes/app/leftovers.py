@@ -1,4 +1,4 @@
-"""What is left of deleted collections and sources where their deletion did not come to its end."""
+"""Removal of the remains of deleted collections and sources whose deletion was interrupted."""
 
 from __future__ import annotations
 

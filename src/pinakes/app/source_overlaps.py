@@ -1,4 +1,4 @@
-"""Sources of one collection over the same files: which these are."""
+"""Sources of one collection that read the same files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 from pinakes.app import source_settings
 from pinakes.catalog import Catalog, sources
 from pinakes.catalog.sources import SourceRecord
-from pinakes.ingestion import OtherSource, RunOptions
+from pinakes.ingestion.run_options import RunOptions
+from pinakes.ingestion.shared_files import OtherSource
 from pinakes.settings import Settings, SourceSettings
 from pinakes.sources import git_urls
 
@@ -68,11 +69,11 @@ def overlapping(every: Sequence[SourceSettings]) -> list[list[SourceSettings]]:
     ]
 
 
-def how_to(
+def run_options_of(
     catalog: Catalog, settings: Settings, name: str, kept: SourceRecord, *, retry: bool = False, parts: bool = False
 ) -> RunOptions:
-    """Return how a source is read, as ``source_settings.how_to``, with the other sources of its collection."""
-    how = source_settings.how_to(settings, name, kept, retry=retry, parts=parts)
+    """Return how a source is read, as ``source_settings.run_options_of``, with the other sources of its collection."""
+    how = source_settings.run_options_of(settings, name, kept, retry=retry, parts=parts)
     return replace(how, others=others_of(catalog, settings, name, kept.collection_id, kept.place))
 
 

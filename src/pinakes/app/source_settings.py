@@ -1,4 +1,4 @@
-"""What collections are filled from: the sources that the settings name, and those that the catalogue remembers."""
+"""The sources of collections: those that the settings name, and those that the catalogue remembers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from pinakes.catalog.sources import SourceRecord
 from pinakes.core.errors import InvalidInput
 from pinakes.core.ports import Embedder
 from pinakes.core.records import JSON
-from pinakes.ingestion import Event, RunOptions
+from pinakes.ingestion.report import Event
+from pinakes.ingestion.run_options import RunOptions
 from pinakes.models.embedders.token_counter import counted_by
 from pinakes.parsing import passwords_in, remedied
 from pinakes.platform.locks import taken
@@ -49,7 +50,7 @@ def effective_settings(settings: Settings, name: str, kept: SourceRecord) -> Sou
     return remembered.model_copy(update=now)
 
 
-def how_to(
+def run_options_of(
     settings: Settings, name: str, kept: SourceRecord, *, retry: bool = False, parts: bool = False
 ) -> RunOptions:
     """Return how a source of the collection ``name`` is read; ``retry``: what failed before is tried at once.

@@ -1,4 +1,4 @@
-"""What embedding by a provider is going to cost, and that much is not spent unasked."""
+"""The estimated cost of embedding by a provider, and the check that asks before much is spent."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import TooCostly
 from pinakes.core.ports import Embedder, Remote
 from pinakes.core.records import Spent
-from pinakes.ingestion import Report
+from pinakes.ingestion.report import Report
 from pinakes.settings import EmbeddingSettings
 
 _MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class CostEstimate:
     """What it takes to embed the ``texts`` of a collection that wait, by estimate: rather too much than too little.
 
     ``dollars`` is None where the price is not known. ``asks``: it is more than may be spent unasked.
@@ -91,9 +91,9 @@ def asks(embedder: Embedder, tokens: int, settings: EmbeddingSettings) -> bool:
     return (cost or 0.0) > settings.ask_above
 
 
-def bill(
+def estimate(
     catalog: Catalog, record: CollectionRecord, embedder: Embedder, settings: EmbeddingSettings, most: int | None = None
-) -> Bill | None:
+) -> CostEstimate | None:
     """Return what it takes to embed what waits in a collection, None where nothing does or the model runs here.
 
     ``most``: no more texts than this are embedded.
@@ -107,10 +107,10 @@ def bill(
     if not texts:
         return None
     model = record.fingerprint or embedder.fingerprint
-    return Bill(record.name, model, texts, tokens, dollars(embedder, tokens), asks(embedder, tokens, settings))
+    return CostEstimate(record.name, model, texts, tokens, dollars(embedder, tokens), asks(embedder, tokens, settings))
 
 
-def check(found: Bill | None) -> None:
+def check(found: CostEstimate | None) -> None:
     """Let pass what may be spent unasked.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The record of calls: who asked what, when, with which results."""
+"""The audit log: each call with its caller, time, arguments and results."""
 
 from __future__ import annotations
 

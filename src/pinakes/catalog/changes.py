@@ -22,7 +22,8 @@ from sqlalchemy import (
     select,
 )
 
-from pinakes.catalog.dialects.expressions import among, insert, json_ids
+from pinakes.catalog.dialects.functions import among, json_ids
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import beside, changes, chunks, collections, documents, embeddings
 from pinakes.core.batching import batches
 from pinakes.core.filters import flatten

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from pinakes.catalog.batched_rows import rows_among
-from pinakes.catalog.dialects.expressions import id_list, text_list
+from pinakes.catalog.dialects.functions import id_list, text_list
 from pinakes.catalog.entities import with_other_names, write_counts
 from pinakes.catalog.relation_ends import AS_WRITTEN, TARGET_ID, WRITTEN_SOURCE
 from pinakes.catalog.schema import entities, entity_mentions, entity_relations
@@ -76,7 +76,7 @@ def symbols(connection: Connection, collection_id: int, some: Collection[int]) -
     return [Symbol(*found) for found in connection.execute(query.order_by(row.id))]
 
 
-def namesakes(connection: Connection, collection_id: int, names: Collection[str]) -> list[Symbol]:
+def symbols_named(connection: Connection, collection_id: int, names: Collection[str]) -> list[Symbol]:
     """Return what has one of these names, for all files or for some: ``load``, ``load@a/b.c``, ``load@*``."""
     row, listed = entities.c, text_list(sorted(names)).subquery()
     behind = and_(row.folded > listed.c[0].concat(AT), row.folded < listed.c[0].concat(chr(ord(AT) + 1)))
@@ -118,7 +118,9 @@ def defined_within(connection: Connection, collection_id: int, names: Collection
         return found
     query = _DEFINED.where(entities.c.collection_id == collection_id, entities.c.name.contains(AT, autoescape=True))
     if len(found) <= _BATCH:
-        query = query.where(entities.c.id.in_(id_list([one.id for one in namesakes(connection, collection_id, found)])))
+        query = query.where(
+            entities.c.id.in_(id_list([one.id for one in symbols_named(connection, collection_id, found)]))
+        )
     for row in connection.execute(query.order_by(entities.c.id)):
         name = row.name.partition(AT)[0]
         if name in found:

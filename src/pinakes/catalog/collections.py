@@ -33,7 +33,8 @@ from sqlalchemy import (
 )
 
 from pinakes.catalog import changes, events, index_numbers
-from pinakes.catalog.dialects.expressions import insert, is_shared
+from pinakes.catalog.dialects.functions import is_shared
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.engine import Catalog, now
 from pinakes.catalog.schema import beside as besides
 from pinakes.catalog.schema import changes as noted

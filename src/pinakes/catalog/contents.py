@@ -1,4 +1,4 @@
-"""What collections hold, in figures; what each document is there for, and whether it has all of its vectors."""
+"""Totals of collections; the content type of each document, and whether it has all of its vectors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from pinakes.catalog.changes import with_embeddings
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.dialects.expressions import has_key, values_of
+from pinakes.catalog.dialects.functions import has_key, values_of
 from pinakes.catalog.schema import chunks, collections, documents, embeddings, fields, files, sources
 from pinakes.catalog.schema.types import TEXT
 from pinakes.catalog.shared_files import HELD

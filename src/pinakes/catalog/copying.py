@@ -1,4 +1,4 @@
-"""A collection made as a copy of another: all inside the database, nothing is read, cut or embedded again."""
+"""Copies of collections inside the database: nothing is parsed, chunked or embedded again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from sqlalchemy import Connection, Integer, Table, Text, and_, cast, insert, lit
 
 from pinakes.catalog import changes, events, history
 from pinakes.catalog.collections import CollectionRecord, create, get
-from pinakes.catalog.dialects.expressions import inserted_id, pairs
+from pinakes.catalog.dialects.functions import pairs
+from pinakes.catalog.dialects.inserts import inserted_id
 from pinakes.catalog.engine import now
 from pinakes.catalog.history import Retention
 from pinakes.catalog.schema import chunks, collections, documents, fields, files, sources

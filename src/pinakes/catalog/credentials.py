@@ -1,4 +1,4 @@
-"""What the catalogue holds that may have credentials in it, to be looked through, and masked in place.
+"""Rows of the catalogue that may hold credentials: read to be searched, and masked in place.
 
 A mask is as long as what it hides, so that chunks keep their offsets; their vectors are made anew.
 """

@@ -1,4 +1,4 @@
-"""What the form of a whole collection says of its graph: read from chunks, mentions and paths, written as rows.
+"""Rows of the graph that are derived from a whole collection: from chunks, mentions and paths.
 
 Rows that are there already stay, so that a graph that hardly changed is hardly written.
 """
@@ -16,7 +16,8 @@ from pydantic_core import from_json
 from sqlalchemy import Connection, cast, delete, select
 
 from pinakes.catalog.batched_rows import rows_among
-from pinakes.catalog.dialects.expressions import id_list, insert_values
+from pinakes.catalog.dialects.functions import id_list
+from pinakes.catalog.dialects.inserts import insert_values
 from pinakes.catalog.schema import chunks, documents, entity_mentions, entity_relations
 from pinakes.catalog.schema.types import TEXT
 from pinakes.core.batching import batches

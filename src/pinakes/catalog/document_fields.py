@@ -1,4 +1,4 @@
-"""What filters see of documents: where they are, and their metadata, with what their group gives them."""
+"""The fields of documents that filters compare: path, metadata, and metadata of the group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, update
 
-from pinakes.catalog.dialects.expressions import among, insert_rows, json_ids, json_texts
+from pinakes.catalog.dialects.functions import among, json_ids, json_texts
+from pinakes.catalog.dialects.inserts import insert_rows
 from pinakes.catalog.document_queries import RECORD
 from pinakes.catalog.schema import documents, fields
 from pinakes.core.content_types import FIELD as CONTENT_TYPE

@@ -1,4 +1,4 @@
-"""What one document says of the graph, with all names of the entities."""
+"""The entities and relations of one document, with all names of the entities."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, or_, select
 
-from pinakes.catalog.dialects.expressions import ends_with
+from pinakes.catalog.path_conditions import ends_with
 from pinakes.catalog.relation_ends import is_alias_of
 from pinakes.catalog.schema import documents, entities, entity_aliases, entity_mentions, entity_relations
 from pinakes.core.graph_records import STRUCTURE, WEAK, folded

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import BindParameter, Connection, bindparam, func, or_, select
 
 from pinakes.catalog.batched_rows import rows_among, rows_for
+from pinakes.catalog.dialects.functions import is_shared
 from pinakes.catalog.schema import chunks, documents, fields
 from pinakes.core.records import JSON, Metadata
 
@@ -263,8 +264,9 @@ def paths_and_kinds(
 ) -> dict[int, tuple[str, str]]:
     """Return document id → path and kind ("markdown", "code", "text"), less those that are not there.
 
-    The latest documents of a collection are there, too, at most so many.
+    Where the catalogue may be far, the latest documents of a collection are there, too, at most so many.
     """
+    most = most if is_shared(connection) else 0
     latest = select(documents.c.id).where(documents.c.collection_id == collection_id)
     latest = latest.order_by(documents.c.id.desc()).limit(most)
     query = select(documents.c.id, documents.c.path, documents.c.kind)

@@ -14,11 +14,13 @@ from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func,
 
 from pinakes.catalog import changes, document_fields, entities, entity_changes, events, history
 from pinakes.catalog.batched_rows import rows_among
-from pinakes.catalog.dialects.expressions import among, ends_with, insert_rows, inserted_id, json_texts
+from pinakes.catalog.dialects.functions import among, json_texts
+from pinakes.catalog.dialects.inserts import insert_rows, inserted_id
 from pinakes.catalog.document_fields import DocumentFields, place_of
 from pinakes.catalog.document_queries import RECORD, UNNAMED, DocumentRecord, of_row
 from pinakes.catalog.engine import now
 from pinakes.catalog.history import Op, Retention
+from pinakes.catalog.path_conditions import ends_with
 from pinakes.catalog.schema import chunks, documents, files
 from pinakes.core.graph_records import Findings
 from pinakes.core.records import JSON, Chunk, Document, Metadata
@@ -161,17 +163,17 @@ def rewrite(
     *,
     op: Op = "updated",
     inherited: Metadata | None = None,
-    recut: bool = True,
+    rechunk: bool = True,
 ) -> None:
     """Make a document what ``new`` says, as its next version; what is read again as it was is none.
 
-    ``inherited`` is what its group gives it, where that is known already. Not ``recut``: its chunks are those it has.
+    ``inherited`` is what its group gives it, where that is known already. Not ``rechunk``: its chunks are those it has.
     """
     old = connection.execute(_OLD_WITH_TEXT, {"document": document_id}).one()
     at, of_group = now(), dict(inherited or {})
     metadata, kept = _kept_over(old, new)
     values = {**_values(new, at), **kept, "metadata": metadata, "inherited": of_group}
-    if not recut:
+    if not rechunk:
         values = {name: value for name, value in values.items() if name not in _OF_CHUNKS}
     changed = history.changed_fields(old._asdict(), values)
     is_another = op != "updated" or bool(changed) or any(getattr(old, name) != values[name] for name in _UNNAMED_STATE)
@@ -181,7 +183,7 @@ def rewrite(
     else:
         del values["updated_at"]
     connection.execute(_UPDATE.values(**values), {"document": document_id})
-    if recut:
+    if rechunk:
         connection.execute(_DROP_CHUNKS, {"document": document_id})
         _add_chunks(connection, [(document_id, chunk) for chunk in new.chunks])
     document_fields.replace(connection, [_fields_of(old.collection_id, document_id, new, metadata, of_group)])
@@ -198,7 +200,7 @@ def is_cut(connection: Connection, document_id: int, cut: Sequence[Chunk]) -> bo
     return [tuple(row) for row in rows] == [(embedding_key(chunk), chunk.token_count) for chunk in cut]
 
 
-def recut(
+def rechunk(
     connection: Connection,
     collection_id: int,
     document_id: int,
@@ -297,7 +299,7 @@ def take_back(connection: Connection, document_id: int, source_id: int, path: st
     connection.execute(of_file.values(status="indexed", reason=None, document_id=document_id))
 
 
-def stands_at(connection: Connection, document_id: int, source_id: int, path: str) -> bool:
+def is_file_at(connection: Connection, document_id: int, source_id: int, path: str) -> bool:
     """Say whether a document is the file at ``path`` of a source; what another source holds is not its own."""
     of = select(documents.c.source_id, documents.c.path).where(documents.c.id == document_id)
     row = connection.execute(of).first()

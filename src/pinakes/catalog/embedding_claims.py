@@ -1,4 +1,4 @@
-"""Which texts without a vector somebody embeds now: claims of a shared catalogue, with leases by its clock.
+"""Claims of texts to embed in a shared catalogue: leases by the clock of the database.
 
 There is one row for each text and model. A row without ``owner`` is a text that searches met, which comes first. One
 whose lease has ended may be taken by anybody. ``refused`` says why the model cannot read a text.
@@ -12,7 +12,8 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, select, update
 
 from pinakes.catalog import embeddings
-from pinakes.catalog.dialects.expressions import clock, insert, is_shared
+from pinakes.catalog.dialects.functions import clock, is_shared
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import chunks, documents, embedding_claims
 from pinakes.catalog.schema import embeddings as stored
 from pinakes.core.batching import batches
@@ -165,7 +166,7 @@ def is_left(connection: Connection, collection_id: int, model_id: int | None) ->
     return bool(embeddings.pending(connection, collection_id, model_id, 1, where=~refusal))
 
 
-def want(connection: Connection, collection_id: int, model_id: int, chunk_ids: Sequence[int]) -> None:
+def prioritise(connection: Connection, collection_id: int, model_id: int, chunk_ids: Sequence[int]) -> None:
     """Have those of these chunks that have no vector be embedded before the others."""
     rows = embeddings.pending_among(connection, collection_id, model_id, chunk_ids)
     keys = sorted({key for _, key, _ in rows})

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, 
 
 from pinakes.catalog import changes
 from pinakes.catalog.batched_rows import rows_among
-from pinakes.catalog.dialects.expressions import insert
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import changes as noted
 from pinakes.catalog.schema import chunks, documents, embeddings
 from pinakes.core.batching import batches

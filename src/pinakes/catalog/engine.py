@@ -94,16 +94,16 @@ class Catalog:
             yield connection
 
     def version(self) -> int:
-        """Return a number that all commits but quiet ones change, whoever made them; it takes microseconds."""
+        """Return a number that all commits with ``notify`` change, whoever made them; it takes microseconds."""
         with translated():
             return self._database.version()
 
     @contextmanager
-    def write(self, *, quiet: bool = False) -> Iterator[Connection]:
+    def write(self, *, notify: bool = True) -> Iterator[Connection]:
         """Give a connection in a transaction: all of it happens, or nothing does.
 
-        ``quiet``: it makes no changes or events, and nothing that is kept of the catalogue depends on it, so that other
-        servers are not told.
+        ``notify``: other servers are told of the commit. Leave it out only for what makes no changes or events, and
+        what no cache depends on.
 
         Raises:
             Busy: the call under way is to end; nothing happens.
@@ -114,7 +114,7 @@ class Catalog:
             hint = "Update Pinakes." if self.unwritable.startswith(NEWER) else _MAKE_WRITABLE
             raise StorageFull(f"The catalogue can only be read: {self.unwritable}.", hint=hint)
         with translated():
-            with self._database.transaction(write=True, quiet=quiet) as connection:
+            with self._database.transaction(write=True, notify=notify) as connection:
                 yield connection
                 interrupt.check()
                 if (may_write := fence.get()) is not None:

@@ -26,7 +26,8 @@ from sqlalchemy import (
 
 from pinakes.catalog import entity_changes
 from pinakes.catalog.batched_rows import rows_among, rows_for
-from pinakes.catalog.dialects.expressions import id_list, insert_values
+from pinakes.catalog.dialects.functions import id_list
+from pinakes.catalog.dialects.inserts import insert_values
 from pinakes.catalog.engine import now
 from pinakes.catalog.graph_statistics import OWN
 from pinakes.catalog.relation_ends import is_alias_of

@@ -1,4 +1,4 @@
-"""Which entities changed documents mention, or did, and what was found for each: so the graph follows only these."""
+"""The entities that changed documents mention, and what was derived for each, so that only these are updated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, literal_column, select, union
 
-from pinakes.catalog.dialects.expressions import among, id_list, insert_values, json_ids
+from pinakes.catalog.dialects.functions import among, id_list, json_ids
+from pinakes.catalog.dialects.inserts import insert_values
 from pinakes.catalog.schema import (
     changes,
     entities,

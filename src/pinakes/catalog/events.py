@@ -28,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.dml import ReturningInsert
 
 from pinakes.catalog.dialects import numbers
-from pinakes.catalog.dialects.expressions import among, json_ids
+from pinakes.catalog.dialects.functions import among, json_ids
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import collections, documents, events, files, leaps, sources, versions
 from pinakes.core.batching import batches
@@ -154,13 +154,13 @@ def prune(connection: Connection, most: int = MOST_KEPT) -> None:
     connection.execute(delete(events).where(events.c.id.between(1, last - most)))
 
 
-def leap(connection: Connection, upto: int) -> None:
+def skip_numbers(connection: Connection, upto: int) -> None:
     """Have the next event get a number above ``upto``, if the last one has none.
 
     So a restored home gives no number that the home it was made of gave after it was backed up: whoever was told of
     the event of that number would take the new one for it.
     """
-    last = max(newest(connection), last_leap(connection))  # no event may have come since
+    last = max(newest(connection), last_skipped(connection))  # no event may have come since
     if upto > last:
         connection.execute(insert(leaps).values(upto=upto, after=last))
         connection.execute(_TAKEN, {"number": upto, "at": now()})
@@ -168,8 +168,8 @@ def leap(connection: Connection, upto: int) -> None:
         numbers.skip(connection, events, upto)
 
 
-def last_leap(connection: Connection) -> int:
-    """Return the number up to which the last leap led: another after each restoring, 0 where there was none."""
+def last_skipped(connection: Connection) -> int:
+    """Return the number up to which numbers were last skipped: another after each restoring, 0 where none were."""
     found = connection.execute(_LEAPS).first()
     return found.upto if found else 0
 

@@ -67,7 +67,7 @@ def like(connection: Connection, collection_id: int, content_hash: str, title: s
     return [_content(row) for row in connection.execute(_LIKE, same)]
 
 
-def cut_by_hand(connection: Connection, collection_id: int) -> list[tuple[str, str, str, str | None]]:
+def without_file(connection: Connection, collection_id: int) -> list[tuple[str, str, str, str | None]]:
     """Return id, chunker, kind and language of the documents that no file gives, the oldest first."""
     own = (documents.c.collection_id == collection_id, documents.c.source_id.is_(None))
     cut = select(documents.c.uid, documents.c.chunker, documents.c.kind, documents.c.language)

@@ -1,4 +1,4 @@
-"""The generation beside the one that answers: begun, built, switched to, switched back from, dropped."""
+"""The shadow generation of a collection: begun, built, switched to, switched back from, dropped."""
 
 from __future__ import annotations
 

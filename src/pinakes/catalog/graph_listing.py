@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Select, case, func, or_, select, union
 
-from pinakes.catalog.dialects.expressions import id_list
+from pinakes.catalog.dialects.functions import id_list
 from pinakes.catalog.graph_statistics import FIELD, OWN
 from pinakes.catalog.relation_ends import CANONICAL, IS_EDGE, SOURCE, TARGET, by_sureness, chunk_of, is_alias_of
 from pinakes.catalog.relation_ends import words_of as place_words
@@ -63,7 +63,7 @@ class ListedRelation:
 
 
 @dataclass(frozen=True, slots=True)
-class SpeakingDocument:
+class MentioningDocument:
     """A document that mentions an entity, in ``mentions`` places; ``is_about`` it, where its metadata says so.
 
     ``metadata``: read only where it is asked for.
@@ -185,9 +185,9 @@ def each_relation(connection: Connection, collection_id: int) -> Iterator[Listed
             yield ListedRelation(*row)
 
 
-def speaking_of(
+def mentioning_documents(
     connection: Connection, entity_id: int, limit: int, *, metadata: bool = False
-) -> list[SpeakingDocument]:
+) -> list[MentioningDocument]:
     """Return the documents that mention a canonical entity: those about it first, then those of most mentions.
 
     ``metadata``: whether that is read, too.
@@ -213,7 +213,7 @@ def speaking_of(
         )
     )
     return [
-        SpeakingDocument(
+        MentioningDocument(
             *(row.id, row.uid, row.path, row.title, row.places, bool(row.about)),
             {**row.inherited, **row.metadata} if metadata else {},
         )

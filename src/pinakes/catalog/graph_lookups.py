@@ -1,4 +1,4 @@
-"""The knowledge graph as searches ask it: names of a question, relations of several entities, their chunks.
+"""Queries of the graph for searches: names in a question, relations of entities, chunks that mention them.
 
 Each function is one statement, whatever the number of entities, since each is a round trip in PostgreSQL.
 """
@@ -30,7 +30,7 @@ MOST_ROWS: Final = 2_000
 """So many relations of a statement are looked at, the surest first."""
 
 
-MOST_NAMES: Final = 50_000
+_MOST_NAMES: Final = 50_000
 """So many names of one kind are compared with one that nothing has."""
 
 
@@ -101,11 +101,11 @@ def all_names(connection: Connection, collection_id: int, types: Collection[str]
 
 
 def similar_names(
-    connection: Connection, collection_id: int, types: Collection[str], near: str
+    connection: Connection, collection_id: int, types: Collection[str], near: str, most: int = _MOST_NAMES
 ) -> list[tuple[str, int]]:
     """Return (folded name, id) of names of the entities of these types, to compare with the folded name ``near``.
 
-    Of more than ``MOST_NAMES`` those that begin with the same two letters, in any case, and the oldest.
+    Of more than ``most`` those that begin with the same two letters, in any case, and the oldest.
     """
     begin = near[:2]
     of_types = _MAIN.c.type.in_(sorted(types))
@@ -116,7 +116,7 @@ def similar_names(
     ]
     listed = _ALIASES.where(of_types, entity_aliases.c.collection_id == collection_id).order_by(entity_aliases.c.id)
     queries = (*alike, named.order_by(_OF.c.id), listed)
-    every = (row for query in queries for row in connection.execute(query.limit(MOST_NAMES)))
+    every = (row for query in queries for row in connection.execute(query.limit(most)))
     return list(dict.fromkeys((row[0], row[1]) for row in every))
 
 

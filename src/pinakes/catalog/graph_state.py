@@ -1,4 +1,4 @@
-"""The graph of a collection as a whole: what its derived part was computed from, whose turn it is, its removal."""
+"""The state of the graph of a collection: what it was derived from, who updates it, its removal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, delete, select, update
 
-from pinakes.catalog.dialects.expressions import insert
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import (
     documents,

@@ -1,4 +1,4 @@
-"""Servers and workers of a shared catalogue: each says every few seconds that it runs, and how far its indexes are."""
+"""Heartbeats of servers and workers of a shared catalogue, with the positions of their indexes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, func, select
 
-from pinakes.catalog.dialects.expressions import clock, insert
+from pinakes.catalog.dialects.functions import clock
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import changes, servers
 
 EVERY_S: Final = 5.0

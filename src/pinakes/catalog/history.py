@@ -1,4 +1,4 @@
-"""What documents were: every version, when, by whom, what changed; old states as far as they are kept.
+"""Versions of documents: each with its time, author and change; old states as far as they are kept.
 
 ``versions`` has a row for each version of each document, also of documents that are gone. While a version is the
 current one, its row is small: what it says is in ``documents``. Once it is replaced or deleted, ``until`` says when,
@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, func, insert, or_, select, update
 
-from pinakes.catalog.dialects.expressions import ends_with
+from pinakes.catalog.path_conditions import ends_with
 from pinakes.catalog.schema import documents, versions
 from pinakes.core.batching import batches
 from pinakes.core.records import JSON, Metadata

@@ -1,4 +1,4 @@
-"""Where the indexes, maps and locks of collections lie in a home folder."""
+"""Paths of the indexes, maps and locks of collections in a home folder."""
 
 from __future__ import annotations
 

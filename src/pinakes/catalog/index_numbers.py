@@ -1,4 +1,4 @@
-"""Numbers of the folders in which homes keep the indexes of a collection. No number is given twice.
+"""Numbers of the index folders of a collection. No number is given twice.
 
 Where one home has the catalogue, a generation's number is that of its folder. Where homes on several machines share
 the catalogue, a home that builds an index anew takes a number of its own, and the others keep the indexes they have.
@@ -11,7 +11,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from pinakes.catalog.dialects.expressions import greater, insert, is_shared, this_home
+from pinakes.catalog.dialects.functions import greater, is_shared, this_home
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.schema import beside, collections, index_numbers
 
 

@@ -1,4 +1,4 @@
-"""Whether the catalogue still holds what was written into it."""
+"""Checks that the catalogue still holds what was written into it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs: work that waits, or that a process holds a lease of. There is one row for each key.
+"""Jobs: work that waits, or that a process holds a lease of. Each key has one row.
 
 A row without ``owner`` waits until ``run_at``. A row with one is held; a ``run_at`` that it has was requested
 meanwhile, so that it waits again when it is finished. A finished job has no row.
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Case, Connection, case, delete, select, update
 
-from pinakes.catalog.dialects.expressions import insert
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import jobs
 from pinakes.core.records import JSON

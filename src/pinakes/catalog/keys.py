@@ -1,4 +1,4 @@
-"""Keys: what others show to be let in.
+"""API keys.
 
 A key is random, 256 bits, and shown once; what is kept is its SHA-256. Slow hashes protect passwords, which can be
 guessed. Nobody guesses 256 bits, so a quick hash is as safe, and each request can be checked against it.

@@ -1,4 +1,4 @@
-"""Which documents came from which files: for telling whether a file has changed, and for lists of files."""
+"""The files that documents were read from: to detect changes, and to list files."""
 
 from __future__ import annotations
 

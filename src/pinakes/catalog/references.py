@@ -1,4 +1,4 @@
-"""What a reader may call a document: its id, uri or path, ``./path``, where its file lies, the end of its path."""
+"""References to documents: id, uri, path, the place of the file, or the end of the path."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from urllib.parse import unquote
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
 from pinakes.catalog import sources
-from pinakes.catalog.dialects.expressions import ends_with
 from pinakes.catalog.document_queries import DocumentRecord
+from pinakes.catalog.path_conditions import ends_with
 from pinakes.catalog.schema import documents as table
 from pinakes.catalog.schema import fields
 from pinakes.core.filters import normal_text

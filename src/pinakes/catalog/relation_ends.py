@@ -1,4 +1,4 @@
-"""What queries of the graph share: relations joined with both ends, chunks and words of their places, aliases."""
+"""Subqueries that queries of the graph share: relations with both ends, their places, and aliases."""
 
 from __future__ import annotations
 

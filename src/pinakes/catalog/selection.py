@@ -1,4 +1,4 @@
-"""From a filter to the documents that pass it, and from chunk ids to what a hit shows."""
+"""Documents that pass a filter, and the rows of chunks that hits show."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from sqlalchemy import (
 )
 
 from pinakes.catalog.batched_rows import rows_for
-from pinakes.catalog.dialects.expressions import among, is_below, is_shared, json_ids, json_texts, text_list
+from pinakes.catalog.dialects.functions import among, is_shared, json_ids, json_texts, text_list
 from pinakes.catalog.manifest import STAMP, STAMPED
+from pinakes.catalog.path_conditions import is_below
 from pinakes.catalog.schema import chunks, documents, fields
 from pinakes.core.errors import InvalidFilter
 from pinakes.core.filters import COMPARE, in_words, limits, listed, nearest, normal_text, paths_meant

@@ -1,4 +1,4 @@
-"""Files that several sources of a collection have: one of these holds the document, the others take note of it."""
+"""Files in several sources of a collection: one source holds the document, the others note that."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, and_, func, or_, select, update
 
 from pinakes.catalog import changes, document_fields
 from pinakes.catalog.batched_rows import rows_among
-from pinakes.catalog.dialects.expressions import is_below
+from pinakes.catalog.path_conditions import is_below
 from pinakes.catalog.schema import documents, files, sources
 from pinakes.catalog.sources import SourceRecord
 
@@ -55,7 +55,9 @@ def held_by(connection: Connection, source_id: int, document_ids: Collection[int
     return {row.id for row in rows_among(connection, held, documents.c.id, document_ids)}
 
 
-def heirs(connection: Connection, source: SourceRecord, document_ids: Collection[int]) -> dict[int, tuple[int, str]]:
+def next_holders(
+    connection: Connection, source: SourceRecord, document_ids: Collection[int]
+) -> dict[int, tuple[int, str]]:
     """Return document → (source, path) of the first other one that has its file, for documents that ``source`` holds.
 
     That is a source of the same location, one that noted who holds the file, or one that lies around or in this one
@@ -80,7 +82,7 @@ def heirs(connection: Connection, source: SourceRecord, document_ids: Collection
 
 
 def hand_over(connection: Connection, collection_id: int, heirs_of: Mapping[int, tuple[int, str]]) -> None:
-    """Give documents to other sources (see ``heirs``), which read them again with their next run."""
+    """Give documents to other sources (see ``next_holders``), which read them again with their next run."""
     for document_id, (heir, path) in heirs_of.items():
         values = {"source_id": heir, "path": path}
         connection.execute(update(documents).where(documents.c.id == document_id).values(values))

@@ -1,4 +1,4 @@
-"""Where documents come from, and what is known of every file there."""
+"""Sources, and what is known of each of their files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Table, case, delete, func, or_
 
 from pinakes.catalog import events
 from pinakes.catalog.collections import find
-from pinakes.catalog.dialects.expressions import insert
+from pinakes.catalog.dialects.upsert import insert
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import documents, fields, files, sources, versions
 from pinakes.core.batching import batches

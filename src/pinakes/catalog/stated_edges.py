@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, case, func, or_, select, update
 
 from pinakes.catalog.batched_rows import rows_among
-from pinakes.catalog.dialects.expressions import id_list
+from pinakes.catalog.dialects.functions import id_list
 from pinakes.catalog.relation_ends import (
     AS_WRITTEN,
     CANONICAL,

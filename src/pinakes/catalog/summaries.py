@@ -1,4 +1,4 @@
-"""Summaries that say what the text does not, and their vectors."""
+"""Summaries that users or models wrote, and their vectors."""
 
 from __future__ import annotations
 

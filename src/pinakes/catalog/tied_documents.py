@@ -1,4 +1,4 @@
-"""Documents and chunks with the entities that they name or are about, as searches go on from one to the other."""
+"""Ties between documents, chunks and the entities that they mention or are about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries as operations that need no connection: each in a transaction of its own."""
+"""Queries as methods that need no connection: each runs in a transaction of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collections as plain records, to be taken to another home: read row by row, and written as they were."""
+"""Collections as plain records for export and import: read and written row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far addresses were told of events, and what could not be delivered."""
+"""The cursor of each webhook, and the posts that could not be delivered."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def failed(connection: Connection, name: str, error: str, tries: int, retry_at: 
     connection.execute(update(webhooks).where(webhooks.c.name == name).values(**values))
 
 
-def lay_aside(
+def keep_failed_post(
     connection: Connection, name: str, position: int, sent: Sequence[dict[str, JSON]], tries: int, error: str
 ) -> None:
     """Keep a post that failed too often, and go on behind it: behind the event ``position``."""
@@ -95,7 +95,7 @@ def lay_aside(
     passed(connection, name, position)
 
 
-def laid_aside(connection: Connection, name: str) -> list[FailedDelivery]:
+def failed_posts(connection: Connection, name: str) -> list[FailedDelivery]:
     """Return the posts to an address that failed too often, oldest first."""
     return [FailedDelivery(*row) for row in connection.execute(_LAID_ASIDE, {"name": name})]
 

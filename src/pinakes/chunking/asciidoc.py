@@ -106,7 +106,7 @@ class _Tables(Tables):
         if separator:
             self._separated(start, close + 1, filled, separator, caption, options)
         else:
-            self._barred(start, close + 1, filled, caption, options)
+            self._bar_table(start, close + 1, filled, caption, options)
         return close + 1
 
     def _separated(
@@ -116,10 +116,10 @@ class _Tables(Tables):
         headed = self._is_headed(filled[:2], options)
         rows = separated_names([self._line(filled[0])], separator)[:1] if headed else []
         body = filled[1] if headed and len(filled) > 1 else filled[0] if filled else last
-        self._note(first, last, body, rows, caption, first, barred=False)
+        self._note(first, last, body, rows, caption, first, has_bars=False)
         self._rows(first, last, filled, body)
 
-    def _barred(self, first: int, last: int, filled: Sequence[int], caption: str, options: str) -> None:
+    def _bar_table(self, first: int, last: int, filled: Sequence[int], caption: str, options: str) -> None:
         """Record a table whose cells begin with bars; a row may take several lines."""
         cells = [list(self._cells_at(number)) for number in filled]
         given = _COLS.search(options)
@@ -135,7 +135,7 @@ class _Tables(Tables):
             for span, name in each:
                 names += [name] * min(span, width)
         one_line = headed and len(begins) == len(filled)
-        self._note(first, last, body, [names] if names else [], caption, first, barred=one_line)
+        self._note(first, last, body, [names] if names else [], caption, first, has_bars=one_line)
         self._rows(first, last, begins, body)
 
     def _is_headed(self, filled: Sequence[int], options: str) -> bool:

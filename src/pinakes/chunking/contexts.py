@@ -167,7 +167,7 @@ class Contexts:
 
     def _units(self, part: _Part, room: Int64) -> Int64:
         """Return the units of ``part``; column names are counted only until they exceed ``room``."""
-        pieces = [part.label] if part.table is None else _barred(part.table.names)
+        pieces = [part.label] if part.table is None else _with_bars(part.table.names)
         return self._scale.pieces_units(pieces, room)
 
     def _fitted(self, part: _Part, start: int, end: int, room: Int64) -> str:
@@ -179,8 +179,8 @@ class Contexts:
         names: Sequence[str] = part.table.names
         if not (self._units(part, room) <= room).all():
             names = part.table.names_in(start, end)
-        if not (self._scale.pieces_units(_barred(names), room) <= room).all():
-            return self._cut(_barred(names), room)
+        if not (self._scale.pieces_units(_with_bars(names), room) <= room).all():
+            return self._cut(_with_bars(names), room)
         return _BAR.join(names)
 
     def _cut(self, pieces: Iterable[str], room: Int64) -> str:
@@ -202,7 +202,7 @@ def shortened(label: str) -> str:
     return label[:MAX_LABEL_CHARS].rpartition(" ")[0].rstrip(" ,;:") + f" {_MORE}"
 
 
-def _barred(names: Iterable[str]) -> Iterator[str]:
+def _with_bars(names: Iterable[str]) -> Iterator[str]:
     """Yield the pieces of ``A | B | C``."""
     for place, name in enumerate(names):
         if place:

@@ -138,7 +138,7 @@ class _Tables(Tables):
         within = _CAPTION.search(self._text, found.end(), end)
         argument = _argument(self._text, within.end(), _MAX_CAPTION_CHARS) if within else None
         if argument or self._float < 0:
-            self._note(begin, after, body, names, plain(argument[0]) if argument else "", begin, barred=False)
+            self._note(begin, after, body, names, plain(argument[0]) if argument else "", begin, has_bars=False)
         else:
             self._waiting.append((begin, after, body, names))
         return end
@@ -160,7 +160,7 @@ class _Tables(Tables):
 
     def _note_waiting(self, caption: str) -> None:
         for begin, after, body, names in self._waiting:
-            self._note(begin, after, body, names, caption, begin, barred=False)
+            self._note(begin, after, body, names, caption, begin, has_bars=False)
         self._waiting.clear()
 
     def _end_of(self, name: str, at: int) -> int:

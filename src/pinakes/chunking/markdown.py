@@ -167,7 +167,7 @@ class _Blocks:
         first = self.blocks[index + 1] if index + 1 < len(self.blocks) else None
         if first and first.level > self.blocks[index].level and first.kind in ("paragraph", "heading"):
             lead = self._span(first)[1]
-            self.contexts.append(Context(start, end, partial(_item_lead, self.text, start, lead)))
+            self.contexts.append(Context(start, end, partial(_item_label, self.text, start, lead)))
 
     def _solid(self, block: MarkdownBlock, start: int, end: int) -> None:
         if block.kind not in _INNER_LINES:
@@ -214,7 +214,7 @@ class _Blocks:
         if is_named and body < last:
             caption_text = _HTML_CAPTION.search(head, 0, rows[0].start())
             caption = name_of(_HTML_TAG.sub(" ", caption_text[0])) if caption_text else ""
-            self._named(begin, last, caption, Table(self.scale, first, body, last, barred=False))
+            self._named(begin, last, caption, Table(self.scale, first, body, last, has_bars=False))
         return body
 
     @cached_property
@@ -280,7 +280,7 @@ class _Blocks:
         return self.scale.fits(start, end, self.scale.room(path))
 
 
-def _item_lead(text: str, start: int, end: int) -> str:
+def _item_label(text: str, start: int, end: int) -> str:
     """Return the first words of a list item, including its number."""
     lead = text[start : min(end, start + 2 * MAX_LABEL_CHARS)]
     return name_of(_BULLET.sub("", lead, count=1))

@@ -175,24 +175,24 @@ def sections(
     with it. Otherwise the heading is dropped from the text: the headers of chunks under it have its words.
     """
     glue: set[int] = set()
-    lead: tuple[int, int] | None = None
+    heading: tuple[int, int] | None = None
     last: Region | None = None
-    for region, (start, end) in _islands(text, regions, holes):
-        if lead and not (lead[1] == start or _bridged(text, lead, start, end, region.path, fits)):
-            lead = None
-        elif lead:
+    for region, (start, end) in _between_holes(text, regions, holes):
+        if heading and not (heading[1] == start or _joins_across_hole(text, heading, start, end, region.path, fits)):
+            heading = None
+        elif heading:
             glue.add(start)
         if region.level and start == region.start and not text[region.body : end].strip():
-            lead = (lead[0] if lead else start, end)
+            heading = (heading[0] if heading else start, end)
             continue
-        region.parts.append(Section(lead[0] if lead else start, end, region.path))
-        lead, last = None, region
+        region.parts.append(Section(heading[0] if heading else start, end, region.path))
+        heading, last = None, region
     if last is None:
         return Section(0, len(text)), glue
-    if lead and lead[0] == last.parts[-1].end:
+    if heading and heading[0] == last.parts[-1].end:
         final = last.parts[-1]
         glue.add(final.end)
-        last.parts[-1] = Section(final.start, lead[1], final.path)
+        last.parts[-1] = Section(final.start, heading[1], final.path)
     return _tree(regions), glue
 
 
@@ -207,21 +207,21 @@ def is_slight(text: str) -> bool:
     return len(prose.split()) <= SLIGHT_WORDS and len(prose.strip()) <= SLIGHT_CHARS
 
 
-def _bridged(
+def _joins_across_hole(
     text: str,
-    lead: tuple[int, int],
+    heading: tuple[int, int],
     start: int,
     end: int,
     path: tuple[str, ...],
     fits: Callable[[int, int, tuple[str, ...]], bool] | None,
 ) -> bool:
     """Return whether a heading joins the text [start, end) across a hole."""
-    if start - lead[1] <= SHORT_HOLE:
+    if start - heading[1] <= SHORT_HOLE:
         return True
-    return fits is not None and is_slight(text[start:end]) and fits(lead[0], end, path)
+    return fits is not None and is_slight(text[start:end]) and fits(heading[0], end, path)
 
 
-def _islands(
+def _between_holes(
     text: str, regions: Sequence[Region], holes: Sequence[tuple[int, int]]
 ) -> Iterable[tuple[Region, tuple[int, int]]]:
     index = 0

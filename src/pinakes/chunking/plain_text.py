@@ -201,7 +201,7 @@ class Tables:
                 self._line(each) for each in range(first + 1, borders[1]) if set(self._line(each).strip()) != {"-"}
             ]
             rows = [[name_of(line[left:right]) for left, right in pairwise(starts)] for line in written]
-            self._note(first, last, borders[1] + 1, [_merged(rows)], caption, captioned, barred=False)
+            self._note(first, last, borders[1] + 1, [_merged(rows)], caption, captioned, has_bars=False)
         body = borders[1] + 1 if len(borders) == 3 else first + 1
         edge = spans[0][0]
         rows_at = [each for each in range(body, last - 1) if self._line(each)[edge : edge + 1].strip()]
@@ -233,7 +233,7 @@ class Tables:
             ends = [*rows_at[1:], last]
             names = [self._cells(left, right) for left, right in zip(rows_at[:heads], ends, strict=False)]
         start = rows_at[heads] if heads < len(rows_at) else body
-        self._note(first, last, start, names, name_of(found["caption"]), first, barred=False)
+        self._note(first, last, start, names, name_of(found["caption"]), first, has_bars=False)
         self._rows(first, last, rows_at, start)
         return last
 
@@ -258,7 +258,7 @@ class Tables:
         caption: str,
         captioned: int,
         *,
-        barred: bool = True,
+        has_bars: bool = True,
     ) -> None:
         title, names = combined(rows) if rows else ("", [])
         end = self.lines[last]
@@ -267,7 +267,7 @@ class Tables:
         if title:
             self.contexts.append(Context(self.lines[first], end, partial(str, title)))
         if any(names) and body < last:
-            table = Table(self.scale, names, self.lines[body], end, barred=barred)
+            table = Table(self.scale, names, self.lines[body], end, has_bars=has_bars)
             self.contexts.append(Context(self.lines[body] - 1, end, table=table))
 
     def _rows(self, first: int, last: int, rows: Sequence[int], body: int) -> None:
@@ -323,15 +323,15 @@ class _Tables(Tables):
             self._rows(first, last, range(rules[1] + 1, rules[2]), rules[1] + 1)
         return last
 
-    def _underlined(self, rule: int, barred: bool, under: str) -> int:
+    def _underlined(self, rule: int, has_bars: bool, under: str) -> int:
         """Record the table around its line ``rule``, whose text is ``under``; return the line after it."""
         last = rule + 1
-        while last < len(self.lines) - 1 and self._line(last).strip() and (not barred or "|" in self._line(last)):
+        while last < len(self.lines) - 1 and self._line(last).strip() and (not has_bars or "|" in self._line(last)):
             last += 1
         names = self._line(rule - 1)
         starts = [match.start() for match in re.finditer(r"-+", under)] + [None]
-        row = cells_of(names) if barred else [name_of(names[left:right]) for left, right in pairwise(starts)]
-        self._note(rule - 1, last, rule + 1, [row], "", rule - 1, barred=barred)
+        row = cells_of(names) if has_bars else [name_of(names[left:right]) for left, right in pairwise(starts)]
+        self._note(rule - 1, last, rule + 1, [row], "", rule - 1, has_bars=has_bars)
         self._rows(rule - 1, last, range(rule + 1, last), rule + 1)
         return last
 

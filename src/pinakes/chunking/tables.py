@@ -32,22 +32,22 @@ class Table:
     """The columns of a table whose rows are the lines of ``scale.text`` in [body, end), with cells separated by bars.
 
     ``names``: of its columns from the left, "" if a column has none. ``edged``: a row may begin with a bar. Not
-    ``barred``: cells are separated differently, and their columns are unknown.
+    ``has_bars``: cells are separated differently, and their columns are unknown.
     """
 
     def __init__(
-        self, scale: Scale, names: Sequence[str], body: int, end: int, *, edged: bool = True, barred: bool = True
+        self, scale: Scale, names: Sequence[str], body: int, end: int, *, edged: bool = True, has_bars: bool = True
     ) -> None:
         self.names = tuple(names)
         self._edged = edged
-        self._barred = barred
+        self._has_bars = has_bars
         self._scale = scale
         self.body = body
         self._end = end
 
     def names_in(self, start: int, end: int) -> list[str]:
         """Return the names of the columns with text in [start, end), from the left."""
-        if not self._barred:
+        if not self._has_bars:
             return list(self.names)
         text = self._scale.text
         found: set[int] = set()
@@ -61,7 +61,7 @@ class Table:
 
     def key_at(self, point: int) -> str:
         """Return the first cell of the row that ``point`` is in, "" if it is in no row, or in that cell."""
-        if not self._barred:
+        if not self._has_bars:
             return ""
         row = self._row(point)
         head = self._scale.text[row : row + 4 * MAX_NAME_CHARS]

@@ -29,7 +29,7 @@ from pinakes.core.records import JSON
 from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
-    from pinakes.ingestion import Event, Report
+    from pinakes.ingestion.report import Event, Report
     from pinakes.library import Library, OnEvent
     from pinakes.services.collections.status import CollectionStatus
     from pinakes.services.sync import adding

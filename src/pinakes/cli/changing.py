@@ -21,7 +21,7 @@ from pinakes.core.wording import megabytes
 from pinakes.services.run_progress import duration
 
 if TYPE_CHECKING:
-    from pinakes.ingestion import Event
+    from pinakes.ingestion.report import Event
     from pinakes.library import Library, OnEvent
     from pinakes.services.collections.status import CollectionStatus
 

@@ -57,11 +57,10 @@ def _check(wanted: CompareOptions) -> None:
 
 
 def _compared(session: Session, wanted: CompareOptions) -> tuple[ComparisonReport, list[PinakesError]]:
-    from pinakes.evaluation import compare as comparing
-    from pinakes.evaluation import metrics
+    from pinakes.evaluation import metrics, system_comparison
     from pinakes.evaluation.querying import Replies
 
-    names = tuple(metrics.metric(name).name for name in wanted.metrics) or comparing.METRICS
+    names = tuple(metrics.metric(name).name for name in wanted.metrics) or system_comparison.METRICS
     golden = _read(wanted)
     with ExitStack() as stack:
         stack.enter_context(unique_warnings())
@@ -77,9 +76,9 @@ def _compared(session: Session, wanted: CompareOptions) -> tuple[ComparisonRepor
             of_server=not is_server(wanted.b),
         )
         b = _querier(session, wanted.b, wanted, replies, stack, of_server=is_server(wanted.b))
-        comparing.check_corpora(a.about, b.about, anyway=wanted.anyway)
+        system_comparison.check_corpora(a.about, b.about, anyway=wanted.anyway)
         total = len(golden.questions)
-        report = comparing.compare(
+        report = system_comparison.compare(
             a,
             b,
             golden,
@@ -88,7 +87,7 @@ def _compared(session: Session, wanted: CompareOptions) -> tuple[ComparisonRepor
             anyway=wanted.anyway,
             on_question=lambda done: show(f"{done} of {total} questions", done, total),
         )
-    found = (comparing.unanswered(a, report.a), comparing.unanswered(b, report.b))
+    found = (system_comparison.unanswered(a, report.a), system_comparison.unanswered(b, report.b))
     return report, [error for error in found if error is not None]
 
 

@@ -21,9 +21,9 @@ from pinakes.core.records import JSON, SearchMode
 
 if TYPE_CHECKING:
     from pinakes.evaluation.baseline import Verdict
-    from pinakes.evaluation.comparison import Comparison
     from pinakes.evaluation.figures import ModeFigures
     from pinakes.evaluation.questions import GoldenSet
+    from pinakes.evaluation.run_comparison import Comparison
     from pinakes.evaluation.runs import Run
     from pinakes.library import Generation, Library
 
@@ -127,7 +127,7 @@ def evaluate(
 
 def _evaluate(session: Session, wanted: EvaluateOptions, uses: ReportOptions) -> None:
     """Measure, keep the run, compare it, let the gate speak, and show all that."""
-    from pinakes.evaluation import baseline, comparison, golden, html_report, metrics, runs
+    from pinakes.evaluation import baseline, golden, html_report, metrics, run_comparison, runs
 
     _check(wanted, uses)
     names = tuple(metrics.metric(name).name for name in wanted.metrics) or metrics.DEFAULT
@@ -143,7 +143,7 @@ def _evaluate(session: Session, wanted: EvaluateOptions, uses: ReportOptions) ->
     compared: Comparison | None = None
     verdict: Verdict | None = None
     with _collecting(errors):
-        compared = comparison.compare(before, run, anyway=uses.anyway) if before else None
+        compared = run_comparison.compare(before, run, anyway=uses.anyway) if before else None
     with _collecting(errors):
         verdict = baseline.check(uses.baseline, run, uses.tolerance) if uses.baseline else None
     if verdict and not verdict.passed:
@@ -345,7 +345,7 @@ def _list(session: Session) -> None:
 
 def _changes(earlier: Sequence[Run], run: Run) -> list[str]:
     """Return what the newest of the ``earlier`` runs of the same questions and collection measured otherwise."""
-    from pinakes.evaluation.comparison import differences
+    from pinakes.evaluation.run_comparison import differences
 
     of_same = (one for one in reversed(earlier) if one.golden.name == run.golden.name)
     before = next((one for one in of_same if one.corpus.collection == run.corpus.collection), None)

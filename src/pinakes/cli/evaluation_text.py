@@ -10,8 +10,8 @@ from pinakes.evaluation.messages import cautions, miss_words, misses_counted, re
 
 if TYPE_CHECKING:
     from pinakes.evaluation.baseline import Verdict
-    from pinakes.evaluation.comparison import Comparison
     from pinakes.evaluation.figures import Figures, ModeFigures
+    from pinakes.evaluation.run_comparison import Comparison
     from pinakes.evaluation.runs import Run
 
 _NAME, _COLUMN = 16, 22

@@ -12,7 +12,7 @@ from pinakes.core.wording import MEGABYTE
 from pinakes.services.run_progress import LINE_EVERY_S, RunProgress
 
 if TYPE_CHECKING:
-    from pinakes.ingestion import Event
+    from pinakes.ingestion.report import Event
     from pinakes.library import OnEvent
 
 

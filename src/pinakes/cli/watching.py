@@ -21,7 +21,7 @@ from pinakes.cli.session import Session
 from pinakes.core.errors import Busy, InvalidInput
 
 if TYPE_CHECKING:
-    from pinakes.ingestion import Report
+    from pinakes.ingestion.report import Report
     from pinakes.library import Library
     from pinakes.services.sync.watched import WatchedFolder
     from pinakes.settings import SourceSettings

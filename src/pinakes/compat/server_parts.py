@@ -1,4 +1,4 @@
-"""What the routes of this folder need of the server that has them."""
+"""The parts of a server that the routes of this folder use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a search goes on from what it found to what is related to it."""
+"""Expansion of a search by the knowledge graph: its options, and the steps of a path."""
 
 from __future__ import annotations
 

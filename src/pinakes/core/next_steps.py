@@ -1,4 +1,4 @@
-"""What a caller can do next, in the words of the interface that it uses: a command, a tool, a route, a method."""
+"""Hints at what to do next, in the words of the interface: a command, a tool, a route, a method."""
 
 from __future__ import annotations
 

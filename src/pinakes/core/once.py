@@ -1,4 +1,4 @@
-"""What an object makes when it is first asked for, once, whichever threads ask."""
+"""Attributes that are made at their first use, once, whichever threads ask."""
 
 from __future__ import annotations
 

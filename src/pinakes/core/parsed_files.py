@@ -1,4 +1,4 @@
-"""What parsing a file gives."""
+"""The result of parsing and chunking a file."""
 
 from __future__ import annotations
 

@@ -279,15 +279,15 @@ class KeywordQuery:
 class VectorQuery:
     """A query to the vector engine of an index: the nearest neighbours of ``vector``, float32 (dim,), unit length.
 
-    ``beside``: chunks whose vectors are asked for next, with those of the chunks found and of the documents of all; an
-    engine in a database reads them at once.
+    ``prefetch``: chunks whose vectors are asked for next, with those of the chunks found and of the documents of all;
+    an engine in a database reads them at once.
     """
 
     vector: Float32
     limit: int
     where: Filter | None = None
     among: Int64 | None = None
-    beside: Int64 | None = None
+    prefetch: Int64 | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Progress of long work on files and tables, for whoever wants to show it."""
+"""Progress of long work on files and tables."""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from pinakes.core.errors import storing
 from pinakes.evaluation.baseline import Verdict
-from pinakes.evaluation.comparison import Comparison
 from pinakes.evaluation.figures import ModeFigures
 from pinakes.evaluation.messages import cautions, miss_words
 from pinakes.evaluation.pairs import ComparisonReport
+from pinakes.evaluation.run_comparison import Comparison
 from pinakes.evaluation.runs import Run
 
 _WIDTH, _STRIP = 720, 110

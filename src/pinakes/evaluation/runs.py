@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 from pinakes.catalog import Catalog, collections, document_queries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import InvalidInput, NotFound, storing
+from pinakes.core.installation import running_version
 from pinakes.core.records import JSON
 from pinakes.evaluation.figures import ModeFigures
 from pinakes.evaluation.golden import digest
@@ -98,7 +98,7 @@ def new_run(
     return Run(
         name=f"{created:%Y%m%dT%H%M%SZ}-{_UNSAFE.sub('-', golden.name)[:60]}",
         created_at=created.isoformat(timespec="seconds"),
-        version=version("pinakes"),
+        version=running_version(),
         machine={"platform": platform.platform(), "python": platform.python_version(), "cpus": os.cpu_count()},
         golden=info,
         corpus=corpus,

@@ -1,4 +1,4 @@
-"""What the files around code say: symbols of the configuration (Kconfig, make), and who looks after which files."""
+"""Build files: symbols of the configuration (Kconfig, make), and maintainers of files."""
 
 from __future__ import annotations
 

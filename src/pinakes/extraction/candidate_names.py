@@ -1,4 +1,4 @@
-"""Names that no list has: rows of words with capitals, and what the text around them says about their type.
+"""Names that no list has: sequences of capitalised words, with types from the text around them.
 
 A candidate whose type the text gives gets it; the others may get one later from the statistics of the collection
 (``graph.canonical``).

@@ -137,14 +137,14 @@ def _rust(statement: str, _folder: str) -> tuple[str, dict[str, tuple[str, str]]
             name, _, alias = (prefixes[-1] + part).partition(" as ")
             last = name
             scope, _, simple = name.strip(":").rpartition("::")
-            tail = rust_tail(scope)
+            tail = rust_path_end(scope)
             first = first or tail or simple
             if simple and simple != "self":
                 known[alias.strip() or simple] = tail, simple
     return first, known
 
 
-def rust_tail(scope: str) -> str:
+def rust_path_end(scope: str) -> str:
     """Return the end of the path of a module of Rust."""
     parts = [part for part in scope.split("::") if part and part not in ("crate", "self", "super")]
     return "/".join(parts)
@@ -199,7 +199,7 @@ def _of_module(written: str, imported: Mapping[str, tuple[str, str]], language: 
         return f"{name}{separator}{rest}{ANYWHERE}{tail}" if name else f"{rest}{ANYWHERE}{tail}"
     if head[:1].isupper() and language in ("java", "rust"):
         return f"{written}{ANYWHERE}"
-    tail = rust_tail(module)
+    tail = rust_path_end(module)
     return f"{last}{ANYWHERE}{tail}{'.rs' if tail else ''}" if language == "rust" else None
 
 

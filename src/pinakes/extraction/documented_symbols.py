@@ -1,4 +1,4 @@
-"""Which symbols of code a text writes about: ``kfree()``, ``struct inode``, ``CONFIG_NUMA``, names in backticks."""
+"""Symbols of code that a text mentions: ``kfree()``, ``struct inode``, ``CONFIG_NUMA``, names in backticks."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ import httpcore
 import httpx
 
 from pinakes.core.errors import InvalidInput, SourceError, TooLarge
+from pinakes.core.installation import running_version
 from pinakes.fetching.addresses import Allowed
 from pinakes.fetching.urls import check_url, shown
 from pinakes.settings import FetchSettings
@@ -255,9 +256,7 @@ def _too_large(url: str, max_bytes: int) -> TooLarge:
 
 
 def _user_agent() -> str:
-    from importlib.metadata import version
-
-    return f"Pinakes/{version('pinakes')} (knowledge server)"
+    return f"Pinakes/{running_version()} (knowledge server)"
 
 
 @contextmanager

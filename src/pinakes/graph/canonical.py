@@ -1,4 +1,4 @@
-"""Which names mean one entity, and of which type a candidate is: from statistics of a collection, and from decisions.
+"""Canonical entities: which names mean one entity, and its type, from statistics of a collection and decisions.
 
 All is computed anew from what documents say, so that what is merged can be split again, and an entity is what its
 documents make it.

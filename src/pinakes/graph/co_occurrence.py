@@ -1,4 +1,4 @@
-"""Entities that stand together more often than by chance, by normalised pointwise mutual information.
+"""Co-occurrence of entities: more often than by chance, by normalised pointwise mutual information.
 
 G. Bouma, "Normalized (Pointwise) Mutual Information in Collocation Extraction", GSCL 2009: log(p(a, b) / (p(a) p(b))) /
 -log p(a, b), from -1 (never together) by 0 (independent) to 1 (only together).

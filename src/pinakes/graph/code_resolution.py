@@ -1,4 +1,4 @@
-"""Which definition a name in code means, once all files of a collection are known.
+"""Resolution of names in code to definitions, once all files of a collection are known.
 
 A name that all files see means what is defined by that name: a macro where no function is. A name with the end of a
 path (``load@*a/b``) means the only definition in such a file. What several definitions may be, or none, stays a name of
@@ -48,7 +48,7 @@ def affected(connection: Connection, collection_id: int, touched: Collection[int
     found = {one.id for one in every}
     found.update(code_symbols.meaning(connection, found))
     names = {one.name.partition(AT)[0] for one in every if one.type != FILE}
-    found.update(one.id for one in code_symbols.namesakes(connection, collection_id, names))
+    found.update(one.id for one in code_symbols.symbols_named(connection, collection_id, names))
     stems = {_last(one.name) for one in every if one.type == FILE}
     named_files = code_symbols.of_type(connection, collection_id, FILE) if stems else ()
     found.update(one.id for one in named_files if _last(one.name) in stems)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -13,8 +12,9 @@ from pinakes.catalog import Catalog, Connection, entities, graph_lookups, graph_
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.graph_lookups import NamedEntity
 from pinakes.core.graph_records import STRUCTURE, TOPIC, EntityName, folded
+from pinakes.core.lru_cache import LruCache
 from pinakes.graph.query_names import Linked, SimilarNames, linked
-from pinakes.graph.traversal import reached
+from pinakes.graph.traversal import entities_within
 from pinakes.settings import GraphRules
 
 SPREAD: Final = 0.05
@@ -49,7 +49,7 @@ class EntityRetriever:
         self._lock = threading.Lock()
         self._state: Hashable = None
         self._computed = False
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self._answers = LruCache[Hashable, Any](_REMEMBERED)
 
     def refresh(self) -> Hashable:
         """Return what changes with the graph, and forget the answers where it is another than before."""
@@ -59,8 +59,7 @@ class EntityRetriever:
         state = (known.recipe, known.computed_at, known.position, known.decided, decided)
         with self._lock:
             if state != self._state:
-                self._state = state
-                self._kept.clear()
+                self._state, self._answers = state, LruCache(_REMEMBERED)
         return state
 
     def is_computed(self) -> bool:
@@ -75,18 +74,13 @@ class EntityRetriever:
 
         ``keep``: whether a new one is kept.
         """
-        with self._lock:
-            state = self._state
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                known: Kept = self._kept[key]
-                return known
+        answers = self._answers  # another by the time that the graph changes
+        known: Kept | None = answers.get(key)
+        if known is not None:
+            return known
         found = make()
-        with self._lock:
-            if state == self._state and keep(found):
-                self._kept[key] = found
-                while len(self._kept) > _REMEMBERED:
-                    self._kept.popitem(last=False)
+        if keep(found):
+            answers.put(key, found)
         return found
 
     def links(self, query: str, is_word: Callable[[str], bool] = lambda _: False) -> list[Linked]:
@@ -161,11 +155,11 @@ class EntityRetriever:
     def _related(
         self, links: Sequence[Linked], best: Mapping[int, float], documents: int
     ) -> dict[int, tuple[int, float]]:
-        barred = self.owner_ids()
+        excluded = self.owner_ids()
         seeds: dict[int, float] = {}
 
         def keep(entity_id: int, weight: float) -> None:
-            if entity_id not in barred:
+            if entity_id not in excluded:
                 seeds[entity_id] = max(weight, seeds.get(entity_id, 0.0))
 
         with self._catalog.read_each() as connection:
@@ -175,8 +169,8 @@ class EntityRetriever:
                 keep(one.entity_id, best[one.chunk_id] * one.confidence * rarity(one.documents, documents) ** 2)
             named = {one.entity.id: rarity(one.entity.documents, documents) ** 2 for one in links}
             hops_of = partial(graph_lookups.hops, connection, min_confidence=self.rules.expand_confidence)
-            for way in reached(hops_of, named, 1, barred) if named else ():
-                keep(way.entity_id, way.confidence)
+            for near in entities_within(hops_of, named, 1, excluded) if named else ():
+                keep(near.entity_id, near.confidence)
             for entity_id, weight in named.items():
                 keep(entity_id, weight)
             strongest = sorted(seeds, key=lambda one: (-seeds[one], one))[:_MOST_SEEDS]

@@ -1,4 +1,4 @@
-"""What documents say of the graph, found before they are written."""
+"""Extraction of entities and relations from documents before they are written."""
 
 from __future__ import annotations
 

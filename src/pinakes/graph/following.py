@@ -1,4 +1,4 @@
-"""The derived part of a graph follows its documents: what waits is extracted, names are made canonical."""
+"""Updates of the derived part of a graph after its documents changed: extraction, canonical names, relations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a document says outside of its text: the metadata field and value, or the path, that state a relation."""
+"""Evidence outside of the text of a document: the metadata field and value, or the path, that state a relation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pinakes.catalog.stated_edges import Evidence
 from pinakes.core.graph_records import folded
 from pinakes.core.records import JSON
 from pinakes.extraction.declared_names import names_in, texts_of
-from pinakes.graph.leads import Leads
+from pinakes.graph.chunk_expansion import ReachedChunks
 from pinakes.settings import GraphRules
 
 _MOST_CHARS: Final = 200
@@ -71,16 +71,17 @@ def with_words(one: Evidence, rules: GraphRules, metadata: Mapping[str, JSON], n
     return replace(one, text=words, context=words, field=field_of(one.extractor)) if words else one
 
 
-def of_leads(connection: Connection, rules: GraphRules, leads: Leads, chunks: Collection[int]) -> Leads:
-    """Return ``leads`` with the places that state the relations to these chunks, and the words of metadata there."""
-    ways = [leads.of_chunks[one].way for one in chunks]
-    hops = {hop.statement: hop for one in ways for hop in one.path}
+def with_statements(
+    connection: Connection, rules: GraphRules, reached: ReachedChunks, chunks: Collection[int]
+) -> ReachedChunks:
+    """Return ``reached`` with the places that state the relations to these chunks, and the words of metadata there."""
+    hops = {hop.statement: hop for one in chunks for hop in reached.by_id[one].end.path}
     told = graph_lookups.statements(connection, list(hops))
     stated = {number: one for number, one in told.items() if not one.text}
     declared = [one.document_id for one in stated.values() if field_of(one.extractor)]
     held = graph_statistics.metadata_of(connection, declared) if declared else {}
     for number, one in stated.items():
-        ends = [leads.names[end][0] for end in (hops[number].source_id, hops[number].target_id)]
+        ends = [reached.names[end][0] for end in (hops[number].source_id, hops[number].target_id)]
         words = outside_words(rules, one.extractor, one.path, held.get(one.document_id, {}), ends)
         told[number] = replace(one, text=words)
-    return replace(leads, stated=told)
+    return replace(reached, stated=told)

@@ -1,4 +1,4 @@
-"""What earlier versions of documents said of the graph, extracted on demand from the versions that are kept."""
+"""Statements of earlier versions of documents, extracted on demand from the versions that are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relations, documents and names of entities as searches read them, kept while the graph stays as it is."""
+"""A cache of relations, documents and names of entities for searches, valid until the graph changes."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _by_end(ranked: Iterable[_Ranked], ids: Collection[int], direction: Directio
     """Return each of ``ids`` → its relations among ``ranked`` in this direction."""
     found: dict[int, list[_Ranked]] = {one: [] for one in ids}
     for each in ranked:
-        for end, way in ((each[-1].source_id, "out"), (each[-1].target_id, "in")):
-            if direction in (way, "both") and end in found:
+        for end, side in ((each[-1].source_id, "out"), (each[-1].target_id, "in")):
+            if direction in (side, "both") and end in found:
                 found[end].append(each)
     return found

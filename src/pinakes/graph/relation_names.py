@@ -63,16 +63,18 @@ class RelationNames:
         The other name tells the direction: what has replaced an entity is at the source of REPLACES.
         """
         if not names:
-            ways: dict[Direction, set[str]] = {direction: set()}
+            by_direction: dict[Direction, set[str]] = {direction: set()}
             if direction != "both" and self.symmetric:
-                ways["both"] = set(self.symmetric)
-            return [(types, way) for way, types in ways.items()]
-        ways = {}
+                by_direction["both"] = set(self.symmetric)
+            return [(types, direction) for direction, types in by_direction.items()]
+        by_direction = {}
         for name in names:
-            ways.setdefault("both" if name in self.symmetric else direction, set()).add(name)
+            by_direction.setdefault("both" if name in self.symmetric else direction, set()).add(name)
             if name in self._inverse:
-                ways.setdefault("in" if direction == "both" else _OTHER[direction], set()).add(self._inverse[name])
-        return [(types, way) for way, types in ways.items()]
+                by_direction.setdefault("in" if direction == "both" else _OTHER[direction], set()).add(
+                    self._inverse[name]
+                )
+        return [(types, direction) for direction, types in by_direction.items()]
 
     def types(self, names: Collection[str]) -> set[str]:
         """Return the types of relations that names mean, whatever the direction."""

@@ -25,11 +25,11 @@ _Kinds: TypeAlias = Collection[str]
 class _Half:
     """The entities around one end, by their distance from it, with the edges that lead to each from nearer ones."""
 
-    def __init__(self, end: int, barred: Collection[int], along: bool, against: bool, both_ways: _Kinds) -> None:
+    def __init__(self, end: int, excluded: Collection[int], along: bool, against: bool, symmetric: _Kinds) -> None:
         """``along``, ``against``: whether edges are followed in their direction, and against it."""
         self.levels: list[dict[int, list[_Step]]] = [{end: []}]
-        self.seen = {end, *barred}
-        self._along, self._against, self._both_ways = along, against, both_ways
+        self.seen = {end, *excluded}
+        self._along, self._against, self._both_ways = along, against, symmetric
 
     @property
     def front(self) -> dict[int, list[_Step]]:
@@ -49,15 +49,15 @@ class _Half:
         self.seen |= reached.keys()
 
     def surest(self, place: int, level: int, limit: int) -> list[tuple[float, list[Edge]]]:
-        """Return the ``limit`` surest ways from the end to an entity of a level, each with its confidence."""
+        """Return the ``limit`` surest paths from the end to an entity of a level, each with its confidence."""
         if level == 0:
             return [(1.0, [])]
-        ways = [
-            (sure * edge.confidence, [*way, edge])
+        paths = [
+            (sure * edge.confidence, [*path, edge])
             for before, edge in self.levels[level][place]
-            for sure, way in self.surest(before, level - 1, limit)
+            for sure, path in self.surest(before, level - 1, limit)
         ]
-        return sorted(ways, key=lambda each: -each[0])[:limit]
+        return sorted(paths, key=lambda each: -each[0])[:limit]
 
 
 def shortest_paths(
@@ -66,23 +66,23 @@ def shortest_paths(
     target: int,
     most_hops: int,
     limit: int,
-    barred: Collection[int] = (),
+    excluded: Collection[int] = (),
     direction: Direction = "both",
     symmetric: _Kinds = frozenset(),
     on_limit: Callable[[], object] = lambda: None,
 ) -> list[Path]:
     """Return up to ``limit`` paths of the smallest number of hops, the surest first; none over ``most_hops``.
 
-    No path goes through ``barred`` entities; it may begin or end at one. ``direction``: "out" = all edges lead from
+    No path goes through ``excluded`` entities; it may begin or end at one. ``direction``: "out" = all edges lead from
     ``source`` to ``target``, "in" = all against that; those of ``symmetric`` types lead either way. ``on_limit`` is
     called where the search ends since it has visited ``MOST_VISITED`` entities.
     """
     if source == target:
         return []
-    shut = set(barred) - {source, target}
+    closed = set(excluded) - {source, target}
     along, against = direction != "in", direction != "out"
-    ahead = _Half(source, shut, along, against, symmetric)
-    back = _Half(target, shut, against, along, symmetric)
+    ahead = _Half(source, closed, along, against, symmetric)
+    back = _Half(target, closed, against, along, symmetric)
     for _ in range(most_hops):
         half = min((ahead, back), key=lambda one: len(one.front))
         half.widen(edges_of)
@@ -96,9 +96,9 @@ def shortest_paths(
     else:
         return []
     paths = [
-        (sure * other, [*way, *reversed(rest)])
+        (sure * other, [*path, *reversed(rest)])
         for place in sorted(met)
-        for sure, way in ahead.surest(place, len(ahead.levels) - 1, limit)
+        for sure, path in ahead.surest(place, len(ahead.levels) - 1, limit)
         for other, rest in back.surest(place, len(back.levels) - 1, limit)
     ]
     return [path for _, path in sorted(paths, key=lambda each: -each[0])[:limit]]
@@ -111,7 +111,7 @@ MOST_REACHED: Final = 200
 """So many entities are reached at most."""
 
 
-class Reached(NamedTuple):
+class ReachedEntity(NamedTuple):
     """An entity, and the relations that lead to it from a seed; ``confidence``: theirs and the weight of the seed."""
 
     entity_id: int
@@ -119,31 +119,31 @@ class Reached(NamedTuple):
     confidence: float
 
 
-def reached(
+def entities_within(
     hops_of: Callable[[Collection[int]], Sequence[Hop]],
     seeds: Mapping[int, float],
     hops: int,
-    barred: Collection[int] = (),
-    go_on: Callable[[], bool] = lambda: True,
-) -> list[Reached]:
+    excluded: Collection[int] = (),
+    has_time: Callable[[], bool] = lambda: True,
+) -> list[ReachedEntity]:
     """Return the entities within ``hops`` relations of ``seeds`` (entity → weight), nearer ones first, then the surest.
 
     ``hops_of`` gives the relations of some entities, the surest first; it is called once for each hop. Relations of
-    the entities ``barred`` are not followed. Before the second hop ``go_on`` is asked whether there is time for it.
+    the entities ``excluded`` are not followed. ``has_time`` is asked before the second hop.
     """
-    known = {seed: Reached(seed, (), weight) for seed, weight in seeds.items() if seed not in barred}
-    front, found = list(known.values()), list[Reached]()
+    known = {seed: ReachedEntity(seed, (), weight) for seed, weight in seeds.items() if seed not in excluded}
+    front, found = list(known.values()), list[ReachedEntity]()
     for hop_number in range(hops):
-        if hop_number and not (front and go_on()):
+        if hop_number and not (front and has_time()):
             break
         before = {one.entity_id: one for one in front}
-        best: dict[int, Reached] = {}
+        best: dict[int, ReachedEntity] = {}
         for hop in hops_of(before) if before else ():
             for here, there in ((hop.source_id, hop.target_id), (hop.target_id, hop.source_id)):
-                if here in before and there not in known and there not in barred:
+                if here in before and there not in known and there not in excluded:
                     sure = before[here].confidence * hop.confidence
                     if there not in best or sure > best[there].confidence:
-                        best[there] = Reached(there, (*before[here].path, hop), sure)
+                        best[there] = ReachedEntity(there, (*before[here].path, hop), sure)
         ranked = sorted(best.values(), key=lambda one: (-one.confidence, -one.path[-1].statements, one.entity_id))
         kept = ranked[: MOST_REACHED - len(found)]
         known |= {one.entity_id: one for one in kept}

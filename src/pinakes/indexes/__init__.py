@@ -85,7 +85,7 @@ def index_key(catalog: Catalog, record: CollectionRecord) -> str:
     A home that was restored has other ones: the numbers of changes after the backup are given twice.
     """
     with catalog.read() as connection:
-        restored = events.last_leap(connection)
+        restored = events.last_skipped(connection)
     made = sha256(f"{record.created_at} {restored} {catalog.home}".encode()).hexdigest()[:8]
     return f"{record.id}-{record.generation}-{made}"
 

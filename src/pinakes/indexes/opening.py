@@ -10,7 +10,7 @@ from typing import Protocol, Self, TypeAlias, runtime_checkable
 
 from pinakes.catalog import Catalog
 from pinakes.core.errors import storing
-from pinakes.core.latest_values import LatestValues
+from pinakes.core.lru_cache import LruCache
 from pinakes.core.records import Filter, Int64
 from pinakes.platform.permissions import make_private
 from pinakes.settings import IndexSettings, SearchSettings, Settings
@@ -80,7 +80,7 @@ class Selections:
     def __init__(self, select: Select) -> None:
         self._select = select
         self._changes = 0
-        self._selected = LatestValues[tuple[Filter, int], Int64](_REMEMBERED_FILTERS)
+        self._selected = LruCache[tuple[Filter, int], Int64](_REMEMBERED_FILTERS)
 
     def __call__(self, where: Filter) -> Int64:
         """Return the sorted ids of the documents that pass ``where``."""

@@ -201,7 +201,7 @@ class IndexUpdater:
         _log.warning("the index of %r lacks the newest changes: %s", opened.collection.name, error.message)
         opened.ready, opened.behind_until = True, time.monotonic() + _BEHIND_S
 
-    def hurry(self, collection: CollectionRecord) -> bool:
+    def catch_up_if_quick(self, collection: CollectionRecord) -> bool:
         """Let an index catch up if that is quick. Return whether it has, or another thread is about to.
 
         Raises:

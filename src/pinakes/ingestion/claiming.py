@@ -93,7 +93,7 @@ class Claims:
             with suppress(PinakesError):  # the leases end by themselves
                 self._settle(model_id, list(texts), reasons)
 
-    def want(self, collection: CollectionRecord, chunk_ids: Sequence[int]) -> None:
+    def prioritise(self, collection: CollectionRecord, chunk_ids: Sequence[int]) -> None:
         """Have these chunks, which a search met, be embedded before others."""
         if collection.model_id is None or not chunk_ids:
             return
@@ -101,7 +101,7 @@ class Claims:
             found = embeddings.pending_among(connection, collection.id, collection.model_id, chunk_ids)
         if found:
             with self.catalog.write() as connection:
-                embedding_claims.want(connection, collection.id, collection.model_id, chunk_ids)
+                embedding_claims.prioritise(connection, collection.id, collection.model_id, chunk_ids)
 
     def _settle(self, model_id: int, keys: Sequence[bytes], reasons: Mapping[bytes, str]) -> None:
         with self.catalog.read() as connection:

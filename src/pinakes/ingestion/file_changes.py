@@ -24,13 +24,13 @@ class Put:
 class Move:
     """A document that changes its place: its content is that of a vanished file, or its uri changed.
 
-    ``recut``: its chunks differ at the new place.
+    ``rechunk``: its chunks differ at the new place.
     """
 
     item: Item
     new: NewDocument
     old: FileRecord
-    recut: bool = False
+    rechunk: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def documents_in(batch: Sequence[Entry]) -> list[NewDocument]:
 
 def chunks_of(entry: Entry) -> Sequence[Chunk]:
     """Return the new chunks of an entry; a document that only moves has none."""
-    return entry.new.chunks if isinstance(entry, Put) or (isinstance(entry, Move) and entry.recut) else ()
+    return entry.new.chunks if isinstance(entry, Put) or (isinstance(entry, Move) and entry.rechunk) else ()
 
 
 def weight(batch: Sequence[Entry]) -> int:

@@ -15,7 +15,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import InvalidInput
 from pinakes.core.ports import Embedder
 from pinakes.core.records import Float32
-from pinakes.ingestion import keep, tell_sources
+from pinakes.ingestion.embedding import keep, tell_sources
 
 _log = logging.getLogger(__name__)
 
@@ -73,13 +73,13 @@ class HeadRefiner:
             while len(met) > _MOST_MET:
                 met.popitem(last=False)
 
-    def take_met(self, collection: CollectionRecord, most: int) -> list[int]:
+    def take_recorded(self, collection: CollectionRecord, most: int) -> list[int]:
         """Remove up to ``most`` recorded chunks, latest first, and return their ids."""
         with self._lock:
             met = self._met.get(collection.id, OrderedDict())
             return [met.popitem()[0] for _ in range(min(most, len(met)))]
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Wait until all vectors are stored in the catalogue, or storing them has failed."""
         with self._lock:
             unwritten = list(self._unwritten)
@@ -91,7 +91,7 @@ class HeadRefiner:
             self._closed = True
             writer, self._writer = self._writer, None
         if writer is not None:
-            self.settle()
+            self.flush()
             writer.shutdown(wait=False, cancel_futures=True)
 
     def _embedded(self, texts: Mapping[bytes, str]) -> dict[bytes, Float32]:

@@ -19,7 +19,7 @@ from pinakes.indexes.combined import CombinedIndex
 from pinakes.indexes.storage import versions
 from pinakes.indexes.storage.versions import IndexVersion
 from pinakes.indexes.updater import Fill, IndexUpdater, Superseded, catch_up
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.platform.locks import held, taken
 
 _LOOK_S = 0.5

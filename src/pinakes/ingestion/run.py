@@ -6,16 +6,10 @@ records in one transaction, so a crash loses at most the batch in flight and the
 
 from __future__ import annotations
 
-import hashlib
-import logging
-import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Set
+from collections.abc import Generator, Iterable, Iterator, Sequence, Set
 from contextlib import closing, suppress
 from dataclasses import replace
-from functools import partial
 from itertools import groupby
-from pathlib import PurePosixPath
 
 from pinakes.catalog import (
     Connection,
@@ -28,27 +22,21 @@ from pinakes.catalog import (
     sources,
 )
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.documents import NewDocument, embedding_key
+from pinakes.catalog.documents import embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
-from pinakes.core.errors import InvalidInput, ModelUnavailable, PinakesError, PluginBroken, TooLarge, Unreadable
-from pinakes.core.parsed_files import ParsedDocument
+from pinakes.core.errors import InvalidInput, ModelUnavailable, PinakesError
 from pinakes.core.ports import Source
-from pinakes.core.records import Chunk, Float32, Item, ReadingNote, Scan, Skipped
+from pinakes.core.records import Chunk, Float32, Item, Scan, Skipped
 from pinakes.ingestion.embedding import bind_model, ctrl_c_delayed, embed, has_pending, keep, keeping, refusal
 from pinakes.ingestion.file_changes import Entry, Move, Note, Put, chunks_in, documents_in, vanished_files, weight
+from pinakes.ingestion.file_reading import FileReader
 from pinakes.ingestion.report import Event, Report
 from pinakes.ingestion.rereading import Rereading, present_versions
 from pinakes.ingestion.run_options import RunOptions
-from pinakes.ingestion.run_tools import Cutter, Tools, keeping_of
+from pinakes.ingestion.run_tools import Tools, keeping_of
 from pinakes.ingestion.scan import check_place, is_there, scanned
 from pinakes.ingestion.shared_files import held_by_others
-from pinakes.ingestion.source_metadata import with_source_metadata
-from pinakes.metadata import ERRORS, RuleSubject, ruled, typed
-from pinakes.metadata.templates import fields_of, key_of
 from pinakes.platform import memory
-from pinakes.text.secrets.masking import masking_of
-
-_log = logging.getLogger(__name__)
 
 _REMOVED_PER_STEP = 500
 _FOLLOW_AFTER_CHUNKS = 4096
@@ -56,9 +44,6 @@ _FOLLOW_AFTER_CHUNKS = 4096
 
 _BYTES_PER_CHUNK = 700
 """Bytes of a typical chunk of prose or code; used to estimate the size of a run before reading anything."""
-
-_AHEAD_BYTES = 8_000_000
-"""Total bytes of the files that are parsed concurrently."""
 
 
 class Ingest:
@@ -80,7 +65,6 @@ class Ingest:
         self._known: dict[str, FileRecord] = {}
         self._rereading = Rereading()
         self._gone: dict[str, FileRecord] = {}
-        self._by_hash: dict[str, list[FileRecord]] = {}
         self._placed: set[int] = set()
         self._groups: set[str] = set()
         self._chunks_since_update = 0
@@ -133,17 +117,17 @@ class Ingest:
     def _run(self, scan: Scan) -> Iterator[Event]:
         held, wanted = self._without_shared([item for item in scan.items if self._may_differ(item)])
         self._gone = {} if self._options.keeps_gone else vanished_files(scan, self._known)
-        for record in self._gone.values():
-            self._by_hash.setdefault(record.content_hash or "", []).append(record)
         self.report.excluded = [entry.reason for entry in scan.skipped if entry.path == "."]
         if not scan.complete and (wanted or self._gone):
             with self._tools.catalog.write() as connection:
                 sources.begun(connection, self._record.id, self._options.begun(self._record.report))
         yield Event("scan", len(scan.items), len(scan.items), f"{len(wanted)} to read")
         self._deferring = self._is_large(wanted)
+        run = self._tools, self._record, self._source, self._options, self.report
+        reader = FileReader(*run, self._known, self._rereading, self._gone)
         batch: list[Entry] = []
-        with self._tools.cutting(wanted) as cutter:
-            for done, (item, entry) in enumerate(self._entries_of(wanted, cutter), start=1):
+        with self._tools.open_parser(wanted) as parser:
+            for done, (item, entry) in enumerate(reader.entries(wanted, parser), start=1):
                 batch.append(entry)
                 yield Event("read", done, len(wanted), item.path)
                 if weight(batch) >= self._tools.limits.batch_chunks:
@@ -217,120 +201,6 @@ class Ingest:
         notes = [Note(record) for path, record in held.items() if known.get(path) != record]
         return notes, [item for item in wanted if item.path not in held]
 
-    def _entries_of(self, wanted: Sequence[Item], cutter: Cutter) -> Iterator[tuple[Item, Entry]]:
-        """Parse and chunk all files in order, as many concurrently as ``cutter`` takes."""
-        ahead: deque[tuple[Item, Callable[[], Entry]]] = deque()
-        size = 0
-        for item in wanted:
-            ahead.append((item, self._submit(item, cutter)))
-            size += item.size_bytes
-            while len(ahead) > cutter.files_ahead or (ahead and size > _AHEAD_BYTES):
-                first, entry_of = ahead.popleft()
-                size -= first.size_bytes
-                yield first, entry_of()
-        yield from ((item, entry_of()) for item, entry_of in ahead)
-
-    def _submit(self, item: Item, cutter: Cutter) -> Callable[[], Entry]:
-        """Submit one file; an error with it becomes a note, and the run continues."""
-        known = self._known.get(item.path)
-        try:
-            with self.report.timed("read"):
-                data = self._source.read(item)
-        except PinakesError as error:
-            return partial(self._failed, item, str(error))
-        digest = hashlib.sha256(data).hexdigest()
-        same = known and known.status == "indexed" and known.content_hash == digest and known.uri == item.uri
-        if known and same and item.path not in self._rereading:
-            return partial(Note, replace(known, fingerprint=item.fingerprint))
-        return partial(self._prepare, item, digest, cutter.begin(data, item.path))
-
-    def _prepare(self, item: Item, digest: str, cut: Callable[[], ParsedDocument]) -> Entry:
-        """Return the entry to commit for one file, waiting for ``cut``."""
-        known = self._known.get(item.path)
-        had = known.document_id if known else None
-        try:
-            made = self._wait_for(cut)
-            self._check_length(made, is_new=had is None)
-            new = self._new_document(item, made, digest)
-        except Unreadable as error:
-            record = FileRecord(item.path, item.fingerprint, digest, "skipped", str(error), code=error.code)
-            return Note(record, remove=had)
-        except (ChildProcessError, TimeoutError, PluginBroken) as error:
-            return self._failed(item, str(error))
-        except (PinakesError, MemoryError):  # not caused by this file
-            raise
-        except Exception as error:  # noqa: BLE001 - a bug of one reader must not keep the other files from being read
-            _log.exception("%s could not be read", item.path)
-            return self._failed(item, f"Reading it failed unexpectedly: {type(error).__name__}: {error}")
-        if move := self._find_move(item, new):
-            return move
-        return Put(item, new, is_new=had is None)
-
-    def _check_length(self, cut: ParsedDocument, *, is_new: bool) -> None:
-        most = self._tools.longest.get(self._record.location, 0)
-        if most and is_new and cut.tokens > most:
-            raise TooLarge(
-                f"Document exceeds max tokens: it has {cut.tokens}, at most {most} may be (documents.max_tokens)."
-            )
-
-    def _wait_for(self, cut: Callable[[], ParsedDocument]) -> ParsedDocument:
-        """Wait for the result; attribute the waiting time to what was done in proportion to its work."""
-        start = time.perf_counter()
-        work = {"read": 1.0}
-        try:
-            done = cut()
-            work = {"read": done.read_s, "chunk": done.chunk_s, "extract": done.extract_s}
-        finally:
-            waited = time.perf_counter() - start
-            for phase, seconds in work.items():
-                self.report.spend(phase, waited * seconds / max(sum(work.values()), 1e-9))
-        return done
-
-    def _failed(self, item: Item, reason: str) -> Note:
-        """Report a file that could not be read; its previous document stays, and it is tried again later."""
-        self.report.failed.append(Skipped(item.path, reason))
-        return Note(self._options.failed(item, self._known.get(item.path), reason))
-
-    def _new_document(self, item: Item, cut: ParsedDocument, digest: str) -> NewDocument:
-        rules, document = self._tools.rules, cut.document
-        from_path = fields_of(item.path, rules.path_templates)
-        key = key_of(from_path, rules.document_key)
-        own = {**item.metadata, **document.metadata, **from_path}
-        found = ruled(RuleSubject(item.path, document, own, item.metadata), rules.metadata_rules, rules.fields)
-        metadata = typed(with_source_metadata(found, self._record.options, item), rules.fields)
-        metadata = masking_of(self._tools.limits).value(metadata)
-        self.report.unlike += [Skipped(item.path, reason) for reason in metadata.get(ERRORS, ())]
-        self.report.notes += [(item.path, note) for note in document.notes]
-        metadata |= {rules.key_field: key} if key else {}
-        title = document.title or PurePosixPath(item.path).stem
-        new = NewDocument(item.uri, item.path, document, cut.chunks, digest, title, metadata, key, self._record.id)
-        with self.report.timed("extract"):
-            new = self._tools.graph.read(replace(new, chunker=cut.chunker, tokens=cut.tokens), cut.findings)
-        problems = new.findings.problems if new.findings else ()
-        self.report.notes += [(item.path, ReadingNote("graph", problem)) for problem in problems]
-        return new
-
-    def _find_move(self, item: Item, new: NewDocument) -> Move | None:
-        """Return the move of an existing document to ``item``, from a vanished file or another uri; None if none."""
-        known = self._known.get(item.path)
-        if known is not None and known.document_id is not None:
-            same = known.uri != item.uri and self._has_same_content(known.document_id, new)
-            return Move(item, new, known) if same else None
-        for recut in (False, True):  # chunks of a document without a title contain its path
-            for old in self._by_hash.get(new.content_hash, ()):
-                if (
-                    old.path in self._gone
-                    and old.document_id
-                    and self._has_same_content(old.document_id, new, recut=recut)
-                ):
-                    return Move(item, new, self._gone.pop(old.path), recut)
-        return None
-
-    def _has_same_content(self, document_id: int, new: NewDocument, *, recut: bool = False) -> bool:
-        same = documents.same_text if recut else documents.same_content
-        with self.report.timed("catalog"), self._tools.catalog.read() as connection:
-            return same(connection, document_id, new)
-
     def _commit(self, batch: Sequence[Entry]) -> Iterator[Event]:
         """Embed the new chunks of ``batch``, then commit all in one transaction; update the index now and then."""
         if not batch:
@@ -371,7 +241,7 @@ class Ingest:
         document_id = entry.old.document_id
         assert document_id is not None
         self._groups.add(documents.move(connection, self._collection.id, document_id, entry.new, self._keeping))
-        if entry.recut:
+        if entry.rechunk:
             documents.rewrite(connection, document_id, entry.new, self._keeping)
         sources.forget(connection, self._record.id, [entry.old.path])
         self.report.moved += 1
@@ -387,7 +257,7 @@ class Ingest:
         """Remove the document of the file at ``path``, unless another file has it now."""
         if document_id is None or document_id in self._placed:
             return
-        if documents.stands_at(connection, document_id, self._record.id, path):
+        if documents.is_file_at(connection, document_id, self._record.id, path):
             self._groups.add(documents.remove(connection, document_id, self._keeping))
             self.report.removed += 1
 
@@ -444,7 +314,7 @@ class Ingest:
             part = gone[start : start + _REMOVED_PER_STEP]
             with self.report.timed("catalog"), self._tools.catalog.write() as connection:
                 there = (record.document_id for path, record in part if is_there(self._record, path))
-                handed = shared_files.heirs(connection, self._record, set(filter(None, there)) - self._placed)
+                handed = shared_files.next_holders(connection, self._record, set(filter(None, there)) - self._placed)
                 shared_files.hand_over(connection, self._collection.id, handed)
                 for path, record in part:
                     if record.document_id not in handed:

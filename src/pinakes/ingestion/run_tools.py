@@ -1,4 +1,4 @@
-"""What a run works with: its dependencies, what parses and chunks files for it, and how long versions are kept."""
+"""The dependencies of a run: what parses and chunks files for it, and how long versions are kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pinakes.ingestion.report import Event
 from pinakes.settings import CollectionSettings, HistorySettings, IngestSettings
 
 
-class Cutter(Protocol):
+class FileParser(Protocol):
     """Parses and chunks files, several at once if it has several processes."""
 
     files_ahead: int
@@ -44,7 +44,7 @@ class Tools:
 
     catalog: Catalog
     embedder: Embedder
-    cutting: Callable[[Sequence[Item]], AbstractContextManager[Cutter]]
+    open_parser: Callable[[Sequence[Item]], AbstractContextManager[FileParser]]
     follow: Callable[[], object]
     embed_waiting: Callable[[Callable[[int], object]], Iterator[Event]]
     defer_chunks: int | None

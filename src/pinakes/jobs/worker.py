@@ -70,7 +70,7 @@ class Task:
 
     caller = Caller()
 
-    def wanted(self) -> Iterable[Job]:
+    def due_jobs(self) -> Iterable[Job]:
         """Return the jobs that are due according to the catalogue. Called every ``look_every_s`` seconds."""
         raise NotImplementedError
 
@@ -82,7 +82,7 @@ class Task:
         """Run a job, which may have been done in part before; call ``running.check`` regularly."""
         raise NotImplementedError
 
-    def tell(self, job: Job, words: str) -> None:
+    def report_failure(self, job: Job, words: str) -> None:
         """Report to users why a job failed, unless its last failure had the same reason."""
         _log.warning("%s failed: %s", job.key, words)
 
@@ -151,7 +151,7 @@ class Worker:
         found: list[Job] = []
 
         def look(task: Task) -> None:
-            found.extend(task.wanted())
+            found.extend(task.due_jobs())
 
         for kind, task in self._tasks.items():
             if time.monotonic() >= self._looks.get(kind, 0.0):
@@ -196,7 +196,7 @@ class Worker:
             words = words.encode(errors="backslashreplace").decode()  # a file name may not be valid text
             again_s = pause_s(job.attempts + 1, *task.pauses, job.key)
             if words != job.error:
-                self._attempt(job.key, partial(task.tell, job, words))
+                self._attempt(job.key, partial(task.report_failure, job, words))
                 if not known:
                     _log.exception("%s failed", job.key)
         del self._running[running.lease]

@@ -19,7 +19,7 @@ MOST_WAIT_S = 60.0
 _PASSING = frozenset((0, 408, 409, 425, 429))
 
 
-def is_passing(error: ModelUnavailable) -> bool:
+def is_transient(error: ModelUnavailable) -> bool:
     """Return whether an error is transient: no answer, a busy server, or a server error."""
     return error.status is not None and (error.status in _PASSING or error.status >= 500)
 
@@ -64,7 +64,7 @@ def retried(
             return ask()
         except ModelUnavailable as error:
             wait_s = wait_before(attempt, error)
-            if not is_passing(error) or (until is not None and clock() + wait_s >= until):
+            if not is_transient(error) or (until is not None and clock() + wait_s >= until):
                 raise
             sleep(wait_s)
     return ask()

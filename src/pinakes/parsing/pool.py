@@ -92,7 +92,7 @@ class InProcess:
         self._sizing = sizing_for(options.chunking, starts, most)
 
     def begin(self, data: bytes, path: str) -> Callable[[], ParsedDocument]:
-        """Return a function that parses the file. See ``ingestion.run_tools.Cutter``."""
+        """Return a function that parses the file. See ``ingestion.run_tools.FileParser``."""
         return partial(self.cut, data, path)
 
     def cut(self, data: bytes, path: str) -> ParsedDocument:
@@ -141,7 +141,7 @@ class ProcessPool:
         self._usable, self._closing = True, False
 
     def begin(self, data: bytes, path: str) -> Callable[[], ParsedDocument]:
-        """Submit a file to the next free process, or defer it to this one. See ``ingestion.run_tools.Cutter``."""
+        """Submit a file to the next free process, or defer it to this one. See ``ingestion.run_tools.FileParser``."""
         if self._all_of_it or not plain(data, path):
             return self._threads.submit(self._cut, data, path).result
         return self._in_process.begin(data, path)
@@ -184,7 +184,7 @@ class ProcessPool:
 
 
 @contextmanager
-def cutting(
+def open_parser(
     options: ParseOptions, embedder: Embedder, workers: WorkerProcesses, wanted: Sequence[Item]
 ) -> Iterator[InProcess | ProcessPool]:
     """Provide a parser for the files ``wanted`` within the block."""

@@ -19,11 +19,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import IO, Any
 
 from pinakes.core.errors import InvalidInput, NotFound, StorageFull, Unreadable, storing
+from pinakes.core.installation import running_version
 from pinakes.core.records import JSON
 
 MANIFEST = "manifest.json"
@@ -100,7 +100,7 @@ class ArchiveWriter:
         manifest = {
             "format": self.kind.name,
             "version": self.kind.version,
-            "software": f"pinakes {installed_version('pinakes')}",
+            "software": f"pinakes {running_version()}",
             "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
             **self.about,
             "members": {name: {"bytes": one.bytes, "sha256": one.sha256} for name, one in self.members.items()},

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pinakes.core.errors import InvalidSetting, PinakesError, PluginBroken
+from pinakes.core.installation import running_version
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -118,10 +119,9 @@ def broken(plugin: EntryPoint, why: str) -> PluginBroken:
 
 def list_parts(group: str, ours: Mapping[str, str]) -> list[Part]:
     """Return the parts of a group, built-in ones first; each is loaded."""
-    from importlib.metadata import version
 
     parts = [
-        Part(group, name, "pinakes", version("pinakes"), *_tried(partial(build, group, ours, name))) for name in ours
+        Part(group, name, "pinakes", running_version(), *_tried(partial(build, group, ours, name))) for name in ours
     ]
     for one in offered()[group]:
         load = partial(_refuse, one) if one.name.lower() in ours else partial(build_plugin, one)

@@ -1,1 +1,1 @@
-"""What all interfaces share: the form of a hit, for programs and for agents, and the envelope of HTTP answers."""
+"""Schemas that all interfaces share: the hit, for programs and for agents, and the envelope of HTTP answers."""

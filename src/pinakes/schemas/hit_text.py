@@ -1,4 +1,4 @@
-"""A hit as agents read it: where it stands, what is odd about it, and its text, quoted."""
+"""A hit as text for agents: its place, warnings, and its text, quoted."""
 
 from __future__ import annotations
 

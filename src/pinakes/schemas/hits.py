@@ -1,4 +1,4 @@
-"""The form in which programs are told of a hit: HTTP, MCP, the socket and ``--json`` have it from ``hit_data``.
+"""The schema of a hit for programs: HTTP, MCP, the WebSocket and ``--json`` use ``hit_data``.
 
 What a hit does not have is left out, but for what every hit has. The maps of ``pinakes.compat`` take from it what they
 promised, by the same names or their own.

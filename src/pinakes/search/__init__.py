@@ -29,7 +29,8 @@ from pinakes.search.results.hydration import deepened, hydrated
 from pinakes.search.retrieval.candidates import Candidates, among, approximate, gather, nothing, rescored
 from pinakes.search.retrieval.constraints import constrained
 from pinakes.search.retrieval.tracer import Tracer
-from pinakes.search.statistics.caches import CollectionStatistics, QueryVectors
+from pinakes.search.statistics.collection_statistics import CollectionStatistics
+from pinakes.search.statistics.query_vectors import QueryVectors
 from pinakes.settings import SearchSettings
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What ``as_of`` means: a day, a time, or a git ref (branch, tag, commit) of a repository in the collection."""
+"""Parses ``as_of``: a day, a time, or a git ref (branch, tag, commit) of a repository in the collection."""
 
 from __future__ import annotations
 

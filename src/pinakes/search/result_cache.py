@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from pinakes.core.latest_values import LatestValues
+from pinakes.core.lru_cache import LruCache
 from pinakes.core.records import Results
 from pinakes.search.query.request import Request
 from pinakes.search.ranking.context import SearchContext, graph_state
@@ -22,7 +22,7 @@ class ResultCache:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._kept = LatestValues[Hashable, Results](most)
+        self._kept = LruCache[Hashable, Results](most)
 
     def get(
         self, request: Request, context: SearchContext, ask: Callable[[Request, SearchContext], Results]

@@ -270,7 +270,7 @@ class Audit:
             return
         about_lost = [self._about_lost(lost)] if lost else []
         try:
-            with self._catalog.write(quiet=True) as connection:
+            with self._catalog.write(notify=False) as connection:
                 kept.add(connection, about_lost + self._ready)
                 kept.trim(connection, self._settings.max_entries, self._oldest())
         except Exception as error:  # noqa: BLE001 - no call may fail by this, and nobody waits for it

@@ -8,13 +8,13 @@ import socket
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from typing import Final, Literal
 
 from pinakes.app import App
 from pinakes.catalog import collections, embedding_claims, heartbeats, jobs
 from pinakes.catalog.heartbeats import EVERY_S, Heartbeat
 from pinakes.core.errors import PinakesError
+from pinakes.core.installation import running_version
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class Membership:
         self._app = app
         self._ended = threading.Event()
         host, pid, name = socket.gethostname(), os.getpid(), app.process
-        self._self = Heartbeat(name, app.catalog.home, host, pid, role, version("pinakes"), url)
+        self._self = Heartbeat(name, app.catalog.home, host, pid, role, running_version(), url)
         self._thread = threading.Thread(target=self._run, name="pinakes-heartbeat", daemon=True)
 
     def start(self) -> None:
@@ -105,7 +105,7 @@ class Membership:
         catalog = self._app.catalog
         catalog.look_at_schema()
         positions = {str(number): position for number, position in self._app.followers.positions().items()}
-        with catalog.write(quiet=True) as connection:
+        with catalog.write(notify=False) as connection:
             heartbeats.beat(connection, replace(self._self, positions=positions))
             embedding_claims.forget_old(connection)
 

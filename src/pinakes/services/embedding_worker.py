@@ -1,4 +1,4 @@
-"""Embedding what waits in a shared catalogue, batch by batch, on a machine that need not answer searches."""
+"""Embeds waiting texts of a shared catalogue, batch by batch, on a machine that need not answer searches."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from typing import Final
 from pinakes.app import App
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import Busy, ModelMismatch, ModelUnavailable, NotFound, Refused, TooCostly
-from pinakes.ingestion import Waiting
-from pinakes.ingestion.embedding import has_pending
-from pinakes.services import filling
+from pinakes.ingestion.embedding import Waiting, has_pending
+from pinakes.services import ingestion_runs
 
 _log = logging.getLogger(__name__)
 
@@ -131,7 +130,7 @@ class EmbeddingWorker:
             embedder, none = app.embedder_of(record), lambda _: ()
             waiting = Waiting(app.catalog, record, embedder, none, none, claims=app.claims, only_wanted=lazy)
             self._waiting[_key(record)] = waiting
-            filling.check_cost(app, record)
+            ingestion_runs.check_cost(app, record)
         with closing(waiting.embed_batch(self._batch)) as events:
             for event in events:
                 done = max(done, event.done)

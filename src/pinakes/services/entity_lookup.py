@@ -1,4 +1,4 @@
-"""Which entities a caller means: by name, alias, title, or a name as people write it; types in any case."""
+"""Entities by name: alias, title, or a name as people write it; types in any case."""
 
 from __future__ import annotations
 

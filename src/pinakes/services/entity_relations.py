@@ -1,4 +1,4 @@
-"""The relations of entities as callers see them: in pages, as steps of paths, with the words that state each."""
+"""Relations of entities for callers: pages, paths, and the words that state each."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ class EntityRelations:
         with self._app.catalog.read() as connection:
             found = {
                 one.key: one
-                for kinds, way in self.meant(connection, record, types, direction)
-                for one in stated_edges.edges(connection, [entity.id], kinds, way, min_confidence)
+                for kinds, side in self.meant(connection, record, types, direction)
+                for one in stated_edges.edges(connection, [entity.id], kinds, side, min_confidence)
             }
             surest = sorted(found.values(), key=stated_edges.sureness)
             shown = surest[start : None if limit is None else start + limit]
@@ -157,18 +157,16 @@ class EntityRelations:
                 return stated_edges.edges(connection, ids, kinds)
 
             owners = owner_ids(connection, record.id, rules.owner) if rules.owner else frozenset[int]()
-            barred = () if through_owner else owners
             most = limit * _SAID_TWICE
             limits = list[int]()
 
-            def around(barred: Collection[int]) -> list[Path]:
-                way, both = direction, names.symmetric
-                limit = partial(limits.append, MOST_VISITED)
-                return shortest_paths(edges_of, source.id, target.id, most_hops, most, barred, way, both, limit)
+            def paths_around(excluded: Collection[int]) -> list[Path]:
+                options = direction, names.symmetric, partial(limits.append, MOST_VISITED)
+                return shortest_paths(edges_of, source.id, target.id, most_hops, most, excluded, *options)
 
-            found = around(barred)
+            found = paths_around(() if through_owner else owners)
             if not found and owners and through_owner is None:
-                found = around(())
+                found = paths_around(())
             different = dict[Hashable, Path]()
             for path in found:
                 different.setdefault(tuple(names.same(one.type, *one.key[::2]) for one in path), path)
@@ -202,7 +200,7 @@ class EntityRelations:
         ]
         return self._with_places(connection, record, relations, evidence) if evidence else relations
 
-    def told(self, relations: Sequence[Relation], record: CollectionRecord) -> list[Relation]:
+    def with_metadata_words(self, relations: Sequence[Relation], record: CollectionRecord) -> list[Relation]:
         """Return relations with the words of metadata in the places that they have."""
         with self._app.catalog.read() as connection:
             places = {_edge(one).key: one.evidence for one in relations}
@@ -226,11 +224,11 @@ class EntityRelations:
         for one in self.read(connection, record, path, 1):
             forward = one.source.id == start
             start = one.target.id if forward else one.source.id
-            way: Literal["out", "in"] = "out" if forward else "in"
+            side: Literal["out", "in"] = "out" if forward else "in"
             reads = names.read(one.type, forward=forward)
             steps.append(
                 PathRelation(
-                    *(one.source, one.type, one.target, one.confidence, one.statements, one.evidence, way, reads)
+                    *(one.source, one.type, one.target, one.confidence, one.statements, one.evidence, side, reads)
                 )
             )
         return steps

@@ -1,4 +1,4 @@
-"""What happened to documents and sources, for those who follow it by its numbers."""
+"""Events of documents and sources, for clients that follow them by their numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An entity of the graph as of a time: who mentioned it, and which relations were stated."""
+"""An entity as of a time: the documents that mentioned it, and its relations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pinakes.catalog import graph_state, stated_edges
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.stated_edges import Edge, Evidence
 from pinakes.core.graph_records import WEAK
-from pinakes.core.latest_values import LatestValues
+from pinakes.core.lru_cache import LruCache
 from pinakes.core.wording import counted
 from pinakes.graph.past_statements import PastGraph, PastStatement, past_graph
 
@@ -36,14 +36,14 @@ class GraphAsOf:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._known = LatestValues[tuple[int, int, str, str, str], PastGraph](_REMEMBERED)
+        self._known = LruCache[tuple[int, int, str, str, str], PastGraph](_REMEMBERED)
 
     def entity(
-        self, record: CollectionRecord, entity_id: int, at: str, ways: Sequence[tuple[Collection[str], str]]
+        self, record: CollectionRecord, entity_id: int, at: str, meant: Sequence[tuple[Collection[str], str]]
     ) -> EntityAsOf:
         """Return what documents said of a canonical entity at the time ``at``, as the catalogue writes times.
 
-        ``ways``: types of relations and the direction to follow each in, as ``RelationNames.meant`` returns them.
+        ``meant``: types of relations and the direction to follow each in, as ``RelationNames.meant`` returns them.
         """
         past = self._past(record, at)
         with self._app.catalog.read() as connection:
@@ -53,7 +53,7 @@ class GraphAsOf:
         stated += [one for one in past.statements if entity_id in (one.source_id, one.target_id)]
         places: dict[tuple[int, str, int], list[Evidence]] = {}
         for one in stated:
-            if any(_follows(one, entity_id, types, direction) for types, direction in ways):
+            if any(_follows(one, entity_id, types, direction) for types, direction in meant):
                 places.setdefault((one.source_id, one.type, one.target_id), []).append(one.place)
         edges = [(Edge(*key, max(one.confidence for one in found), len(found)), found) for key, found in places.items()]
         edges.sort(key=lambda one: (-one[0].confidence, -one[0].statements, one[0].type, one[0].source_id))

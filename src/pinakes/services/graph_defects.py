@@ -1,4 +1,4 @@
-"""What may be wrong in a graph: entities that are one, names of several types, relations that exclude each other."""
+"""Possible defects of a graph: duplicate entities, names of several types, contradicting relations."""
 
 from __future__ import annotations
 

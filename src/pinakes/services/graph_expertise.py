@@ -1,4 +1,4 @@
-"""Who knows most of an entity, and which documents are to be looked at when it changes, each with what says so."""
+"""Experts on an entity, and documents to review when it changes, each with its evidence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias, TypeVar
 
 from pinakes.catalog import Connection, entities, graph_listing, stated_edges
-from pinakes.catalog.graph_listing import SpeakingDocument, StatementWords
+from pinakes.catalog.graph_listing import MentioningDocument, StatementWords
 from pinakes.core.graph_records import MAX_NAME_CHARS, folded
 from pinakes.core.records import JSON
 from pinakes.extraction.declared_names import STAND_FOR_NOTHING
@@ -56,7 +56,7 @@ _ADDRESS = re.compile(r"\s*<[^>]*>\s*$")
 
 
 @dataclass(frozen=True, slots=True)
-class SpokenFor:
+class PersonDocument:
     """A document of somebody: ``mentions`` of the entity, and the metadata ``fields`` that name the person."""
 
     uid: str
@@ -77,7 +77,7 @@ class Expert:
     wrote: int
     answers: int
     mentions: int
-    documents: Sequence[SpokenFor] = ()
+    documents: Sequence[PersonDocument] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class _Person:
 
 def experts(connection: Connection, collection_id: int, entity_id: int, start: int, limit: int) -> ExpertPage:
     """Return who wrote most of the documents that mention an entity, then who answers for most of them."""
-    known = graph_listing.speaking_of(connection, entity_id, MOST_DOCUMENTS + 1, metadata=True)
+    known = graph_listing.mentioning_documents(connection, entity_id, MOST_DOCUMENTS + 1, metadata=True)
     some, more = _cut(known, MOST_DOCUMENTS)
     spoken = {one.id: one for one in some}
     people: dict[str, _Person] = {}
@@ -143,7 +143,7 @@ def experts(connection: Connection, collection_id: int, entity_id: int, start: i
     return ExpertPage(ranked[start : start + limit], len(ranked), (_MORE_DOCUMENTS,) if more else ())
 
 
-def _people(one: SpeakingDocument) -> Iterator[tuple[str, str]]:
+def _people(one: MentioningDocument) -> Iterator[tuple[str, str]]:
     for key in (*WROTE, *ANSWERS):
         value = one.metadata.get(key)
         for each in (value if isinstance(value, list) else [value])[:_MOST_PEOPLE]:
@@ -178,10 +178,10 @@ def _joined(connection: Connection, collection_id: int, people: Mapping[str, _Pe
     return list(found.values())
 
 
-def _expert(one: _Person, spoken: Mapping[int, SpeakingDocument]) -> Expert:
+def _expert(one: _Person, spoken: Mapping[int, MentioningDocument]) -> Expert:
     every = [spoken[number] for number in one.fields]
     every.sort(key=lambda each: (each.id not in one.wrote, -each.mentions, each.path))
-    shown = [SpokenFor(each.uid, each.path, each.title, each.mentions, one.fields[each.id]) for each in every]
+    shown = [PersonDocument(each.uid, each.path, each.title, each.mentions, one.fields[each.id]) for each in every]
     total = sum(each.mentions for each in every)
     return Expert(one.name, len(one.wrote), len(one.answers - one.wrote), total, shown[:_MOST_EVIDENCE])
 
@@ -201,7 +201,9 @@ def affected(connection: Connection, rules: GraphRules, entity_id: int, start: i
         relations.setdefault(number, {})[f"{each.source} {each.type} {each.target}"] = None
         statements.setdefault(number, []).append(each.id)
     found = {number: replace(one, relations=tuple(relations[number])) for number, one in found.items()}
-    spoken, more_spoken = _cut(graph_listing.speaking_of(connection, entity_id, MOST_DOCUMENTS + 1), MOST_DOCUMENTS)
+    spoken, more_spoken = _cut(
+        graph_listing.mentioning_documents(connection, entity_id, MOST_DOCUMENTS + 1), MOST_DOCUMENTS
+    )
     for document in spoken:
         fresh = Affected(document.uid, document.path, document.title, "mentions", 0, 0.0)
         one = found.get(document.id, fresh)

@@ -1,4 +1,4 @@
-"""The job of a server that has graphs follow their documents."""
+"""The background job that updates graphs after their documents changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class GraphFollowing(Task):
         self._app, self._graph = app, graph
         self._done: dict[int, int] = {}
 
-    def wanted(self) -> Iterable[Job]:
+    def due_jobs(self) -> Iterable[Job]:
         """Return a job for each collection whose graph is behind."""
         found = []
         for record in self._app.records():

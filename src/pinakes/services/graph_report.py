@@ -1,4 +1,4 @@
-"""How complete and how clean the graph of a collection is, and what its lists lack."""
+"""The quality of the graph of a collection: completeness, defects, and what its lists lack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search with the knowledge graph: hits that relations of the entities of a question lead to."""
+"""Search with the knowledge graph: hits that are reached by relations of entities."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from pinakes.core.ports import lexicon_of
 from pinakes.core.records import Hit, Results, Stage
 from pinakes.core.wording import counted
 from pinakes.graph import metadata_evidence
+from pinakes.graph.chunk_expansion import ReachedChunks, expand
 from pinakes.graph.entity_retriever import SPREAD, EntityRetriever, rarity
-from pinakes.graph.leads import MENTIONS, Leads, Seeds, leads_of, shared_entities
+from pinakes.graph.expansion_seeds import MENTIONS, Seeds, shared_entities
 from pinakes.graph.query_names import Linked
 from pinakes.graph.relation_memory import RelationMemory
 from pinakes.graph.relation_names import RelationNames, asked_relations
@@ -39,7 +40,7 @@ from pinakes.settings import GraphRules
 _MOST_HITS = 50
 _READ_AT_ONCE = 12
 _BOOSTED = 24
-"""So many chunks that the graph leads to are scored with boosts."""
+"""So many chunks that the graph reaches are scored with boosts."""
 
 _FROM_HITS = 10
 """The entities of so many hits are gone on from."""
@@ -84,10 +85,10 @@ class GraphSearch:
         rules = {one.name: self._app.rules(one).graph for one in records}
         if expansion.relations and any(one.types for one in rules.values()):
             expansion = self._with_known_relations(expansion, [one for one in records if rules[one.name].types])
-        ways = {one.name: _filled(expansion, rules[one.name]) for one in records if rules[one.name].types}
-        if expansion.hops and not ways:
+        expansions = {one.name: _filled(expansion, rules[one.name]) for one in records if rules[one.name].types}
+        if expansion.hops and not expansions:
             return replace(answer, notes=(*answer.notes, NO_GRAPH))
-        if not any(one.hops for one in ways.values()):
+        if not any(one.hops for one in expansions.values()):
             unused = expansion.relations and expansion.hops is None
             return replace(answer, notes=(*answer.notes, UNUSED)) if unused else answer
         until = moment(as_of) if as_of and is_moment(as_of) else ""
@@ -95,9 +96,9 @@ class GraphSearch:
             return replace(answer, notes=(*answer.notes, NOT_AS_OF)) if expansion.hops else answer
         start, found, told = time.perf_counter(), list[Hit](), _Told()
         for record in records:
-            if (way := ways.get(record.name)) is not None and way.hops:
-                found += self._expanded(record, asked(record), answer, way, until, told)
-        most = max((one.hits or 0) for one in ways.values())
+            if (own := expansions.get(record.name)) is not None and own.hops:
+                found += self._expanded(record, asked(record), answer, own, until, told)
+        most = max((one.hits or 0) for one in expansions.values())
         hits = sorted(found, key=lambda one: -one.score)[:most]
         took = (time.perf_counter() - start) * 1000
         stage = Stage("expand", took, {"entities": list(dict.fromkeys(told.names)), "added": len(hits)})
@@ -124,7 +125,7 @@ class GraphSearch:
         )
 
     def _expanded(
-        self, record: CollectionRecord, request: Request, answer: Results, way: Expansion, until: str, told: _Told
+        self, record: CollectionRecord, request: Request, answer: Results, expansion: Expansion, until: str, told: _Told
     ) -> list[Hit]:
         """Return the hits that the graph of a collection adds, the best first, and tell by what."""
         entities_of = self._app.graphs.retriever_of(self._app.catalog, record)
@@ -141,20 +142,20 @@ class GraphSearch:
         named = entities_of.links(request.query, lexicon.has if lexicon else lambda _: False)
         told.names += [one.entity.name for one in named]
         weights = _weights(record, answer)
-        key = ("leads", tuple(one.entity.id for one in named), tuple(sorted(weights.items())), way, until)
-        leads = entities_of.kept(
+        key = ("chunks", tuple(one.entity.id for one in named), tuple(sorted(weights.items())), expansion, until)
+        reached = entities_of.kept(
             key,
-            partial(self._leads, record, entities_of, named, weights, way, until, in_time),
-            keep=lambda one: not one.cut,
+            partial(self._reached_chunks, record, entities_of, named, weights, expansion, until, in_time),
+            keep=lambda one: not one.out_of_time,
         )
-        told.cut += [record.name] if leads.cut else []
-        if not leads.of_chunks:
+        told.cut += [record.name] if reached.out_of_time else []
+        if not reached.by_id:
             return []
         context = self._app.parts(record, index, Tracer())
         today = datetime.now(UTC).date()  # boosts by date change with it
         position = today, record.head, index.position(), tuple(hit.chunk_id for hit in answer.hits)
-        make = partial(self._hits, record, request, context, answer, way, leads, until)
-        return list(make()) if leads.cut else list(entities_of.kept(("hits", key, request, position), make))
+        make = partial(self._hits, record, request, context, answer, expansion, reached, until)
+        return list(make()) if reached.out_of_time else list(entities_of.kept(("hits", key, request, position), make))
 
     def _hits(
         self,
@@ -162,24 +163,25 @@ class GraphSearch:
         request: Request,
         context: SearchContext,
         answer: Results,
-        way: Expansion,
-        leads: Leads,
+        expansion: Expansion,
+        reached: ReachedChunks,
         until: str,
     ) -> list[Hit]:
-        """Return hits of different documents that ``answer`` lacks, as ``_chosen``: of ``leads``, and of the search.
+        """Return hits of different documents that ``answer`` lacks, as ``_chosen``: of ``reached``, and of the search.
 
-        Where only some relations, or one direction, are asked for, or documents of another time, they are of ``leads``
-        alone; the former may be other chunks of its documents.
+        Where only some relations, or one direction, are asked for, or documents of another time, they are of
+        ``reached`` alone; the former may be other chunks of its documents.
         """
-        most, least_asked = way.hits or 0, max(request.min_score, -1.0)
-        others = {} if way.is_narrow or until else _of_other_documents(request, context, 2 * most + len(answer.hits))
-        ranked = _best_of_documents(request, context, leads, others, most)
+        most, least_asked = expansion.hits or 0, max(request.min_score, -1.0)
+        is_narrow = expansion.is_narrow
+        others = {} if is_narrow or until else _of_other_documents(request, context, 2 * most + len(answer.hits))
+        ranked = _best_of_documents(request, context, reached, others, most)
         ids = ranked.candidates.ids[ranked.rows].tolist()
-        order = _chosen([leads.weight_of(one) for one in ids], ranked.scores.tolist())
+        order = _chosen([reached.weight_of(one) for one in ids], ranked.scores.tolist())
         seen = {hit.chunk_id for hit in answer.hits}
         seen |= {same.chunk_id for hit in answer.hits for same in hit.duplicates}
         texts, there = {hit.text for hit in answer.hits}, set[str]()
-        there |= set() if way.is_narrow else {hit.document_id for hit in answer.hits}
+        there |= set() if is_narrow else {hit.document_id for hit in answer.hits}
         least = min((hit.score for hit in answer.hits), default=1.0)
         found: list[tuple[int, Hit]] = []
         for start in range(0, len(order), _READ_AT_ONCE):
@@ -192,31 +194,33 @@ class GraphSearch:
                 least = score
             if len(found) >= most:
                 break
-        return self._with_paths(record, leads, found[:most])
+        return self._with_paths(record, reached, found[:most])
 
-    def _with_paths(self, record: CollectionRecord, leads: Leads, found: Sequence[tuple[int, Hit]]) -> list[Hit]:
-        """Return the hits of chunks, with the paths to those that ``leads`` has."""
-        led_to = [chunk for chunk, _ in found if chunk in leads.of_chunks]
+    def _with_paths(
+        self, record: CollectionRecord, reached: ReachedChunks, found: Sequence[tuple[int, Hit]]
+    ) -> list[Hit]:
+        """Return the hits of chunks, with the paths to those that ``reached`` has."""
+        shown = [chunk for chunk, _ in found if chunk in reached.by_id]
         with self._app.catalog.read_each() as connection:
-            told = metadata_evidence.of_leads(connection, self._app.rules(record).graph, leads, led_to)
-            groups = {one.group_key for one in told.stated.values()}
+            reached = metadata_evidence.with_statements(connection, self._app.rules(record).graph, reached, shown)
+            groups = {one.group_key for one in reached.stated.values()}
             offsets = self._app.statistics.preceding_chunks(connection, record, groups)
         return [
-            changed(hit, relationship_path=told.path(chunk, offsets), match="graph") if chunk in told.of_chunks else hit
+            changed(hit, relationship_path=reached.path(chunk, offsets), match="graph") if chunk in shown else hit
             for chunk, hit in found
         ]
 
-    def _leads(
+    def _reached_chunks(
         self,
         record: CollectionRecord,
         entities_of: EntityRetriever,
         named: Sequence[Linked],
         weights: Mapping[tuple[str, int], tuple[float, str]],
-        way: Expansion,
+        expansion: Expansion,
         until: str,
         in_time: Callable[[], bool],
-    ) -> Leads:
-        barred, narrow = entities_of.owner_ids(), way.is_narrow or not entities_of.rules.expand_shared
+    ) -> ReachedChunks:
+        excluded, narrow = entities_of.owner_ids(), expansion.is_narrow or not entities_of.rules.expand_shared
         uids = {uid for uid, _ in weights}
         memory = entities_of.kept("memory", RelationMemory)  # before reading: newer relations may go with an older one
         with self._app.catalog.read_each() as connection:
@@ -233,7 +237,7 @@ class GraphSearch:
             own_weights = sorted((best[one.uid], one.entity_id) for one in own if one.entity_id is not None)
             seeds = Seeds(
                 named={one.entity.id: rare(one.entity.documents) for one in named},
-                shared=shared_entities(placed, weights, rare, barred),
+                shared=shared_entities(placed, weights, rare, excluded),
                 own={} if narrow else {entity_id: weight for weight, entity_id in own_weights},
                 places=[
                     (one.document_id, place - offsets[one.group_key].get(one.document_id, 0))
@@ -242,9 +246,9 @@ class GraphSearch:
                     if uid == one.uid
                 ],
                 rarity=rare,
-                barred=barred,
+                excluded=excluded,
             )
-            return leads_of(connection, memory, seeds, way, in_time, until)
+            return expand(connection, memory, seeds, expansion, in_time, until)
 
     def _follow(self, record: CollectionRecord, entities_of: EntityRetriever) -> None:
         """Have the graph follow its documents, unless nothing has changed since it last did."""
@@ -265,11 +269,11 @@ def _added(hits: Sequence[Hit], names: Sequence[str]) -> str:
     firsts = [one.relationship_path[0] for one in hits if one.relationship_path]
     named = [one for one in firsts if one.source in names or one.target in names]
     mentions = [one for one in firsts if one.relation == MENTIONS]
-    ways = [f"relations of {_listed(names)}"] if named else []
-    ways += ["entities of these hits"] if mentions else []
-    ways += ["relations of these hits"] if len(firsts) > len(named) + len(mentions) else []
-    ways += ["what answers best in other documents"] if len(hits) > len(firsts) else []
-    return f"{counted(len(hits), 'hit')} more by {' and '.join(ways)}"
+    origins = [f"relations of {_listed(names)}"] if named else []
+    origins += ["entities of these hits"] if mentions else []
+    origins += ["relations of these hits"] if len(firsts) > len(named) + len(mentions) else []
+    origins += ["what answers best in other documents"] if len(hits) > len(firsts) else []
+    return f"{counted(len(hits), 'hit')} more by {' and '.join(origins)}"
 
 
 def _none_added(expansion: Expansion) -> str:
@@ -288,30 +292,30 @@ def _of_other_documents(request: Request, context: SearchContext, most: int) -> 
 
 
 def _best_of_documents(
-    request: Request, context: SearchContext, leads: Leads, others: Mapping[int, int], most: int
+    request: Request, context: SearchContext, reached: ReachedChunks, others: Mapping[int, int], most: int
 ) -> Ranked:
     """Return the chunk of each document with the largest score times weight, of those that ``_chosen`` puts first.
 
     At least ``most`` of them, where there are so many; and ``others``: chunk id → document. They are scored beside the
     hits, which some parts of a score are relative to; only these few with boosts, which take longest.
     """
-    owners = {chunk: one.document_id for chunk, one in leads.of_chunks.items()}
-    led_to = set(owners.values())
-    owners |= {chunk: document for chunk, document in leads.of_hits.items() if document not in led_to}
+    owners = {chunk: one.document_id for chunk, one in reached.by_id.items()}
+    documents_reached = set(owners.values())
+    owners |= {chunk: owner for chunk, owner in reached.of_hits.items() if owner not in documents_reached}
     chunks = np.array(sorted(owners), np.int64)
     documents = np.array([owners[one] for one in chunks.tolist()], np.int64)
     ranked = scored(request, context, chunks, documents, boosts=False)
     best: dict[int, tuple[int, float, float]] = {}
     for chunk, score in zip(ranked.candidates.ids[ranked.rows].tolist(), ranked.scores.tolist(), strict=True):
-        lead = leads.of_chunks.get(chunk)
-        known = None if lead is None else best.get(lead.document_id)
-        if lead is not None and (known is None or score * lead.weight > known[1] * known[2]):
-            best[lead.document_id] = chunk, score, lead.weight
-    order = _chosen([one[2] for one in best.values()], [one[1] for one in best.values()])
+        one = reached.by_id.get(chunk)
+        known = None if one is None else best.get(one.document_id)
+        if one is not None and (known is None or score * one.weight > known[1] * known[2]):
+            best[one.document_id] = chunk, score, one.weight
+    order = _chosen([weight for _, _, weight in best.values()], [score for _, score, _ in best.values()])
     kept = [list(best.values())[place][0] for place in order[: max(_BOOSTED, 2 * most)]]
     owners |= others
-    few = sorted({*kept, *others, *leads.of_hits})
-    owners_of_few = np.array([owners.get(one, leads.of_hits.get(one, 0)) for one in few], np.int64)
+    few = sorted({*kept, *others, *reached.of_hits})
+    owners_of_few = np.array([owners.get(one, reached.of_hits.get(one, 0)) for one in few], np.int64)
     ranked = scored(request, context, np.array(few, np.int64), owners_of_few)
     is_kept = np.isin(ranked.candidates.ids[ranked.rows], [*kept, *others])
     return Ranked(ranked.candidates, ranked.rows[is_kept], ranked.scores[is_kept])

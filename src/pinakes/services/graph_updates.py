@@ -1,4 +1,4 @@
-"""Graphs follow documents where no server does it: at the end of a run, and before the first question."""
+"""Updates of graphs where no server does them: after a run, and before the first question."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pinakes.app import App
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import PinakesError
 from pinakes.graph import following
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 
 _log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""The keys by which others are let in: made, listed, revoked, and looked up for each request that shows one."""
+"""API keys: made, listed, revoked, and looked up for each request."""
 
 from __future__ import annotations
 

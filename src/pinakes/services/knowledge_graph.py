@@ -1,4 +1,4 @@
-"""The knowledge graph as callers see it: entities, their neighbours, paths between them, and decisions on names."""
+"""The knowledge graph for callers: entities, neighbours, paths, and decisions on names."""
 
 from __future__ import annotations
 
@@ -190,8 +190,8 @@ class KnowledgeGraph:
         """
         record = self._app.record(entity.collection)
         with self._app.catalog.read() as connection:
-            ways = self._relations.meant(connection, record, types, direction)
-        found = self._past.entity(record, entity.id, moment(as_of), ways)
+            meant = self._relations.meant(connection, record, types, direction)
+        found = self._past.entity(record, entity.id, moment(as_of), meant)
         edges = [edge for edge, _ in found.relations[:limit]]
         with self._app.catalog.read() as connection:
             relations = self._relations.read(connection, record, edges, 0)
@@ -200,7 +200,7 @@ class KnowledgeGraph:
         ]
         sure = entity.confidence or max((one.confidence for one in found.mentions), default=0.0)  # of one that is gone
         then = replace(entity, documents=found.documents, mentions=len(found.mentions), confidence=sure)
-        told = self._relations.told(stated, record)
+        told = self._relations.with_metadata_words(stated, record)
         return EntityReport(then, told, found.mentions[:mentions], notes=found.notes, total=len(found.relations))
 
     def top(

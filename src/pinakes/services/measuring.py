@@ -1,4 +1,4 @@
-"""What measuring a home needs of it: its documents by the names of questions, its generations, and copies of it."""
+"""Access of evaluation to a home: documents by golden names, generations, and copies of the home."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Another model without fear: its vectors and index are built beside those that answer, then either may answer."""
+"""Change of the embedding model: a shadow index is built, then switched to, or back."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from pinakes.catalog.collections import CollectionRecord, State
 from pinakes.core.errors import Busy, IndexCorrupt, InvalidInput, ModelUnavailable, StorageFull
 from pinakes.core.ports import Embedder, Vocabulary
 from pinakes.core.records import JSON
-from pinakes.ingestion import Event, Waiting, bind_model
+from pinakes.ingestion.embedding import Waiting, bind_model
+from pinakes.ingestion.report import Event
 from pinakes.platform.disk import folder_bytes
 from pinakes.platform.locks import held, taken
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.settings import EmbeddingSettings
 
 _CHECKED_AT_ONCE = 2048
@@ -107,7 +108,7 @@ def build(app: App, name: str, model: EmbeddingSettings, *, anyway: bool = False
         if not anyway:
             yield from _measured(app, name, embedder)
         record = _begun(app, answering, embedder, model, replaced)
-        filling.check_cost(app, record)
+        ingestion_runs.check_cost(app, record)
         yield from _completed(app, record)
 
 

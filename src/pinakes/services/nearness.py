@@ -1,4 +1,4 @@
-"""Which of several collections are about something else than a question: one look at the vectors and words of each.
+"""Which collections are unrelated to a question, by the nearest vectors and the words of each.
 
 To ask a collection takes about ten times as long as to see how near its nearest chunks are.
 """

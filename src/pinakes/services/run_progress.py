@@ -1,4 +1,4 @@
-"""How far a long run is: its stage, rate and time left in words, and the same as numbers for a bar."""
+"""Progress of a long run: stage, rate and time left, in words and as numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pinakes.core import interrupt
 from pinakes.core.wording import percent
 
 if TYPE_CHECKING:
-    from pinakes.ingestion import Event
+    from pinakes.ingestion.report import Event
 
 LINE_EVERY_S = 5.0
 _SAID = {

@@ -1,4 +1,4 @@
-"""What the work of one call costs where a provider embeds: allowed before, told afterwards."""
+"""Cost of one call to a provider: checked before, reported afterwards."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pinakes.app import App
 from pinakes.app.spending import Charges, check
 from pinakes.core.errors import ModelUnavailable, TooCostly
-from pinakes.ingestion import Report
-from pinakes.services import filling
+from pinakes.ingestion.report import Report
+from pinakes.services import ingestion_runs
 
 
 class Spending:
@@ -27,7 +27,7 @@ class Spending:
         for name in dict.fromkeys(report.collection for report in reports if report.degraded):
             try:
                 if not self._app.agreed:
-                    check(filling.bill_of(self._app, self._app.record(name)))
+                    check(ingestion_runs.cost_estimate(self._app, self._app.record(name)))
             except TooCostly as error:
                 found.append(error)
             except ModelUnavailable:  # the report says so, and without the model nothing is paid for

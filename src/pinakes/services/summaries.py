@@ -1,4 +1,4 @@
-"""Summaries of documents: those they were given, those a model wrote, and else sentences of their texts.
+"""Summaries of documents: given, written by a model, or extracted from their texts.
 
 Sentences are taken when somebody looks, and by a server ahead of that: it costs about a millisecond, nothing at all
 while documents are added, and they are always those of the text as it is, by the rules of this program: they are not
@@ -16,10 +16,10 @@ from pinakes.catalog import Connection, document_queries, documents, embeddings,
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.core.errors import InvalidInput, ModelUnavailable
-from pinakes.core.latest_values import LatestValues
+from pinakes.core.lru_cache import LruCache
 from pinakes.core.ports import Summarizer
 from pinakes.core.records import Document, DocumentKind, Float32, Metadata, Summary, SummaryWriter
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.models.chat import Usage
 from pinakes.models.summarizers import Extractive, open_summarizer, writer_of
 from pinakes.models.summarizers.chat_model import ChatSummarizer
@@ -57,7 +57,7 @@ class Summaries:
         self._app = app
         self._writer: Summarizer | None = None
         self._lock = threading.Lock()
-        self._known = LatestValues[tuple[int, int, str], Summary](_REMEMBERED)
+        self._known = LruCache[tuple[int, int, str], Summary](_REMEMBERED)
 
     @property
     def writer(self) -> Summarizer:

@@ -1,4 +1,4 @@
-"""Tells addresses of what happens, as jobs of a server: each reads events behind a cursor and posts them in order.
+"""Webhooks as jobs of a server: each reads events from its cursor and posts them in order.
 
 What writes events never waits for them to be delivered. The cursor moves once a post was answered, so that each event
 is delivered at least once, whatever ends in between. Of several servers of one home one tells an address at a time.
@@ -60,7 +60,7 @@ class Webhooks(Task):
         self.retry = within(catalog.write, webhooks.retry)
         self._senders = {f"webhook:{hook.name}": WebhookSender(catalog, hook) for hook in hooks}
 
-    def wanted(self) -> Iterable[Job]:
+    def due_jobs(self) -> Iterable[Job]:
         """Return a job for each address that is to be told of something now."""
         return [
             Job(key, self.kind, {"webhook": sender.name}) for key, sender in self._senders.items() if sender.is_due()
@@ -91,7 +91,7 @@ class Webhooks(Task):
         kinds, within = hook.events, hook.collections or None
         with self._catalog.read() as connection:
             progress = webhooks.find_progress(connection, hook.name)
-            aside = webhooks.laid_aside(connection, hook.name)
+            aside = webhooks.failed_posts(connection, hook.name)
             after = None if progress is None else progress.position
             ahead = [] if after is None else events.after(connection, after, _MOST_COUNTED, kinds, within)
         row |= {"begun": progress is not None, "waiting": len(ahead)}
@@ -150,7 +150,7 @@ class WebhookSender:
             _log.warning("the webhook %s failed: %s", self.name, outcome.error)
             if tries >= self._hook.tries:
                 data = [one.as_data() for one in found]
-                webhooks.lay_aside(connection, self.name, found[-1].id, data, tries, outcome.error)
+                webhooks.keep_failed_post(connection, self.name, found[-1].id, data, tries, outcome.error)
                 return True
             wait_s = pause_s(tries, _FIRST_WAIT_S, _MOST_WAIT_S, self.name) if outcome.counts else _WRONG_HERE_S
             retry_at = datetime.now(UTC) + timedelta(seconds=wait_s)

@@ -1,4 +1,4 @@
-"""Answers within a budget of tokens: what is cut keeps its fields, and says what is missing and how to get it."""
+"""Answers within a budget of tokens: what is cut keeps its fields and says how to get the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What collections are filled from, and which metadata their documents have."""
+"""Tools that describe collections: their sources, and the metadata of their documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much collections hold and how exact their vectors are, in the same words and numbers everywhere."""
+"""Counts of collections and the exactness of their vectors, in the same words everywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How failures are told, in the words that most tools promise, and how a toolset that is off is turned on."""
+"""Errors of tools in the words of their contracts, and how to turn on a toolset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long lists of the graph in pages: a cursor says where the next one begins, and whether the graph changed since."""
+"""Pages of long lists of the graph: a cursor names the next one, and tells whether the graph changed."""
 
 from __future__ import annotations
 

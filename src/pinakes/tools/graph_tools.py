@@ -1,4 +1,4 @@
-"""Entities and the relations between them, as tools: who is related to whom, and which words say so."""
+"""Tools for entities and their relations, with the words that state them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a document was, and how to have that back."""
+"""The tools of document history: versions, and restoring one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of tools as the settings have it: their defaults and limits, in place of those that are usual."""
+"""The list of tools with the defaults and limits of the settings."""
 
 from __future__ import annotations
 

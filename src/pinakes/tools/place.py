@@ -1,4 +1,4 @@
-"""Places in documents, as searches show them: ``path:10-40``."""
+"""Places in documents as searches show them: ``path:10-40``."""
 
 from __future__ import annotations
 

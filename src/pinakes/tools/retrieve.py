@@ -1,4 +1,4 @@
-"""Find chunks, read documents, see what there is."""
+"""Tools that search chunks, read documents and list contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``find_vendor_info``: all that is known of a vendor, or of an entity of another type, in the contracted form."""
+"""``find_vendor_info``: a vendor, or an entity of another type, in the contracted form."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ READING = {
     "pinakes.metadata",
     "pinakes.parsing",
     "pinakes.services.documents",
-    "pinakes.services.filling",
+    "pinakes.services.ingestion_runs",
     "pinakes.services.sync",
     "pinakes.sources.folder",
     "pinakes.sources.git",

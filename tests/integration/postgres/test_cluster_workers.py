@@ -115,7 +115,7 @@ def test_what_a_search_met_comes_first(library: Library) -> None:
     record, claims = library.collection(), claiming.Claims(library.app.catalog, "w")
     with library.app.catalog.read() as connection:
         last = embeddings.pending(connection, record.id, record.model_id, 1000)[-1]
-    claims.want(record, [last[0]])
+    claims.prioritise(record, [last[0]])
     assert claims.take(record, 2)[0] == last
     assert last not in claims.take(record, 1000)
 

@@ -176,11 +176,11 @@ def test_what_is_written_quietly_wakes_nobody(catalog: Catalog) -> None:
     address = catalog.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(address, autocommit=True) as other:
         other.execute("LISTEN pinakes")
-        for upto, quiet in ((2, True), (3, False)):
-            with catalog.write(quiet=quiet) as connection:
+        for upto, notify in ((2, False), (3, True)):
+            with catalog.write(notify=notify) as connection:
                 connection.execute(insert(leaps).values(upto=upto, after=1))
-            told = list(other.notifies(timeout=0.5 if quiet else 10, stop_after=1))
-            assert len(told) == (not quiet)
+            told = list(other.notifies(timeout=10 if notify else 0.5, stop_after=1))
+            assert len(told) == notify
     with catalog.read() as connection:
         assert connection.scalar(select(func.count()).select_from(leaps)) == 2
 

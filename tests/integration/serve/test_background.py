@@ -29,7 +29,7 @@ from working import worker_of
 
 from pinakes.catalog import document_queries
 from pinakes.catalog.schema import documents
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.jobs.worker import Worker
 from pinakes.library import Library
 from pinakes.models.approximation import ApproximateMap
@@ -235,7 +235,7 @@ def test_a_large_run_of_the_same_server_ends_when_all_is_searchable(
 
 def test_chunks_that_searches_met_come_first(partly: Library, background: Worker) -> None:
     answer = partly.search("quick brown fox", mode="vector", top_k=50)
-    partly.app.refiner.settle()
+    partly.app.refiner.flush()
     met = [hit.text for hit in answer.hits if hit.approximate]
     assert met
     counted = embedder(partly)

@@ -18,10 +18,10 @@ from serve_support import SERVE, Running, free_port
 from pinakes.core.errors import ServerUnreachable
 from pinakes.core.filters import parse
 from pinakes.evaluation import runs
-from pinakes.evaluation.compare import compare, unanswered
 from pinakes.evaluation.querying import Replies, SystemQuerier
 from pinakes.evaluation.questions import GoldenSet, Question
 from pinakes.evaluation.servers import Fields, ServerSystem
+from pinakes.evaluation.system_comparison import compare, unanswered
 from pinakes.evaluation.systems import CollectionSystem, QueryMode, System
 from pinakes.library import Library
 

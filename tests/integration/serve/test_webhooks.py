@@ -68,7 +68,7 @@ def progress(library: Library, name: str = "wiki") -> Progress | None:
 
 def aside(library: Library, name: str = "wiki") -> list[webhooks.FailedDelivery]:
     with library.app.catalog.read() as connection:
-        return webhooks.laid_aside(connection, name)
+        return webhooks.failed_posts(connection, name)
 
 
 def at_once(library: Library, name: str = "wiki") -> None:

@@ -345,9 +345,9 @@ def test_what_one_part_of_a_site_leaves_out_is_still_the_file_of_another(
         )
     [page] = put(catalog, collection, new("guide/a.md", "a", uri=f"{site}/guide/a.md", source_id=two))
     with catalog.read() as connection:
-        assert documents.stands_at(connection, page, two, "guide/a.md")
-        assert not documents.stands_at(connection, page, one, "guide/a.md")
-        assert not documents.stands_at(connection, page, two, "a.md")
+        assert documents.is_file_at(connection, page, two, "guide/a.md")
+        assert not documents.is_file_at(connection, page, one, "guide/a.md")
+        assert not documents.is_file_at(connection, page, two, "a.md")
 
 
 def test_documents_of_a_long_list_of_ids_come_in_one_order(catalog: Catalog, collection: CollectionRecord) -> None:

@@ -195,9 +195,9 @@ def test_a_leap_loses_nothing_and_its_numbers_count_neither_as_kept_nor_as_dropp
 ) -> None:
     put(catalog, collection, *(new(f"{n}.md", "words") for n in range(3)))
     with catalog.write() as connection:
-        events.leap(connection, 1000)
+        events.skip_numbers(connection, 1000)
         assert events.newest(connection) == 3
-        events.leap(connection, 2)
+        events.skip_numbers(connection, 2)
     put(catalog, collection, *(new(f"{n}.md", "words") for n in range(3, 5)))
     with catalog.write() as connection:
         assert [one.id for one in events.after(connection, 0, 10)] == [1, 2, 3, 1001, 1002]
@@ -214,8 +214,8 @@ def test_numbers_that_leap_again_before_an_event_came_are_counted_once(
 ) -> None:
     put(catalog, collection, *(new(f"{n}.md", "words") for n in range(3)))
     with catalog.write() as connection:
-        events.leap(connection, 1000)
-        events.leap(connection, 2000)
+        events.skip_numbers(connection, 1000)
+        events.skip_numbers(connection, 2000)
     put(catalog, collection, *(new(f"{n}.md", "words") for n in range(3, 6)))
     with catalog.write() as connection:
         events.prune(connection, 4)
@@ -228,7 +228,7 @@ def test_before_the_first_event_a_leap_counts_as_nothing_dropped(
     catalog: Catalog, collection: CollectionRecord
 ) -> None:
     with catalog.write() as connection:
-        events.leap(connection, 1000)
+        events.skip_numbers(connection, 1000)
     put(catalog, collection, new("a.md", "words"))
     with catalog.read() as connection:
         assert (events.oldest(connection), events.missed(connection, 0)) == (1001, 0)

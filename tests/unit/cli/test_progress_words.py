@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.services.run_progress import RunProgress, duration
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from pinakes.core.errors import InvalidSetting, ModelUnavailable, NotConfigured
 from pinakes.models.providers import PROVIDERS, endpoint_of
-from pinakes.models.retrying import asked_wait_s, is_passing, retried, wait_before
+from pinakes.models.retrying import asked_wait_s, is_transient, retried, wait_before
 from pinakes.settings import ProviderName
 
 
@@ -51,9 +51,9 @@ def failure(status: int | None, wait_s: float | None = None) -> ModelUnavailable
 
 @pytest.mark.parametrize(("status", "passing"), [(0, True), (429, True), (500, True), (529, True), (408, True)])
 def test_what_passes_is_told_from_what_stays(status: int, passing: bool) -> None:
-    assert is_passing(failure(status)) is passing
-    assert not any(is_passing(failure(other)) for other in (None, 400, 401, 403, 404, 413, 422))
-    assert not is_passing(NotConfigured("There is no key."))
+    assert is_transient(failure(status)) is passing
+    assert not any(is_transient(failure(other)) for other in (None, 400, 401, 403, 404, 413, 422))
+    assert not is_transient(NotConfigured("There is no key."))
 
 
 def test_waits_grow_and_differ_and_end_somewhere() -> None:

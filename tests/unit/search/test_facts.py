@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pinakes.search.statistics.caches import PathFeatures, in_a_row, in_rows, is_one_of, words_of
+from pinakes.search.statistics.document_features import PathFeatures, is_one_of
+from pinakes.search.statistics.name_terms import name_terms, query_terms_in_order, terms_in_order
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_only_code_is_a_test() -> None:
 
 
 def test_names_are_cut_at_signs_and_humps() -> None:
-    assert words_of("tcp_rcvEstablished of the-HTTPServer") == {"tcp", "rcv", "establish", "http", "server"}
+    assert name_terms("tcp_rcvEstablished of the-HTTPServer") == {"tcp", "rcv", "establish", "http", "server"}
 
 
 @pytest.mark.parametrize(
@@ -66,11 +67,11 @@ def test_names_are_cut_at_signs_and_humps() -> None:
     ],
 )
 def test_a_query_has_a_name_word_for_word(query: str, name: str) -> None:
-    assert in_a_row(name) in in_rows(query)
+    assert terms_in_order(name) in query_terms_in_order(query)
 
 
 @pytest.mark.parametrize(
     ("query", "name"), [("acme and its corp", "acme corp"), ("how fast is GPT-3?", "gpt-4"), ("mockery", "mock")]
 )
 def test_parts_and_scattered_words_are_not_the_name(query: str, name: str) -> None:
-    assert in_a_row(name) not in in_rows(query)
+    assert terms_in_order(name) not in query_terms_in_order(query)

@@ -1,4 +1,4 @@
-"""What a catalogue needs of its database, and what both kinds share."""
+"""The interface of a catalogue to its database, and what both kinds share."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ class Database(Protocol):
     engine: Engine
     unwritable: str
 
-    def transaction(self, *, write: bool, quiet: bool = False) -> AbstractContextManager[Connection]:
+    def transaction(self, *, write: bool, notify: bool = True) -> AbstractContextManager[Connection]:
         """Give a connection that sees one state; what it writes is committed at the end, or nothing of it.
 
-        ``quiet``: what it writes may leave ``version`` as it is.
+        ``notify``: other servers are told, and ``version`` changes; without it both may be left out.
         """
 
     def statements(self) -> AbstractContextManager[Connection]:
         """Give a connection to read with, each of whose statements sees one state, and may see a later one."""
 
     def version(self) -> int:
-        """Return a number that all commits but quiet ones change, whoever made them; it takes microseconds."""
+        """Return a number that all commits with ``notify`` change, whoever made them; it takes microseconds."""
 
     def copy_to(self, file: Path) -> None:
         """Write all tables, as they are at one moment, into the SQLite database ``file``, which is not there yet."""

@@ -1,4 +1,4 @@
-"""What a server of PostgreSQL tells by itself: commits of others, its clock, which state of the catalogue it has."""
+"""Notifications of a PostgreSQL server: commits of others, its clock, the catalogue's state."""
 
 from __future__ import annotations
 

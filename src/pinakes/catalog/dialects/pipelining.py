@@ -24,6 +24,7 @@ class PipeliningConnection(LimitedConnection):
     def __init__(self, *words: Any, **named: Any) -> None:
         super().__init__(*words, **named)
         self.cursor_factory, self.server_cursor_factory = _Cursor, _ServerCursor
+        self.adapters.register_dumper(_Negative, _NegativeDumper)
         self._before: tuple[str, ...] = ()
         self._each = False
 
@@ -94,9 +95,6 @@ class _NegativeDumper(Dumper):
 
     def quote(self, obj: int) -> bytes:
         return b"(%d)" % obj
-
-
-psycopg.adapters.register_dumper(_Negative, _NegativeDumper)
 
 
 def _bracketed(params: Params | None) -> Params | None:

@@ -22,7 +22,7 @@ from sqlalchemy.exc import ArgumentError
 
 from pinakes.catalog.dialects import numbers, row_copies
 from pinakes.catalog.dialects.database import HEAD, VERSION, begin, is_moving, schema_of, upgrade, why_unwritable
-from pinakes.catalog.dialects.expressions import HOME
+from pinakes.catalog.dialects.functions import HOME
 from pinakes.catalog.dialects.listening import (
     ANSWER_S,
     CONNECT,
@@ -98,8 +98,8 @@ class PostgresDatabase:
             raise
 
     @contextmanager
-    def transaction(self, *, write: bool, quiet: bool = False) -> Iterator[Connection]:
-        is_told = write and not quiet
+    def transaction(self, *, write: bool, notify: bool = True) -> Iterator[Connection]:
+        is_told = write and notify
         with self._connected(_WRITE if write else _READ, _local(self._limits)) as connection:
             yield connection
             if is_told:

@@ -1,4 +1,4 @@
-"""A whole catalogue in another database: from SQLite to PostgreSQL, and back."""
+"""Copies of a whole catalogue into another database: from SQLite to PostgreSQL, and back."""
 
 from __future__ import annotations
 

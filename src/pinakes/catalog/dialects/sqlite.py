@@ -81,7 +81,7 @@ class SqliteDatabase:
             raise
 
     @contextmanager
-    def transaction(self, *, write: bool, quiet: bool = False) -> Iterator[Connection]:  # noqa: ARG002
+    def transaction(self, *, write: bool, notify: bool = True) -> Iterator[Connection]:  # noqa: ARG002
         with self.engine.connect() as connection:
             if write:
                 connection = connection.execution_options(pinakes_write=True)

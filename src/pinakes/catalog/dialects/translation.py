@@ -1,4 +1,4 @@
-"""Errors of the databases as ours."""
+"""Translation of database errors into those of Pinakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which indexes the engine ``postgres`` keeps, how far each follows the catalogue, and which homes use it.
+"""The registry of the engine ``postgres``: its indexes, their positions, and the homes that use each.
 
 Homes of one catalogue share an index: its key says what it is made of and by what, not by whom. A home that needs it
 no more lets it go; the last one drops it.

@@ -6,6 +6,7 @@ Vectors have unit length, so the inner product is the cosine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -81,57 +82,48 @@ def count_documents(session: Session, number: int) -> int:
     return int(row[0])
 
 
-def nearest_exactly(
-    sessions: Sessions,
-    number: int,
-    vector: Float32,
-    limit: int,
-    documents: Int64 | None,
-    beside: Int64,
-    among: Int64 | None,
-) -> list[Row]:
-    """Return the nearest chunks, all being compared, with their vectors, those of ``beside``, and sums of documents.
+@dataclass(frozen=True, slots=True)
+class NearestChunks:
+    """A query: the ``limit`` chunks nearest to ``vector``, float32 (dim,), of ``documents`` or ``among`` these chunks.
+
+    None: of all. ``prefetch``: chunks whose vectors are read, too.
+    """
+
+    vector: Float32
+    limit: int
+    documents: Int64 | None
+    prefetch: Int64
+    among: Int64 | None = None
+
+    def statement(self, number: int, near: str) -> tuple[str, dict[str, object]]:
+        """Return the statement for an index that finds chunks by the subquery ``near``, and its parameters."""
+        given: dict[str, object] = {"vector": written(self.vector), "limit": self.limit}
+        given["prefetch"] = self.prefetch.tolist()
+        where = "true"
+        if self.among is not None:
+            where, given["wanted"] = "chunk_id = ANY(%(wanted)s::bigint[])", self.among.tolist()
+        elif self.documents is not None:
+            where, given["wanted"] = "document_id = ANY(%(wanted)s::bigint[])", self.documents.tolist()
+        return of_index(_NEAREST, number).replace("NEAR", of_index(near, number).replace("CONDITION", where)), given
+
+
+def nearest_exactly(sessions: Sessions, number: int, query: NearestChunks) -> list[Row]:
+    """Return the nearest chunks, all being compared, with their vectors, those to prefetch, and sums of documents.
 
     A row of a chunk is (chunk id, document id, exact, cosine, vector), the cosine None unless it is one of the nearest;
     a row of each of their documents is (document id, None, None, None, sum). Of the vectors see ``read``.
     """
-    return sessions.columns(*_asked(_EXACTLY, number, vector, limit, documents, beside, among))
+    return sessions.columns(*query.statement(number, _EXACTLY))
 
 
-def nearest_by_graph(
-    sessions: Sessions,
-    number: int,
-    vector: Float32,
-    limit: int,
-    documents: Int64 | None,
-    beside: Int64,
-    settings: PostgresSettings,
-) -> list[Row]:
-    """Do the same by the HNSW index, searched until enough of ``documents`` are found; there may be fewer."""
+def nearest_by_graph(sessions: Sessions, number: int, query: NearestChunks, settings: PostgresSettings) -> list[Row]:
+    """Do the same by the HNSW index, searched until enough of the documents are found; there may be fewer."""
     options = (
-        f"SET LOCAL hnsw.ef_search = {min(_MOST_EF, max(settings.ef_search, limit))}; "
+        f"SET LOCAL hnsw.ef_search = {min(_MOST_EF, max(settings.ef_search, query.limit))}; "
         f"SET LOCAL hnsw.iterative_scan = 'strict_order'; "
         f"SET LOCAL hnsw.max_scan_tuples = {settings.max_scan_tuples}"
     )
-    return sessions.columns(*_asked(_BY_GRAPH, number, vector, limit, documents, beside, None), options)
-
-
-def _asked(
-    near: str,
-    number: int,
-    vector: Float32,
-    limit: int,
-    documents: Int64 | None,
-    beside: Int64,
-    among: Int64 | None,
-) -> tuple[str, dict[str, object]]:
-    given: dict[str, object] = {"vector": written(vector), "limit": limit, "beside": beside.tolist()}
-    where = "true"
-    if among is not None:
-        where, given["wanted"] = "chunk_id = ANY(%(wanted)s::bigint[])", among.tolist()
-    elif documents is not None:
-        where, given["wanted"] = "document_id = ANY(%(wanted)s::bigint[])", documents.tolist()
-    return of_index(_NEAREST, number).replace("NEAR", of_index(near, number).replace("CONDITION", where)), given
+    return sessions.columns(*query.statement(number, _BY_GRAPH), options)
 
 
 def of_chunks(sessions: Sessions, number: int, chunks: Sequence[int], documents: Sequence[int]) -> list[Row]:
@@ -227,7 +219,7 @@ SELECT document_id, NULL, NULL, NULL, halfvec_send(sum) FROM $sums WHERE documen
 _NEAREST: Final = """
 WITH near AS MATERIALIZED (NEAR), own AS MATERIALIZED (
     SELECT chunk_id, document_id, exact, vector FROM $vectors
-    WHERE chunk_id = ANY(ARRAY(SELECT chunk_id FROM near) || %(beside)s::bigint[])
+    WHERE chunk_id = ANY(ARRAY(SELECT chunk_id FROM near) || %(prefetch)s::bigint[])
 )
 SELECT chunk_id, document_id, exact, -distance, halfvec_send(vector) FROM own LEFT JOIN near USING (chunk_id)
 UNION ALL

@@ -1,4 +1,4 @@
-"""The tables of the catalogue: the one truth from which every index is derived."""
+"""The tables of the catalogue, from which every index is derived."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all tables have in common: names of constraints, references, types of columns, and what PostgreSQL can keep."""
+"""What all tables have in common: names of constraints, references, column types, values that PostgreSQL accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the toolset "code" tells of failures: by a code, and whether it is worth trying again."""
+"""Error codes of the toolset "code", each with whether to try again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contents, as the tools for code see them: a file put in by its path, and how one or all of them stand."""
+"""Contents of the toolset "code": a file put by its path, and the status of one or all."""
 
 from __future__ import annotations
 

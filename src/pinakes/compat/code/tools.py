@@ -1,4 +1,4 @@
-"""Search code, its documentation and configuration; add to it; see how far it is indexed."""
+"""The tools of the toolset "code": search code and documentation, add a file, and the status of the index."""
 
 from __future__ import annotations
 

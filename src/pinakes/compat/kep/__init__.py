@@ -1,1 +1,1 @@
-"""``POST /search``, the same over a socket, and ``GET /stats``, as the server of the KEPs promised them."""
+"""The contract of the KEP server: ``POST /search``, the same over a WebSocket, and ``GET /stats``."""

@@ -1,4 +1,4 @@
-"""``/ws/search``: results while somebody types. Each question is answered in stages, the quickest first.
+"""``/ws/search``: results as a user types. Each question is answered in stages, the quickest first.
 
 A socket has one search running at most. A newer question takes the place of an older one that waits, and ends the
 older one that runs after the stage it is in; whoever asked is told that it was superseded.

@@ -1,4 +1,4 @@
-"""Ids of chunks that are told from where they stand: UUIDv5 of ``uri#index``, the same for everyone who computes it."""
+"""Chunk ids that are computed: UUIDv5 of ``uri#index``, the same for everyone who computes it."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""One tool that takes documents in, finds what they say and takes them out, and one that says what there is."""
+"""The tools ``manageKnowledge`` (put, search and delete documents) and ``version``."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version as version_of
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
@@ -35,6 +34,7 @@ from pinakes.compat.platform.replies import (
 )
 from pinakes.core import caller
 from pinakes.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, PinakesError, Refused, Unreadable
+from pinakes.core.installation import running_version
 from pinakes.core.records import JSON, DocumentKind, Duplicate, Hit, Metadata
 from pinakes.library import Library
 from pinakes.parsing import READERS, language_of
@@ -210,7 +210,7 @@ def version(library: Library) -> VersionReply:
     """Say which version answers, and what the knowledge base holds."""
     settings = library.settings
     return VersionReply(
-        version=settings.server_version or version_of("pinakes"),
+        version=settings.server_version or running_version(),
         model=settings.embedding.model,
         chat=settings.chat.configured,
         vector_db=VectorStore(collections=Collections(knowledge_base=_state(library))),

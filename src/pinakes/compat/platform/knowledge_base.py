@@ -1,4 +1,4 @@
-"""The collection of the knowledge base, and what a uri or a source means there, capitals included."""
+"""The collection of the knowledge base, and its uris and sources, in which case matters."""
 
 from __future__ import annotations
 

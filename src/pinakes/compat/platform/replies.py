@@ -1,4 +1,4 @@
-"""What ``manageKnowledge`` and ``version`` answer, field by field; over the wire the names are in camel case."""
+"""The answers of ``manageKnowledge`` and ``version``, field by field; on the wire the names are in camel case."""
 
 from __future__ import annotations
 

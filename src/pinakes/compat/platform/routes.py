@@ -1,4 +1,4 @@
-"""Routes beside the tool ``manageKnowledge``: remove a source of documents, and have a question answered in words."""
+"""Routes beside the tool ``manageKnowledge``: delete a source of documents, and answer a question in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Put documents into collections, change them, take them out, and see what there is."""
+"""Tools of staged retrieval that put, update, delete and list documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""See why documents rank where they do, and what was asked before."""
+"""Tools of staged retrieval that explain rankings and list earlier queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts for searching first and expanding then: plain functions, declared once for MCP and Python."""
+"""Prompts of staged retrieval: plain functions, declared once for MCP and Python."""
 
 from __future__ import annotations
 

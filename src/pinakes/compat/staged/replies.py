@@ -1,4 +1,4 @@
-"""What the tools of staged retrieval answer, field by field, and how it is made of what was found."""
+"""The answers of the tools of staged retrieval, field by field, made from search results."""
 
 from __future__ import annotations
 

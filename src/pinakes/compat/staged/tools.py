@@ -1,4 +1,4 @@
-"""Search, then expand: which documents are worth opening, then as much of them as is needed."""
+"""Tools of staged retrieval that search summaries and expand documents."""
 
 from __future__ import annotations
 

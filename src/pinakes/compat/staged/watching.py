@@ -1,4 +1,4 @@
-"""The folder of the knowledge base: what is known of its files, and reading all of it anew."""
+"""Tools for the folder of the knowledge base: the state of its files, and reading all of it again."""
 
 from __future__ import annotations
 

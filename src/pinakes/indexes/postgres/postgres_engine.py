@@ -17,14 +17,14 @@ from pinakes.catalog.index_tables import registry, vector_table
 from pinakes.catalog.index_tables.registry import Head
 from pinakes.catalog.index_tables.sessions import Session, Sessions
 from pinakes.core.errors import IndexCorrupt, InvalidSetting, PinakesError
-from pinakes.core.latest_values import LatestValues
+from pinakes.core.lru_cache import LruCache
 from pinakes.core.ports import KeywordQuery, Lexicon, VectorQuery, Vectors
 from pinakes.core.records import Filter, IndexEntry, Int64, Ranking, VectorEntry
 from pinakes.indexes.keyword.stored_terms import TermWriter
 from pinakes.indexes.opening import Opening, is_empty, kept_elsewhere, note_elsewhere
-from pinakes.indexes.postgres.held_vectors import HeldVectors, ranking_of
 from pinakes.indexes.postgres.segments import CHUNKS, DOCUMENTS
 from pinakes.indexes.postgres.texts import sorted_ids
+from pinakes.indexes.postgres.vector_cache import VectorCache, ranking_of
 from pinakes.indexes.postgres.word_index import WordIndex
 from pinakes.settings import IndexSettings, SearchSettings
 from pinakes.text import analysis
@@ -69,8 +69,8 @@ class PostgresEngine:
         terms = TermWriter(self._analyzer, opening.languages)
         self._words = WordIndex(self._sessions, self._number, self._analyzer, terms) if has_words else None
         self._head: tuple[int, Head] | None = None
-        self._held = HeldVectors(-1, dimension)
-        self._passing = LatestValues[tuple[Filter, int], Int64](_REMEMBERED_FILTERS)
+        self._vector_cache = VectorCache(-1, dimension)
+        self._passing = LruCache[tuple[Filter, int], Int64](_REMEMBERED_FILTERS)
         self._has_graph = self._building = False
         self._starting, self._one_builds = threading.Lock(), threading.Lock()
 
@@ -134,11 +134,11 @@ class PostgresEngine:
         if not self._dimension:
             own, sums = (np.full((len(one), self._opening.dimension), np.nan, np.float32) for one in (ids, owners))
             return Vectors(own, None, sums)
-        held = self._held_now()
-        lacking = [one for one in ids if one not in held.own], [one for one in owners if one not in held.sums]
-        if any(lacking):
-            held.keep(vector_table.of_chunks(self._sessions, self._number, *lacking), *lacking)
-        return held.vectors(ids, owners)
+        cache = self._vectors_now()
+        missing = [one for one in ids if one not in cache.own], [one for one in owners if one not in cache.sums]
+        if any(missing):
+            cache.keep(vector_table.of_chunks(self._sessions, self._number, *missing), *missing)
+        return cache.vectors(ids, owners)
 
     def contents(self) -> Mapping[str, Int64]:
         found: dict[str, Int64] = {}
@@ -221,25 +221,25 @@ class PostgresEngine:
             return None
         return self._passing.get_or_make((where, self._turn()), lambda: self._opening.select(where))
 
-    def _held_now(self) -> HeldVectors:
-        held, turn = self._held, self._turn()
-        if held.turn != turn or held.is_full:
-            held = self._held = HeldVectors(turn, self._dimension)
-        return held
+    def _vectors_now(self) -> VectorCache:
+        cache, turn = self._vector_cache, self._turn()
+        if cache.turn != turn or cache.is_full:
+            cache = self._vector_cache = VectorCache(turn, self._dimension)
+        return cache
 
     def _nearest(self, query: VectorQuery) -> Ranking:
         documents = None if query.among is not None else self._documents(query.where)
         if is_empty(documents) or is_empty(query.among) or len(query.vector) != self._dimension or not query.limit:
             return ranking_of([], 0)
-        held, beside = self._held_now(), np.empty(0, np.int64) if query.beside is None else query.beside
-        asked = self._sessions, self._number, query.vector
+        cache, prefetch = self._vectors_now(), np.empty(0, np.int64) if query.prefetch is None else query.prefetch
+        asked = vector_table.NearestChunks(query.vector, query.limit, documents, prefetch, query.among)
         if query.among is None and self._is_by_graph(documents):
-            rows = vector_table.nearest_by_graph(*asked, query.limit, documents, beside, self._settings)
-            held.keep(rows, beside.tolist())
+            rows = vector_table.nearest_by_graph(self._sessions, self._number, asked, self._settings)
+            cache.keep(rows, prefetch.tolist())
             if len(found := ranking_of(rows, query.limit)) >= query.limit:
                 return found
-        rows = vector_table.nearest_exactly(*asked, query.limit, documents, beside, query.among)
-        held.keep(rows, beside.tolist())
+        rows = vector_table.nearest_exactly(self._sessions, self._number, asked)
+        cache.keep(rows, prefetch.tolist())
         return ranking_of(rows, query.limit)
 
     def _is_by_graph(self, documents: Int64 | None) -> bool:

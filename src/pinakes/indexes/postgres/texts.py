@@ -11,7 +11,7 @@ import numpy as np
 
 from pinakes.catalog.index_tables import word_table
 from pinakes.catalog.index_tables.sessions import Row, Session, Sessions
-from pinakes.core.latest_values import LatestValues
+from pinakes.core.lru_cache import LruCache
 from pinakes.core.records import Float32
 from pinakes.indexes.keyword.clauses import EXACT, METADATA, SPELLED, TEXT, VARIANTS, QueryVocabulary
 from pinakes.indexes.keyword.stored_terms import LANGUAGE
@@ -47,7 +47,7 @@ class Snapshot:
         self._with_positions: set[bytes] = set()
         self._bytes = 0
         self._lock = threading.Lock()
-        self._begun = LatestValues[tuple[int, bytes], list[tuple[bytes, int]]](_MOST_BEGINNINGS)
+        self._begun = LruCache[tuple[int, bytes], list[tuple[bytes, int]]](_MOST_BEGINNINGS)
         self._known = {segment.number for segment in found}
 
     def of(self, kind: int) -> list[Segment]:
@@ -145,7 +145,7 @@ class Texts:
         self._averages = {field: self._average(field) for field in segments.MEASURED}
         self._counted = lru_cache(20_000)(self._count)
         self._keys = lru_cache(2000)(self._keys_of)
-        self._scores = LatestValues[tuple[Hashable, int], Float32](_MOST_SCORES)
+        self._scores = LruCache[tuple[Hashable, int], Float32](_MOST_SCORES)
         self._languages = self._of_languages()
         self.vocabulary = QueryVocabulary(self, self.fields, stems)
 

@@ -1,4 +1,4 @@
-"""Changes on their way into a Qdrant collection: points come and go, then the index stands at another change.
+"""Writes changes into a Qdrant collection: first the points, then the position of the index.
 
 Several processes and machines may follow the same catalogue into one collection. Of a machine one writes at a time, by
 a file lock. Machines notice each other: who finds at the end that somebody else wrote meanwhile puts the position back

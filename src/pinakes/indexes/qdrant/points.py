@@ -1,4 +1,4 @@
-"""What a Qdrant collection holds for an index: a point for each chunk, one for each document, one for the index itself.
+"""The points of an index in a Qdrant collection: one for each chunk, one for each document, one for the index.
 
 A chunk is the point of its own number, a document that of its number above ``_DOCUMENTS``, the index is point 0. Its
 payload is the ``Head``: up to which change the index stands, and what made it.

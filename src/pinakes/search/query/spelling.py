@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, islice, pairwise
 from string import ascii_lowercase
 
@@ -214,7 +214,8 @@ def _among(word: str, words: Sequence[tuple[str, int]], edits: int) -> list[Near
     return [NearWord(name, int(distance), words[at][1]) for name, distance, at in close if distance]
 
 
-def _edited_in_the_beginning(word: str) -> set[str]:
+@lru_cache(maxsize=64)
+def _edited_in_the_beginning(word: str) -> frozenset[str]:
     """Return all words that differ by one edit in the first letters, which a scan by prefix cannot find."""
     letters, found = {*ascii_lowercase, *word}, set[str]()
     for at in range(_BEGINNING):
@@ -222,7 +223,7 @@ def _edited_in_the_beginning(word: str) -> set[str]:
         found |= {before + after, before + after[:1] + here + after[1:]}
         found |= {before + letter + after for letter in letters}
         found |= {before + letter + here + after for letter in letters}
-    return found - {word}
+    return frozenset(found - {word})
 
 
 def _is_sure(word: str, near: Sequence[NearWord]) -> bool:

@@ -18,7 +18,7 @@ from pinakes.search.query.request import Request, cleaned
 from pinakes.search.query.spelling import absent, corrected, missing, parts_asked_for
 from pinakes.search.query.syntax import parse_query
 from pinakes.search.query.words import query_words
-from pinakes.search.statistics.caches import CollectionStatistics
+from pinakes.search.statistics.collection_statistics import CollectionStatistics
 from pinakes.settings import Settings
 
 if TYPE_CHECKING:

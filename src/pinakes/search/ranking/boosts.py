@@ -21,7 +21,8 @@ from pinakes.search.query.understanding import ParsedRequest
 from pinakes.search.ranking.context import SearchContext
 from pinakes.search.retrieval.candidates import Candidates
 from pinakes.search.retrieval.scoring import ScoreAdjustments
-from pinakes.search.statistics.caches import DocumentFeatures, in_a_row, in_rows, is_one_of, words_of
+from pinakes.search.statistics.document_features import DocumentFeatures, is_one_of
+from pinakes.search.statistics.name_terms import name_terms, query_terms_in_order, terms_in_order
 from pinakes.settings import BoostRule, BoostSettings
 
 _NAMES = {
@@ -70,7 +71,7 @@ def _by_document(
 ) -> dict[str, Float32]:
     """Return signal → share for each candidate, float32 (n,); only those of entities differ within a document."""
     owners, owner_of = np.unique(found.documents, return_inverse=True)
-    facts = context.statistics.facts.features_of(
+    facts = context.statistics.features.features_of(
         context.catalog.read_each, context.collection, owners.tolist(), fields_of(rules)
     )
     shares = {name: np.fromiter(signal(facts), np.float32, len(facts)) for name, signal in signals.items()}
@@ -114,7 +115,7 @@ def _structural(query: str, settings: BoostSettings) -> dict[str, _Signal]:
     penalties = {kind: float(getattr(settings, f"{kind}_penalty")) for kind in _NAMES}
     if not (settings.stem_match or settings.path_match or any(penalties.values())):
         return signals
-    words = words_of(query)
+    words = name_terms(query)
     if settings.stem_match and words:
         signals["file name"] = partial(_stem, words, settings.stem_match)
     if settings.path_match and words:
@@ -141,7 +142,7 @@ def _penalty(names: frozenset[str], penalty: float, facts: Sequence[DocumentFeat
 @cache
 def _named_by(kind: str) -> tuple[frozenset[str], ...]:
     """Return the words of each name of a kind of code; a query with all words of one asks for that kind."""
-    return tuple(filter(None, map(words_of, _NAMES[kind])))
+    return tuple(filter(None, map(name_terms, _NAMES[kind])))
 
 
 def _definitions(query: str, found: Candidates, settings: BoostSettings) -> Iterator[tuple[str, Float32]]:
@@ -156,7 +157,7 @@ def _definitions(query: str, found: Candidates, settings: BoostSettings) -> Iter
 def _by_rules(
     query: str, rules: Sequence[BoostRule], facts: Sequence[DocumentFeatures]
 ) -> Iterator[tuple[str, Float32]]:
-    text, today = in_rows(query) if rules else "", datetime.now(UTC).date()
+    text, today = query_terms_in_order(query) if rules else "", datetime.now(UTC).date()
     for rule in rules:
         if rule.when == "entity":
             continue
@@ -169,7 +170,7 @@ def _by_rules(
 
 
 def _named(text: str, aliases: Mapping[str, Sequence[str]], value: str) -> float:
-    return float(any(len(name) > 2 and name in text for name in map(in_a_row, (value, *aliases.get(value, ())))))
+    return float(any(len(name) > 2 and name in text for name in map(terms_in_order, (value, *aliases.get(value, ())))))
 
 
 def _aliases(rule: BoostRule) -> dict[str, tuple[str, ...]]:

@@ -13,7 +13,8 @@ from pinakes.core.ports import Index
 from pinakes.core.records import Float32
 from pinakes.search.ranking.reranking import Reranking
 from pinakes.search.retrieval.tracer import Tracer
-from pinakes.search.statistics.caches import CollectionStatistics, QueryVectors
+from pinakes.search.statistics.collection_statistics import CollectionStatistics
+from pinakes.search.statistics.query_vectors import QueryVectors
 from pinakes.settings import Settings
 
 if TYPE_CHECKING:

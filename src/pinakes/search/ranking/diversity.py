@@ -62,7 +62,7 @@ class Diversity:
         def here() -> AbstractContextManager[Connection]:
             return nullcontext(self.connection)  # a second one could deadlock when the pool is exhausted
 
-        facts = parts.statistics.facts.features_of(here, parts.collection, documents.tolist(), (field,))
+        facts = parts.statistics.features.features_of(here, parts.collection, documents.tolist(), (field,))
         return [one.values.get(field, ()) for one in facts]
 
 

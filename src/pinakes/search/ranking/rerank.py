@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from pinakes.core.errors import PinakesError
-from pinakes.core.latest_values import LatestValues
+from pinakes.core.lru_cache import LruCache
 from pinakes.core.ports import Reranker
 from pinakes.core.records import JSON, Float32, Int64
 from pinakes.settings import RerankSettings
@@ -145,7 +145,7 @@ class Reranked:
     report: RerankReport
 
 
-ScoreCache: TypeAlias = LatestValues[Hashable, tuple[Float32, RerankReport]]
+ScoreCache: TypeAlias = LruCache[Hashable, tuple[Float32, RerankReport]]
 """The reranker's scores of the latest queries, so that pages of an answer share one order, also where time ran out."""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinakes.catalog import Connection, selection
-from pinakes.core.latest_values import LatestValues
+from pinakes.core.lru_cache import LruCache
 from pinakes.core.ports import Index, Reranker
 from pinakes.core.records import Float32, with_header
 from pinakes.search.ranking.rank import Ranked
@@ -34,7 +34,7 @@ class Reranking:
         """Return the configured reranking; None if it is disabled."""
         if not settings.enabled:
             return None
-        return cls(opener(), settings, LatestValues(_REMEMBERED_QUERIES))
+        return cls(opener(), settings, LruCache(_REMEMBERED_QUERIES))
 
     def rerank(self, connection: Connection, query: str, ranked: Ranked, index: Index) -> tuple[Ranked, RerankReport]:
         """Return ``ranked`` with its head in the reranker's order, and the report.

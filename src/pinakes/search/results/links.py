@@ -10,7 +10,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import InvalidSetting
 from pinakes.core.late import changed
 from pinakes.core.records import Metadata, Results
-from pinakes.search.statistics.caches import CollectionCache
+from pinakes.search.statistics.collection_cache import CollectionCache
 
 _log = logging.getLogger(__name__)
 _REMEMBERED = 64

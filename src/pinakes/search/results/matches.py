@@ -1,4 +1,4 @@
-"""Which words of a query a whole document has, and where."""
+"""The words of a query that a whole document has, and their places."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""In-memory caches of search: collection statistics, document features, summary vectors."""
+"""What searches know of collections, documents and queries, cached."""

@@ -25,7 +25,7 @@ from pinakes.core.step_reports import OnStep, ignore_step
 from pinakes.indexes import is_elsewhere
 from pinakes.platform.archives import ArchiveReader, ArchiveWriter, Kind, check_free, damaged, opened, written
 from pinakes.platform.permissions import PRIVATE_FILE, make_private
-from pinakes.services.backup.kept_files import CATALOG, INDEX, STAGING, UNDER_WAY, Holding, may_hold
+from pinakes.services.backup.kept_files import CATALOG, INDEX, STAGING, UNDER_WAY, KeptFiles, may_hold
 from pinakes.settings.layers import OWN_FILES, read_file
 from pinakes.settings.sources import whole_path
 
@@ -85,7 +85,7 @@ def back_up(
         CatalogueCorrupt: the catalogue is damaged.
     """
     start = time.perf_counter()
-    holding = Holding(app.settings)
+    holding = KeptFiles(app.settings)
     place = _named(app.settings.home, holding, Path(place))
     check_free(place, force=force)
     with _staging(place) as copy, written(place, KIND, force=force, level=_FAST, within=copy) as archive:
@@ -146,7 +146,7 @@ def restore(file: Path, home: Path, on_step: OnStep = ignore_step) -> Restored:
     return Restored(str(home), of, software, *held, with_index, len(members), archive.bytes, seconds)
 
 
-def _named(home: Path, holding: Holding, place: Path) -> Path:
+def _named(home: Path, holding: KeptFiles, place: Path) -> Path:
     """Return the file to be written: in a folder one that is named after the home and the time."""
     place = place.expanduser().absolute()
     if place.is_dir():
@@ -249,13 +249,13 @@ def _unpack(archive: ArchiveReader, file: Path, staging: Path, on_step: OnStep) 
 def _adopt(staging: Path, home: Path, archive: ArchiveReader) -> None:
     """Bring the catalogue to the tables of this version, and to its ``home``, while nobody else is there.
 
-    The numbers of events leap to the milliseconds of the time: more than any home gave, another for each restoring.
+    The numbers of events go on at the milliseconds of the time: more than any home gave, another for each restoring.
     """
     about = archive.manifest.get("home")
     place = about.get("place") if isinstance(about, dict) else None
     here = Path(whole_path(str(home), Path()))
     with closing(Catalog.at(staging)) as catalog, catalog.write() as connection:
-        events.leap(connection, time.time_ns() // 1_000_000)
+        events.skip_numbers(connection, time.time_ns() // 1_000_000)
         if isinstance(place, str) and Path(place).is_absolute() and Path(place) != here:
             relocate_sources(connection, Path(place), here, _named_in(staging, here))
 

@@ -36,7 +36,7 @@ def may_hold(name: str) -> bool:
     return plain and (name in FILES or (bool(below) and top not in FILES and not _OF_MACHINE.fullmatch(top)))
 
 
-class Holding:
+class KeptFiles:
     """What is kept of the home of these settings: the folders of sources and of the knowledge base wherever in it."""
 
     def __init__(self, settings: Settings) -> None:

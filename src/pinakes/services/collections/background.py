@@ -26,7 +26,7 @@ from pinakes.core.ports import Embedder, Remote, VectorQuery, Vocabulary
 from pinakes.core.records import Float32, Int64, Spent
 from pinakes.core.traffic import Traffic
 from pinakes.jobs.worker import Running, Task
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.services.collections import upgrading
 from pinakes.services.summaries import Summaries
 
@@ -123,7 +123,7 @@ class Background(Task):
         self._summarized: dict[int, int] = {}
         self._elsewhere: dict[int, float] = {}
 
-    def wanted(self) -> Iterable[Job]:
+    def due_jobs(self) -> Iterable[Job]:
         """Return a job for each collection in which something changed; large runs leave the rest to it from now on."""
         self._app.embeds_later = True
         records = self._app.records()
@@ -143,7 +143,7 @@ class Background(Task):
             if claims is None:
                 return
             with suppress(PinakesError):  # what is met next is told
-                claims.want(record, self._app.refiner_of(record).take_met(record, _MOST_MET))
+                claims.prioritise(record, self._app.refiner_of(record).take_recorded(record, _MOST_MET))
 
     def _forget_gone(self, records: Sequence[CollectionRecord]) -> None:
         """Drop what is in memory of collections that were there before and are not any more."""
@@ -177,7 +177,7 @@ class Background(Task):
                 self._done[record.id] = state
                 _log.warning("collection %r: %s", record.name, error)
 
-    def tell(self, job: Job, words: str) -> None:
+    def report_failure(self, job: Job, words: str) -> None:
         """Say why a collection waits."""
         _log.warning("collection %r waits for its vectors: %s", job.arguments["collection"], words)
 
@@ -200,7 +200,7 @@ class Background(Task):
                 gentle = of(embedder, app.traffic, running, app.settings.embedding.threads)
                 return opened.enter_context(closing(gentle))
 
-            for event in opened.enter_context(closing(filling.embed_waiting(app, name, through=gently))):
+            for event in opened.enter_context(closing(ingestion_runs.embed_waiting(app, name, through=gently))):
                 mine = mine and event.stage != "elsewhere"
                 running.note(event.stage, event.done, event.total)
         return mine

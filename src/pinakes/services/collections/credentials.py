@@ -18,7 +18,7 @@ from pinakes.catalog import Connection, audit, collections
 from pinakes.catalog import credentials as held
 from pinakes.core.errors import InvalidInput, ModelUnavailable, NotFound
 from pinakes.core.records import JSON
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.services.documents.masking import masked_columns
 from pinakes.services.run_progress import drain
 from pinakes.text.secrets import Detector, lines_of
@@ -192,7 +192,7 @@ def _indexed(app: App, names: list[str]) -> str | None:
             with app.catalog.read() as connection:
                 record = collections.get(connection, name)
             drain(app.rebuilder.rebuild(record))
-            drain(filling.embed_waiting(app, name))
+            drain(ingestion_runs.embed_waiting(app, name))
         except NotFound:
             continue
         except (InvalidInput, ModelUnavailable) as error:

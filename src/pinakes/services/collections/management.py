@@ -31,7 +31,8 @@ from pinakes.catalog.sources import SourceRecord
 from pinakes.core import caller
 from pinakes.core.batching import batches
 from pinakes.core.errors import Busy, InvalidInput, NotFound, storing
-from pinakes.ingestion import Event, keeping_of
+from pinakes.ingestion.report import Event
+from pinakes.ingestion.run_tools import keeping_of
 from pinakes.platform.locks import Lock, taken
 from pinakes.services.documents.index_update import catch_up
 from pinakes.services.sync.watched import WatchedFolder, WatchedFolders, knowledge_base
@@ -348,7 +349,7 @@ class Collections:
         while True:
             with self._app.catalog.write() as connection:
                 found = sources.documents_of(connection, kept.id, _REMOVED_AT_ONCE)
-                handed = shared_files.heirs(connection, kept, found)
+                handed = shared_files.next_holders(connection, kept, found)
                 shared_files.hand_over(connection, record.id, handed)
                 removed = {document_id: size for document_id, size in found.items() if document_id not in handed}
                 groups = {documents.remove(connection, document_id, keeping) for document_id in removed}

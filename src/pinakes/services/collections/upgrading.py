@@ -18,7 +18,7 @@ from pinakes.catalog import collections, contents, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import IndexCorrupt, PinakesError
 from pinakes.indexes.storage import versions
-from pinakes.ingestion import Event
+from pinakes.ingestion.report import Event
 from pinakes.ingestion.rereading import present_versions
 from pinakes.platform.locks import free
 from pinakes.services.documents import rechunking
@@ -102,7 +102,7 @@ def upgrade(app: App, record: CollectionRecord) -> Generator[Event, None, None]:
         StorageFull: there is no room. What was there answers as before.
     """
     yield from app.rebuilder.upgrade(record)
-    yield from rechunking.recut(app, record.name, only_older=True)
+    yield from rechunking.rechunk(app, record.name, only_older=True)
 
 
 def upgrade_each(app: App, names: Iterable[str]) -> Iterator[Event]:

@@ -20,7 +20,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.document_queries import DocumentRecord
 from pinakes.core.errors import InvalidInput
 from pinakes.core.filters import normal_text, parse
-from pinakes.core.latest_values import LatestValues
+from pinakes.core.lru_cache import LruCache
 from pinakes.core.ports import VectorQuery
 from pinakes.core.records import JSON, Condition, Filter, Heading, SearchMode, Summary
 from pinakes.search import RankedCandidates, SearchContext
@@ -78,7 +78,7 @@ class DocumentSearch:
         self._app = app
         self._naming = naming
         self._own = OwnSummaries()
-        self._totals = LatestValues[tuple[int, int, Filter], int](_REMEMBERED_TOTALS)
+        self._totals = LruCache[tuple[int, int, Filter], int](_REMEMBERED_TOTALS)
         self.texts = Summaries(app)
 
     def summaries(

@@ -1,1 +1,1 @@
-"""Single documents: what they are to become, how that is written, and what they are and were."""
+"""Commands on single documents: planned changes, writing, reading, history."""

@@ -1,4 +1,4 @@
-"""Collections as they were: questions to the documents of a past day.
+"""Snapshots of collections as of a time, to search documents of the past.
 
 What has not changed since then is found in the index of today, by a filter. What documents were that are another
 version by now, or gone, is put together in an index of its own, from their histories, in a temporary folder; their
@@ -26,12 +26,12 @@ from pinakes.core.errors import ModelUnavailable
 from pinakes.core.generators import result_of
 from pinakes.core.late import changed
 from pinakes.core.records import Condition, Float32, Results
-from pinakes.ingestion import embed
+from pinakes.ingestion.embedding import embed
 from pinakes.search import Request, federated
 from pinakes.search.as_of import held_at, moment
 from pinakes.search.retrieval.term_statistics import TermStatistics
-from pinakes.services import filling
-from pinakes.services.documents.planned_changes import state_as_new, title_to_cut
+from pinakes.services import ingestion_runs
+from pinakes.services.documents.planned_changes import chunk_title_of, state_as_new
 
 _REMEMBERED = 2
 
@@ -165,12 +165,12 @@ class Snapshots:
     def _write(self, past: _Past, record: CollectionRecord, states: list[State], gone: list[str]) -> None:
         """Write ``states`` into the home of a past, with the vectors that are known; remove what is ``gone``."""
         app = past.app or self._opened(past, record)
-        with filling.tools(self._app, record).cutting(()) as cutter:
+        with ingestion_runs.tools(self._app, record).open_parser(()) as parser:
             made = [
                 replace(
                     state_as_new(state),
                     source_id=None,
-                    chunks=cutter.chunks(replace(state_as_new(state).document, title=title_to_cut(state))),
+                    chunks=parser.chunks(replace(state_as_new(state).document, title=chunk_title_of(state))),
                 )
                 for state in states
             ]

@@ -1,4 +1,4 @@
-"""Who wrote the lines of hits and documents, and when: blame, asked for only when somebody wants to know.
+"""Blame: authors and dates of the lines of hits and documents, computed only on request.
 
 Whoever asks waits for some time at most; what takes longer goes on behind the answer and is there the next time.
 """
@@ -22,11 +22,11 @@ from pinakes.catalog import collections, documents, manifest, sources
 from pinakes.catalog.manifest import Stamp
 from pinakes.core.errors import PinakesError, SourceError
 from pinakes.core.late import changed
-from pinakes.core.latest_values import LatestValues
+from pinakes.core.lru_cache import LruCache
 from pinakes.core.records import Blame, Hit, Item, Metadata, Results
 from pinakes.parsing import keeps_lines, read
 from pinakes.parsing.decode import line_numbers
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.services.documents.reading import Text
 from pinakes.sources.git import GitSource
 from pinakes.sources.git_history import blamed, content, head_of, merged_lines, top_of
@@ -84,7 +84,7 @@ class Blames:
     def __init__(self, app: App) -> None:
         self._app = app
         self._lock = threading.Lock()
-        self._known = LatestValues[_Key, tuple[Blame, ...]](_REMEMBERED)
+        self._known = LruCache[_Key, tuple[Blame, ...]](_REMEMBERED)
         self._under_way: dict[_Key, _Task] = {}
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._workers: list[threading.Thread] = []
@@ -185,7 +185,7 @@ class Blames:
             names = {one.id: one.name for one in collections.list_all(connection)}
         kept = [one for one in known if (one.kind, one.location) == (stamp.kind, stamp.location)]
         settings, name = self._app.settings, names.get(lines.collection, "")
-        source = filling.source_of(self._app, effective_settings(settings, name, kept[0])) if kept else None
+        source = ingestion_runs.source_of(self._app, effective_settings(settings, name, kept[0])) if kept else None
         if not isinstance(source, GitSource):
             raise SourceError("Its source was removed.")
         with closing(source):

@@ -1,4 +1,4 @@
-"""What callers give of a document, made sure of: texts, titles, tags, metadata."""
+"""Validation of what callers give of a document: texts, titles, tags, metadata."""
 
 from __future__ import annotations
 

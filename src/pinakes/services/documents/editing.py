@@ -1,4 +1,4 @@
-"""Documents one by one: put, read, changed, deleted, brought back."""
+"""Commands on single documents: put, get, update, delete, restore."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pinakes.catalog.full_documents import ChunkText, StoredDocument
 from pinakes.catalog.history import Version
 from pinakes.core.errors import NotFound, PinakesError
 from pinakes.core.records import DocumentKind, Filter, Metadata, ReadingNote, Summary
-from pinakes.ingestion import keeping_of
+from pinakes.ingestion.run_tools import keeping_of
 from pinakes.search.collection_choice import CollectionChoice
 from pinakes.services.documents.index_update import catch_up
 from pinakes.services.documents.planned_changes import (

@@ -1,4 +1,4 @@
-"""The index after a write: it follows what was committed, at once where it can."""
+"""The index update after a write: at once where that is quick."""
 
 from __future__ import annotations
 

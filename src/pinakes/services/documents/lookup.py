@@ -1,4 +1,4 @@
-"""Documents as the catalogue has them, for interfaces that name and list them in ways of their own."""
+"""Documents, files and vectors by reference, for the interfaces of other systems."""
 
 from __future__ import annotations
 

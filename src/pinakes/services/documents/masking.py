@@ -1,4 +1,4 @@
-"""Credentials masked in what the catalogue holds of a document, or is about to: text, chunks and the rest.
+"""Masking of credentials in documents and chunks that are stored, or about to be.
 
 A mask is as long as what it hides, so that chunks stay the slices they were.
 """

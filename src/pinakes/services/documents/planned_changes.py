@@ -1,4 +1,4 @@
-"""What a document is to become: what callers give, made sure of, and put together with what is there.
+"""Planned changes of documents: what callers give, validated and merged with what is stored.
 
 A ``Plan`` looks at the catalogue and says what is to be written. It is asked before the work of cutting and embedding,
 and again in the transaction that writes; if the document is another by then, all is done again.
@@ -93,7 +93,7 @@ class PlannedChange:
     """What is to be written: ``new`` in place of ``base``, or as a document that was not there (None).
 
     ``content`` is what the file of the document holds now, where that was given: until it is read, that is not sure.
-    ``new`` has no chunks yet; ``recut``: it needs some, cut under ``cut_title``. Its ``summary`` None: one is to be
+    ``new`` has no chunks yet; ``rechunk``: it needs some, cut under ``chunk_title``. Its ``summary`` None: one is to be
     made. ``by_file``: ``new`` belongs to a file that was left out and gives it again. ``notes`` are on what was given
     now: what of it was masked or left out.
     """
@@ -101,14 +101,14 @@ class PlannedChange:
     new: NewDocument
     base: StoredDocument | None
     op: Op = "updated"
-    recut: bool = True
-    cut_title: str = ""
+    rechunk: bool = True
+    chunk_title: str = ""
     by_file: bool = False
     notes: tuple[ReadingNote, ...] = ()
     content: FileContent | None = None
 
     @property
-    def stands_on(self) -> tuple[JSON, ...] | None:
+    def based_on(self) -> tuple[JSON, ...] | None:
         """What this was made for: a summary that was written meanwhile, and a masked text, make no new version."""
         base = self.base
         return None if base is None else (base.uid, base.version, base.summary, base.text, base.title, base.own)
@@ -124,7 +124,7 @@ Raises:
 
 def as_new(base: StoredDocument) -> NewDocument:
     """Return a document as it is, to be changed."""
-    new = _again(base, base.own, base.given or {})
+    new = _as_stored(base, base.own, base.given or {})
     return replace(new, document=replace(new.document, pages=tuple(base.pages or ())))
 
 
@@ -145,16 +145,18 @@ def putting(draft: Draft, masking: Masking) -> Plan:
     source = draft.source or str((fields or {}).get("source") or "")
 
     def plan(connection: Connection, collection_id: int) -> PlannedChange:
-        base = _there(connection, collection_id, draft, digest, source)
+        base = _existing(connection, collection_id, draft, digest, source)
         check_version(base, draft.if_version, draft.title)
         if base is not None and base.source_id is not None:
             raise _of_file(draft.uri)
         old = dict(base.own) if base is not None else {}
         own = dict(fields) if fields is not None else {k: v for k, v in old.items() if k not in ("tags", "source")}
         tags = draft.tags if draft.tags is not None else own.get("tags", old.get("tags"))
-        own = _with(own, tags=list(tags) if isinstance(tags, tuple) else tags, source=source or old.get("source"))
+        own = _with_fields(
+            own, tags=list(tags) if isinstance(tags, tuple) else tags, source=source or old.get("source")
+        )
         document = Document(draft.text, draft.title, draft.kind, _language(draft))
-        recut = base is None or as_new(base).document != document
+        rechunk = base is None or as_new(base).document != document
         same_text = base is not None and base.text == draft.text
         document = replace(document, notes=notes or (base.notes if base is not None and same_text else ()))
         summary, by = draft.summary or None, "given"
@@ -173,7 +175,7 @@ def putting(draft: Draft, masking: Masking) -> Plan:
             summary_by=by if summary else "",
             given={},
         )
-        return PlannedChange(new, base, "updated" if base else "created", recut, draft.title, notes=notes)
+        return PlannedChange(new, base, "updated" if base else "created", rechunk, draft.title, notes=notes)
 
     return plan
 
@@ -191,7 +193,7 @@ def editing(uid: str, edit: Edit, masking: Masking) -> Plan:
     summary = None if edit.summary is None else masking.text(checked_summary(edit.summary))
     digest = None if text is None else _hash(text)
     read = without_data(masking.document(Document(text or "", title or "", metadata=fields)))
-    notes = (*edit.notes, *read.notes, *_beside(masking, summary=(edit.summary or "").strip()))
+    notes = (*edit.notes, *read.notes, *_credential_note(masking, summary=(edit.summary or "").strip()))
     kept_notes = tuple(dict.fromkeys((*edit.notes, *read.notes)))
     title, text = title and read.title, text and read.text
 
@@ -214,8 +216,8 @@ def editing(uid: str, edit: Edit, masking: Masking) -> Plan:
         document = replace(new.document, title=title or base.title)
         if text is not None:
             document = replace(document, text=text, pages=(), reader=edit.content.reader if edit.content else "")
-        recut = replace(document, reader="") != new.document
-        if recut:
+        rechunk = replace(document, reader="") != new.document
+        if rechunk:
             kept = base.notes if document.text == base.text else ()
             noted = replace(document, notes=tuple(dict.fromkeys((*kept, *kept_notes))))
             path = base.path if base.source_id is not None else _renamed(base, document.title)
@@ -227,8 +229,8 @@ def editing(uid: str, edit: Edit, masking: Masking) -> Plan:
         if edit.content is not None:
             new = replace(new, content_hash=edit.content.digest)
         untitled = base.source_id is not None and document.title == PurePosixPath(base.path).stem
-        cut_title = base.path if untitled else document.title
-        return PlannedChange(new, base, recut=recut, cut_title=cut_title, notes=notes, content=edit.content)
+        chunk_title = base.path if untitled else document.title
+        return PlannedChange(new, base, rechunk=rechunk, chunk_title=chunk_title, notes=notes, content=edit.content)
 
     return plan
 
@@ -251,7 +253,7 @@ def restoring(uid: str, number: int | None, masking: Masking) -> Plan:
                 f"Document {uid!r} is the file {base.path!r}.", hint="Restore the file and read it again: pinakes sync"
             )
         if base is not None and number == base.version:
-            return PlannedChange(as_new(base), base, "restored", recut=False)
+            return PlannedChange(as_new(base), base, "restored", rechunk=False)
         wanted = last - 1 if number is None else number
         state = history.state(connection, collection_id, uid, wanted)
         if state is None:
@@ -263,16 +265,16 @@ def restoring(uid: str, number: int | None, masking: Masking) -> Plan:
         state = masked_state(state, masking)
         if base is not None:
             new = replace(state_as_new(state), source_id=None, given={}, uid="", created_at="")
-            recut = new.document != as_new(base).document
+            rechunk = new.document != as_new(base).document
             if state.text == base.text:
                 new = replace(new, document=replace(new.document, notes=base.notes))
-            return PlannedChange(new, base, "restored", recut, title_to_cut(state))
-        return _back(connection, state)
+            return PlannedChange(new, base, "restored", rechunk, chunk_title_of(state))
+        return _undeleted(connection, state)
 
     return plan
 
 
-def _again(old: StoredDocument | State, metadata: Metadata, given: Metadata) -> NewDocument:
+def _as_stored(old: StoredDocument | State, metadata: Metadata, given: Metadata) -> NewDocument:
     return NewDocument(
         uri=old.uri,
         path=old.path,
@@ -289,13 +291,13 @@ def _again(old: StoredDocument | State, metadata: Metadata, given: Metadata) -> 
     )
 
 
-def _back(connection: Connection, state: State) -> PlannedChange:
+def _undeleted(connection: Connection, state: State) -> PlannedChange:
     """Return a deleted document as it is to be there again."""
     new = state_as_new(state)
     by_file = documents.is_left_out(connection, state.source_id, state.path, state.content_hash)
     if not by_file:
         new = replace(new, source_id=None)
-    return PlannedChange(new, None, "restored", True, title_to_cut(state), by_file)
+    return PlannedChange(new, None, "restored", True, chunk_title_of(state), by_file)
 
 
 def _check_free(connection: Connection, collection_id: int, state: State) -> None:
@@ -313,7 +315,7 @@ def _check_free(connection: Connection, collection_id: int, state: State) -> Non
 
 def state_as_new(state: State) -> NewDocument:
     """Return what a document was, to be written again."""
-    return replace(_again(state, state.metadata, state.given), uid=state.uid, created_at=state.created_at)
+    return replace(_as_stored(state, state.metadata, state.given), uid=state.uid, created_at=state.created_at)
 
 
 def masked_state(state: State, masking: Masking) -> State:
@@ -328,7 +330,7 @@ def masked_state(state: State, masking: Masking) -> State:
     )
 
 
-def title_to_cut(state: State) -> str:
+def chunk_title_of(state: State) -> str:
     """Return the title that a document's chunks were cut under: of a file without one of its own, the path."""
     of_file = state.source_id is not None and state.title == PurePosixPath(state.path).stem
     return state.path if of_file else state.title
@@ -404,7 +406,7 @@ def _masked(draft: Draft, masking: Masking) -> tuple[Draft, tuple[ReadingNote, .
         summary=None if draft.summary is None else masking.text(draft.summary),
         source=masking.text(draft.source or ""),
     )
-    beside = _beside(
+    other_fields = _credential_note(
         masking,
         uri=draft.uri,
         path=draft.path,
@@ -412,10 +414,10 @@ def _masked(draft: Draft, masking: Masking) -> tuple[Draft, tuple[ReadingNote, .
         summary=draft.summary or "",
         source=draft.source or "",
     )
-    return masked, (*draft.notes, *read.notes, *beside)
+    return masked, (*draft.notes, *read.notes, *other_fields)
 
 
-def _beside(masking: Masking, **fields: JSON) -> tuple[ReadingNote, ...]:
+def _credential_note(masking: Masking, **fields: JSON) -> tuple[ReadingNote, ...]:
     """Return a note on the credentials that are masked in fields beside text, title and metadata."""
     names = [name for name, value in fields.items() if masking.value(value) != value]
     return (ReadingNote(CODE, f"a credential in {' and '.join(names)} was masked"),) if names else ()
@@ -431,7 +433,9 @@ def _given(edit: Edit) -> dict[str, JSON]:
     return given
 
 
-def _there(connection: Connection, collection_id: int, draft: Draft, digest: str, source: str) -> StoredDocument | None:
+def _existing(
+    connection: Connection, collection_id: int, draft: Draft, digest: str, source: str
+) -> StoredDocument | None:
     if draft.uri:
         return full_documents.at_uri(connection, collection_id, draft.uri)
     alike = full_documents.like(connection, collection_id, digest, draft.title)
@@ -453,7 +457,7 @@ def check_version(base: StoredDocument | None, wanted: int | None, name: str) ->
     )
 
 
-def _with(metadata: dict[str, JSON], **values: JSON) -> dict[str, JSON]:
+def _with_fields(metadata: dict[str, JSON], **values: JSON) -> dict[str, JSON]:
     """Return ``metadata`` with these fields, without those that are empty."""
     kept = {name: value for name, value in metadata.items() if name not in values}
     return kept | {name: value for name, value in values.items() if value}

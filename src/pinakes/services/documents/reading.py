@@ -1,4 +1,4 @@
-"""A document's text, whole or some lines of it, as it is or as it was."""
+"""The text of a document: whole or some lines, current or of an older version."""
 
 from __future__ import annotations
 

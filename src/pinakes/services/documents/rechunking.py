@@ -1,4 +1,4 @@
-"""Documents that no file gives, cut anew where the settings cut otherwise by now."""
+"""Rechunks documents that come from no file, after the chunking settings changed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.chunking import chunker_of, is_older
 from pinakes.core.batching import batches
 from pinakes.core.errors import InvalidInput, ModelMismatch, ModelUnavailable
-from pinakes.ingestion import Event, Tools
+from pinakes.ingestion.report import Event
+from pinakes.ingestion.run_tools import Tools
 from pinakes.models.embedders.token_counter import counts_tokens
 from pinakes.models.token_counts import token_counter
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.services.documents.planned_changes import as_new
 
 _log = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ _log = logging.getLogger(__name__)
 _AT_ONCE = 64
 
 
-def recut(app: App, name: str, *, only_older: bool = False) -> Iterator[Event]:
+def rechunk(app: App, name: str, *, only_older: bool = False) -> Iterator[Event]:
     """Cut the documents of a collection that were put one by one as they would be cut now, then embed what is new.
 
     ``only_older``: those that an older version of their chunker cut. That is no new version of them. Nothing is done
@@ -34,11 +35,11 @@ def recut(app: App, name: str, *, only_older: bool = False) -> Iterator[Event]:
     """
     record = app.record(name)
     with app.catalog.read() as connection:
-        every = full_documents.cut_by_hand(connection, record.id)
+        every = full_documents.without_file(connection, record.id)
     uids = [uid for uid, chunker, kind, language in every if not only_older or is_older(chunker, kind, language)]
     if not uids or not _counts_as_before(app, record):
         return
-    tools, changed = filling.tools(app, record), 0
+    tools, changed = ingestion_runs.tools(app, record), 0
     for number, part in enumerate(batches(uids, _AT_ONCE)):
         changed += _recut(app, record, tools, part)
         yield Event("index", number * _AT_ONCE + len(part), len(uids))
@@ -46,7 +47,7 @@ def recut(app: App, name: str, *, only_older: bool = False) -> Iterator[Event]:
         return
     tools.follow()
     try:
-        with closing(filling.embed_waiting(app, name, rest=not app.embeds_later, wait=True)) as events:
+        with closing(ingestion_runs.embed_waiting(app, name, rest=not app.embeds_later, wait=True)) as events:
             yield from events
     except (InvalidInput, ModelUnavailable) as error:
         _log.warning("chunks that were cut anew wait for their vectors: %s", error)
@@ -57,8 +58,8 @@ def _recut(app: App, record: CollectionRecord, tools: Tools, uids: list[str]) ->
     with app.catalog.read() as connection:
         contents = full_documents.of_uids(connection, record.id, uids)
     counter = token_counter(app.settings.cache)
-    with tools.cutting(()) as cutter:
-        cut = {uid: cutter.chunks(as_new(content).document) for uid, content in contents.items()}
+    with tools.open_parser(()) as parser:
+        cut = {uid: parser.chunks(as_new(content).document) for uid, content in contents.items()}
     with app.catalog.read() as connection:
         same = {uid for uid, content in contents.items() if documents.is_cut(connection, content.id, cut[uid])}
     with app.catalog.write() as connection:
@@ -70,7 +71,7 @@ def _recut(app: App, record: CollectionRecord, tools: Tools, uids: list[str]) ->
             if content.uid in same:
                 documents.note_chunker(connection, content.id, chunker, tokens)
             else:
-                documents.recut(connection, record.id, content.id, cut[content.uid], chunker, tokens)
+                documents.rechunk(connection, record.id, content.id, cut[content.uid], chunker, tokens)
     return sum(content.uid not in same for content in mine)
 
 

@@ -1,4 +1,4 @@
-"""From plans to written documents: cut, embed, write in one transaction, and have the index follow.
+"""Writes planned changes: chunk, embed, commit in one transaction, update the index.
 
 What takes time is done outside of the transaction. Inside it each plan is asked again: where a document is another by
 then, it is left as it is and all of this is done once more for it, so that of two writers none undoes the other.
@@ -30,11 +30,12 @@ from pinakes.core.errors import Busy, InvalidInput, ModelUnavailable, PinakesErr
 from pinakes.core.generators import result_of
 from pinakes.core.ports import Embedder
 from pinakes.core.records import Chunk, Float32, ReadingNote
-from pinakes.ingestion import Tools, embed, keep, keeping_of, readable
+from pinakes.ingestion.embedding import embed, keep, readable
+from pinakes.ingestion.run_tools import Tools, keeping_of
 from pinakes.metadata import ERRORS, retyped
 from pinakes.models.summarizers import writer_of
 from pinakes.models.token_counts import token_counter
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.services.documents.index_update import catch_up
 from pinakes.services.documents.planned_changes import Plan, PlannedChange, as_new
 from pinakes.services.run_progress import drain
@@ -70,7 +71,7 @@ class _Ready:
     def is_needless(self) -> bool:
         base = self.prepared.base
         as_it_is = replace(self.new, document=replace(self.new.document, notes=()), chunker="", findings=None)
-        return base is not None and not self.prepared.recut and as_it_is == as_new(base)
+        return base is not None and not self.prepared.rechunk and as_it_is == as_new(base)
 
 
 @dataclass(slots=True)
@@ -91,7 +92,7 @@ class _Batch:
     """Whether chunks of long documents are embedded behind the answer."""
     embed_s: float = 0.0
 
-    def settle(self, number: int, result: WriteResult | PinakesError) -> None:
+    def finish(self, number: int, result: WriteResult | PinakesError) -> None:
         """Be done with a plan."""
         self.done[number] = result
         self.plans.pop(number, None)
@@ -135,7 +136,7 @@ class DocumentWriter:
     def _carry_out(self, name: str, batch: _Batch, create: bool) -> None:
         for _ in range(_ATTEMPTS):
             record = self._collection(name, create)
-            tools = filling.tools(self._app, record)
+            tools = ingestion_runs.tools(self._app, record)
             self._prepare(record, tools, batch)
             if batch.ready:
                 self._embed(record, tools, batch)
@@ -143,7 +144,7 @@ class DocumentWriter:
             if not batch.plans:
                 break
         for number in list(batch.plans):
-            batch.settle(number, Busy("Others change this document all the time.", hint="Try again."))
+            batch.finish(number, Busy("Others change this document all the time.", hint="Try again."))
         written = any(isinstance(one, WriteResult) and one.outcome != "unchanged" for one in batch.done.values())
         if written and (later := catch_up(self._app, name)):
             batch.degrade(later)
@@ -165,20 +166,20 @@ class DocumentWriter:
         with self._app.catalog.read() as connection:
             wanted = dict(_asked(connection, record, batch))
         counter = token_counter(self._app.settings.cache)
-        with tools.cutting(()) as cutter:
+        with tools.open_parser(()) as parser:
             for number, prepared in wanted.items():
                 chunks: Sequence[Chunk] = ()
-                if prepared.recut:
-                    chunks = cutter.chunks(replace(prepared.new.document, title=prepared.cut_title))
+                if prepared.rechunk:
+                    chunks = parser.chunks(replace(prepared.new.document, title=prepared.chunk_title))
                 try:
-                    tokens = counter.count(prepared.new.document.text) if prepared.recut else None
+                    tokens = counter.count(prepared.new.document.text) if prepared.rechunk else None
                     self._check_length(tokens or 0, prepared)
-                    chunker = chunker_of(prepared.new.document) if prepared.recut else ""
+                    chunker = chunker_of(prepared.new.document) if prepared.rechunk else ""
                     cut = replace(prepared.new, chunks=chunks, chunker=chunker, tokens=tokens)
                     new = _typed(cut, tools.rules.fields)
                     batch.ready[number] = _Ready(tools.graph.read(self._summarized(new)), prepared)
                 except PinakesError as error:
-                    batch.settle(number, error)
+                    batch.finish(number, error)
 
     def _check_length(self, tokens: int, prepared: PlannedChange) -> None:
         most, base = self._app.settings.documents.max_tokens, prepared.base
@@ -226,7 +227,7 @@ class DocumentWriter:
             batch.binds = bool(batch.vectors) and record.model_id is None  # what was paid for until then
         for number, each in texts.items():
             if reason := next((refused[key] for key in each if key in refused), None):
-                batch.settle(number, InvalidInput(reason))
+                batch.finish(number, InvalidInput(reason))
 
     def _left_behind(self, batch: _Batch, missing: Mapping[bytes, str]) -> set[bytes]:
         """Return what of ``missing`` nobody is to wait for: chunks of long documents, which a server embeds later."""
@@ -251,7 +252,7 @@ class DocumentWriter:
         """
         for number, one in list(batch.ready.items()):
             if one.is_needless and one.prepared.base is not None:
-                batch.settle(number, WriteResult(one.prepared.base, "unchanged", notes=one.prepared.notes))
+                batch.finish(number, WriteResult(one.prepared.base, "unchanged", notes=one.prepared.notes))
         if not batch.ready:
             return
         if record.id:
@@ -281,7 +282,7 @@ class DocumentWriter:
         written = [
             self._put(connection, record, batch, number)
             for number, again in _asked(connection, record, batch)
-            if number in batch.ready and again.stands_on == batch.ready[number].prepared.stands_on
+            if number in batch.ready and again.based_on == batch.ready[number].prepared.based_on
             if number not in dropped
         ]
         self.inherit(connection, record, {group for groups in written for group in groups})
@@ -307,13 +308,13 @@ class DocumentWriter:
                 documents.take_back(connection, document_id, new.source_id, new.path)
         else:
             document_id = base.id
-            inherited, op, recut = base.inherited, prepared.op, prepared.recut
-            documents.rewrite(connection, document_id, new, keeping, op=op, inherited=inherited, recut=recut)
+            inherited, op, rechunk = base.inherited, prepared.op, prepared.rechunk
+            documents.rewrite(connection, document_id, new, keeping, op=op, inherited=inherited, rechunk=rechunk)
         if prepared.content is not None:
             contents.pushed(connection, document_id, prepared.content.size_bytes, prepared.content.digest)
         content = full_documents.of_id(connection, document_id)
         outcome: Literal["created", "updated"] = "updated" if base else "created"
-        batch.settle(number, WriteResult(content, outcome, batch.degraded, batch.embed_s, prepared.notes))
+        batch.finish(number, WriteResult(content, outcome, batch.degraded, batch.embed_s, prepared.notes))
         return new.group_key, base.group_key if base else ""
 
     def _embed_waiting(self, name: str, batch: _Batch) -> None:
@@ -321,7 +322,7 @@ class DocumentWriter:
         try:
             sample = self._app.settings.documents.embed_at_once if batch.behind else None
             rest = not self._app.embeds_later
-            drain(filling.embed_waiting(self._app, name, rest=rest, sample=sample))
+            drain(ingestion_runs.embed_waiting(self._app, name, rest=rest, sample=sample))
         except (Busy, InvalidInput, ModelUnavailable) as error:
             batch.degrade(str(error))
 
@@ -332,7 +333,7 @@ def _asked(connection: Connection, record: CollectionRecord, batch: _Batch) -> I
         try:
             prepared = plan(connection, record.id)
         except PinakesError as error:
-            batch.settle(number, error)
+            batch.finish(number, error)
         else:
             yield number, prepared
 

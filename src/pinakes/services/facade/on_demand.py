@@ -1,4 +1,4 @@
-"""The services of a home by name, each loaded and made when it is first asked for.
+"""The services of a home by name, each imported and made at its first use.
 
 A command needs few of them, and to load them all takes longer than a search. So each is imported where it is made.
 """

@@ -1,1 +1,1 @@
-"""Keeping collections current: what they are filled from, when that is read, and what is no longer as it was."""
+"""Sync: sources of collections, their schedules, and files that changed."""

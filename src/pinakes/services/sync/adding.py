@@ -1,4 +1,4 @@
-"""What adding a location to a collection means: which source is read, all of it or a part, and what that changes."""
+"""Adds a location to a collection: which source is read, all or a part, and what that changes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from pinakes.core.errors import InvalidInput, WouldRemove
 from pinakes.core.ports import Lookable
 from pinakes.core.records import JSON
 from pinakes.core.wording import counted, first_of
-from pinakes.ingestion import Event, Report
 from pinakes.ingestion.file_changes import vanished_files
-from pinakes.services import filling
+from pinakes.ingestion.report import Event, Report
+from pinakes.services import ingestion_runs
 from pinakes.services.graph_updates import follow_graph
 from pinakes.services.run_progress import drain
 from pinakes.services.sync.watched import knowledge_base
@@ -132,10 +132,10 @@ def replace_files(app: App, name: str, found: PlannedSource) -> None:
     """Have the documents of single files go to the folder that is read now, as far as that reads these files."""
     if not found.replaces:
         return
-    with closing(filling.source_of(app, found.source)) as opened:
+    with closing(ingestion_runs.source_of(app, found.source)) as opened:
         scan = opened.scan(None)
     offered = {item.path for item in scan.items} | {entry.path for entry in scan.skipped}
-    record, kept = filling.remember(app, name, found.source)
+    record, kept = ingestion_runs.remember(app, name, found.source)
     for one in found.replaces:
         old = _kept(app, name, one)
         if old is None or PurePath(one.location).name not in offered:
@@ -147,7 +147,7 @@ def replace_files(app: App, name: str, found: PlannedSource) -> None:
             ]
             sources.note(connection, kept.id, held)
             ids = {file.document_id for file in known.values() if file.document_id}
-            shared_files.hand_over(connection, record.id, shared_files.heirs(connection, old, ids))
+            shared_files.hand_over(connection, record.id, shared_files.next_holders(connection, old, ids))
             sources.drop(connection, old.id)
 
 
@@ -169,8 +169,8 @@ def read(
     charges = Charges(app.embedders)
     with source_settings.source_lock(app.home, name, source, on_event):
         was = before(app, name, source)
-        record, kept = filling.remember(app, name, source)
-        run = filling.ingest(app, record, kept, paths, retry=retry)
+        record, kept = ingestion_runs.remember(app, name, source)
+        run = ingestion_runs.ingest(app, record, kept, paths, retry=retry)
         _tell(app, name, source, run.report, was, paths or ())
         drain(run.run(), on_event)
     follow_graph(app, app.reload(record), on_event)
@@ -240,7 +240,7 @@ def _inside(app: App, name: str, typed: SourceSettings, around: Sequence[Overlap
     if record is not None and source_settings.is_removed(app.settings, name, record):
         raise _refusal(typed, name, one)
     source = _settled(app, name, AddRequest(one.other.location, kind=one.other.kind))
-    with closing(filling.source_of(app, source)) as opened:
+    with closing(ingestion_runs.source_of(app, source)) as opened:
         scan = opened.look([one.path], None) if isinstance(opened, Lookable) else opened.scan(None)
     there = [*(item.path for item in scan.items), *(entry.path for entry in scan.skipped)]
     if not any(path == one.path or path.startswith(f"{one.path}/") for path in there):
@@ -258,7 +258,7 @@ def _is_unread(app: App, name: str, kept: SourceRecord | None, source: SourceSet
         return True
     with app.catalog.read() as connection:
         record = collections.find(connection, name)
-    return not source_settings.same_options(kept.options, filling.options_of(app, name, record, source))
+    return not source_settings.same_options(kept.options, ingestion_runs.options_of(app, name, record, source))
 
 
 def _refusal(typed: SourceSettings, name: str, one: Overlap) -> InvalidInput:
@@ -288,7 +288,7 @@ def _left_out(app: App, name: str, kept: SourceRecord, source: SourceSettings) -
         rules = Rules(source.include, source.exclude)
         gone = {path: one for path, one in known.items() if not rules.includes(path) or rules.why_not_listed(path)}
     else:
-        with closing(filling.source_of(app, source)) as opened:
+        with closing(ingestion_runs.source_of(app, source)) as opened:
             gone = vanished_files(opened.scan(None), known)
     return _documents(app, kept, gone)
 
@@ -298,7 +298,7 @@ def _documents(app: App, kept: SourceRecord, gone: dict[str, FileRecord]) -> tup
     ids = {one.document_id: path for path, one in gone.items() if one.document_id is not None}
     with app.catalog.read() as connection:
         own = shared_files.held_by(connection, kept.id, ids)
-        other = shared_files.heirs(connection, kept, own)
+        other = shared_files.next_holders(connection, kept, own)
     return tuple(sorted(ids[one] for one in own - other.keys()))
 
 

@@ -1,4 +1,4 @@
-"""What a run would do, without doing it: files by what becomes of them, and by a sample its tokens, time and costs.
+"""The forecast of a run: files by what becomes of them, and from a sample its tokens, time and costs.
 
 Nothing is written. The source is looked through as a run does it, so a repository may be fetched for that; a sample of
 what is new is read and cut by the same readers, and a few of its chunks are embedded where the model runs here.
@@ -27,13 +27,14 @@ from pinakes.core.errors import InvalidInput, ModelUnavailable, PinakesError
 from pinakes.core.generators import result_of
 from pinakes.core.ports import Embedder, Lookable, Remote, Source
 from pinakes.core.records import JSON, Chunk, Item, Scan, Skipped
-from pinakes.ingestion import Event, Tools, held_by_others
 from pinakes.ingestion.file_changes import vanished_files
+from pinakes.ingestion.report import Event
 from pinakes.ingestion.rereading import Rereading
-from pinakes.ingestion.run_tools import Cutter
+from pinakes.ingestion.run_tools import FileParser, Tools
 from pinakes.ingestion.scan import check_place, scanned
+from pinakes.ingestion.shared_files import held_by_others
 from pinakes.parsing.pool import WORTH_BYTES
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.services.sync import adding
 from pinakes.settings import SourceSettings
 from pinakes.sources.partial import PartialSource
@@ -136,7 +137,7 @@ class Forecasts:
         if record.id:
             app.check_model(record)
         state, known = self._known(record, source)
-        tools = filling.tools(app, record)
+        tools = ingestion_runs.tools(app, record)
         with (
             source_settings.source_lock(app.home, name, source, on_event),
             closing(self._opened(source, paths)) as opened,
@@ -148,8 +149,8 @@ class Forecasts:
             files = _Files.sorted_out(scan, known, opened, source_settings.remedied_now(app.settings), keeps_gone=keeps)
             on_event(Event("scan", len(scan.items), len(scan.items), f"{len(files.wanted)} to read"))
             sample = _Sample(files.wanted)
-            with tools.cutting(files.wanted) as cutter:
-                sample.read(opened, cutter, on_event)
+            with tools.open_parser(files.wanted) as parser:
+                sample.read(opened, parser, on_event)
         found = self._estimated(record, tools, sample)
         return replace(
             found,
@@ -182,7 +183,7 @@ class Forecasts:
             return Forecast(name, source.location, error=error, part=source.part)
 
     def _opened(self, source: SourceSettings, paths: Sequence[str] | None) -> Source:
-        opened = filling.source_of(self._app, source)
+        opened = ingestion_runs.source_of(self._app, source)
         return opened if paths is None or not isinstance(opened, Lookable) else PartialSource(opened, paths)
 
     def _apart(self, record: CollectionRecord, source: SourceSettings, scan: Scan) -> Scan:
@@ -207,10 +208,10 @@ class Forecasts:
             again = Rereading.of_source(connection, kept, known) if kept else Rereading()
         if kept is None:
             return None, {}
-        if not source_settings.same_options(kept.options, filling.options_of(app, record.name, record, source)):
+        if not source_settings.same_options(kept.options, ingestion_runs.options_of(app, record.name, record, source)):
             return None, {path: _unread(one) for path, one in known.items()}
         known = {path: _unread(one) if path in again else one for path, one in known.items()}
-        state = source_settings.how_to(app.settings, record.name, kept).since(kept.state, kept.report)
+        state = source_settings.run_options_of(app.settings, record.name, kept).since(kept.state, kept.report)
         return None if again.scan_all else state, known
 
     def _estimated(self, record: CollectionRecord, tools: Tools, sample: _Sample) -> Forecast:
@@ -348,7 +349,7 @@ class _Sample:
         self.chunks: list[Chunk] = []
         self.unreadable: Counter[str] = Counter()
 
-    def read(self, source: Source, cutter: Cutter, on_event: Callable[[Event], object]) -> None:
+    def read(self, source: Source, parser: FileParser, on_event: Callable[[Event], object]) -> None:
         """Read and cut the sample, for some seconds at most."""
         chosen = [(kind, item) for kind in self._kinds.values() for item in self._chosen(kind)]
         chosen.sort(key=lambda one: one[1].size_bytes)
@@ -356,7 +357,7 @@ class _Sample:
         for done, (kind, item) in enumerate(chosen, start=1):
             if time.monotonic() - start > _SAMPLE_S:
                 return
-            self._read(kind, item, source, cutter)
+            self._read(kind, item, source, parser)
             on_event(Event("read", done, len(chosen), item.path))
 
     def scaled(self) -> tuple[int, int, float]:
@@ -391,12 +392,12 @@ class _Sample:
                 allowed -= item.size_bytes
         return chosen
 
-    def _read(self, kind: _Kind, item: Item, source: Source, cutter: Cutter) -> None:
+    def _read(self, kind: _Kind, item: Item, source: Source, parser: FileParser) -> None:
         self.files += 1
         kind.sampled += 1
         kind.bytes += item.size_bytes
         try:
-            cut = cutter.begin(source.read(item), item.path)()
+            cut = parser.begin(source.read(item), item.path)()
         except PinakesError as error:
             self.unreadable[error.message] += 1
         except (ChildProcessError, TimeoutError) as error:

@@ -1,4 +1,4 @@
-"""Where a document that is put in by a path belongs: as a file of a source, or by itself."""
+"""The place of a document that is put by a path: a file of a source, or a document of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pinakes.app import App, source_overlaps, source_settings
 from pinakes.catalog import collections, contents, sources
 from pinakes.core.errors import InvalidInput, PinakesError
 from pinakes.core.ports import Lookable
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.settings import SourceSettings
 from pinakes.settings.sources import whole_path
 from pinakes.sources import git_urls
@@ -70,7 +70,7 @@ def _files(app: App, source: SourceSettings, given: str) -> list[tuple[str, str]
         if given.startswith("~") or local.is_absolute():
             return _inside(source, whole_path(str(local), Path("/")))
         path = posixpath.normpath(given)
-        with closing(filling.source_of(app, source)) as opened:
+        with closing(ingestion_runs.source_of(app, source)) as opened:
             scan = opened.look([path], None) if isinstance(opened, Lookable) else opened.scan(None)
     except (OSError, ValueError, PinakesError):
         return []

@@ -1,4 +1,4 @@
-"""Files of hits that changed are read again before an answer is given, when that takes no longer than a budget."""
+"""Reads changed files of hits again before an answer is given, within a time budget."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pinakes.core import caller
 from pinakes.core.errors import PinakesError, worded
 from pinakes.core.records import Hit, Results, Stage
 from pinakes.core.wording import first_of
-from pinakes.ingestion import Event, Report
+from pinakes.ingestion.report import Event, Report
 from pinakes.services.sync.watched import WatchedFolder, WatchedFolders, knowledge_base
 
 Refresh: TypeAlias = Literal["never", "auto"]

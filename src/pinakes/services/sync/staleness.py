@@ -1,4 +1,4 @@
-"""What is not as it was indexed: a look through the sources of collections, which changes nothing."""
+"""Files that differ from what was indexed: a scan of the sources of collections, without changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.core.errors import PinakesError
 from pinakes.core.records import Item, Scan, SourceState
 from pinakes.ingestion.file_changes import vanished_files
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.services.sync.syncing import Place, Syncing
 from pinakes.sources.file_stat import state_of
 from pinakes.sources.git_folder import is_at
@@ -120,7 +120,7 @@ def _compared(app: App, collection: str, kept: SourceRecord, known: Mapping[str,
         wanted = effective_settings(app.settings, collection, kept)
         with (
             source_settings.source_lock(app.home, collection, wanted),
-            closing(filling.source_of(app, wanted)) as source,
+            closing(ingestion_runs.source_of(app, wanted)) as source,
         ):
             found = _sorted(place, source.scan(state), known)
     except PinakesError as error:

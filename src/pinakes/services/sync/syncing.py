@@ -1,4 +1,4 @@
-"""The sources of a home by name: how each stands, when it is read next, and which of them a call means."""
+"""The sources of a home: status of each, time of its next run, and selection by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders that are followed as they change: which they are, how far it is with each, and reading them again."""
+"""Watched folders: which they are, the progress of each, and reading them again."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from pinakes.catalog.sources import SourceRecord
 from pinakes.core import caller
 from pinakes.core.ports import Lookable, Source
 from pinakes.core.records import JSON
-from pinakes.ingestion import Event, Report, check_place
+from pinakes.ingestion.report import Event, Report
+from pinakes.ingestion.scan import check_place
 from pinakes.jobs.queue import Queue
-from pinakes.services import filling
+from pinakes.services import ingestion_runs
 from pinakes.services.run_progress import drain
 from pinakes.settings import Settings, SourceSettings
 
@@ -137,7 +138,7 @@ class WatchedFolders:
         """
         name, source = watched.collection, watched.source
         with source_settings.source_lock(self._app.home, name, source, on_event):
-            run = filling.ingest(self._app, *filling.remember(self._app, name, source), paths)
+            run = ingestion_runs.ingest(self._app, *ingestion_runs.remember(self._app, name, source), paths)
             drain(run.run(), on_event)
         return run.report
 
@@ -160,7 +161,7 @@ class WatchedFolders:
 
     def source(self, watched: WatchedFolder) -> Source:
         """Open a folder; nothing is read yet."""
-        return filling.source_of(self._app, watched.source)
+        return ingestion_runs.source_of(self._app, watched.source)
 
     def concerns(self, watched: WatchedFolder, paths: Collection[str]) -> bool:
         """Say whether something at ``paths`` may have to be read or forgotten: rules leave out much that changes.
@@ -168,7 +169,7 @@ class WatchedFolders:
         Raises:
             SourceError: the folder cannot be reached.
         """
-        with closing(filling.source_of(self._app, watched.source)) as source:
+        with closing(ingestion_runs.source_of(self._app, watched.source)) as source:
             if not isinstance(source, Lookable):
                 return True
             scan = source.look(paths, None)
@@ -180,10 +181,10 @@ class WatchedFolders:
         Raises:
             SourceError: the folder cannot be reached, or is another one.
         """
-        _, kept = filling.remember(self._app, watched.collection, watched.source)
+        _, kept = ingestion_runs.remember(self._app, watched.collection, watched.source)
         with self._app.catalog.read() as connection:
             known = sources.manifest(connection, kept.id)
-        with closing(filling.source_of(self._app, watched.source)) as source:
+        with closing(ingestion_runs.source_of(self._app, watched.source)) as source:
             check_place(source.scan(kept.state), known, kept.location, watched.collection)
         return kept
 
@@ -199,7 +200,7 @@ class WatchedFolders:
             kept = self.make_sure(watched)
             with self._app.catalog.write() as connection:
                 removed = manifest.empty(connection, kept.id)
-            run = filling.ingest(self._app, *filling.remember(self._app, name, source))
+            run = ingestion_runs.ingest(self._app, *ingestion_runs.remember(self._app, name, source))
             drain(run.run())
         return removed, run.report
 

@@ -1,4 +1,4 @@
-"""What fills collections: their sources, the runs over them, and the embedding of what they bring."""
+"""Ingestion runs of collections: opening their sources, running, and embedding what waits."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from functools import partial
 
 from pinakes.app import App, source_settings, spending
 from pinakes.app.collection_models import check_model
-from pinakes.app.source_overlaps import how_to
+from pinakes.app.source_overlaps import run_options_of
 from pinakes.app.source_settings import earlier_part, effective_settings, same_options
-from pinakes.app.spending import Bill
+from pinakes.app.spending import CostEstimate
 from pinakes.catalog import collections, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import SourceRecord
 from pinakes.core.ports import Embedder, Lookable, Remote, Source, Vocabulary
 from pinakes.core.records import JSON
-from pinakes.ingestion import Backlog, Event, Ingest, Tools, Waiting, tell_sources
+from pinakes.ingestion.embedding import Waiting, tell_sources
+from pinakes.ingestion.progressive import Backlog
+from pinakes.ingestion.report import Event
+from pinakes.ingestion.run import Ingest
+from pinakes.ingestion.run_tools import Tools
 from pinakes.models.embedders import token_counter
-from pinakes.parsing.pool import ParseOptions, cutting
+from pinakes.parsing.pool import ParseOptions, open_parser
 from pinakes.settings import EmbeddingSettings, SourceSettings
 from pinakes.sources import open_source
 from pinakes.sources.partial import PartialSource
@@ -72,7 +76,7 @@ def ingest(
     source = source_of(app, effective_settings(app.settings, record.name, kept))
     if paths is not None and isinstance(source, Lookable):
         source = PartialSource(source, paths)
-    how = how_to(app.catalog, app.settings, record.name, kept, retry=retry, parts=paths is not None)
+    how = run_options_of(app.catalog, app.settings, record.name, kept, retry=retry, parts=paths is not None)
     return Ingest(tools(app, record), record, kept, source, how)
 
 
@@ -140,7 +144,7 @@ def _embed_alone(
         follow=follow,
         settle=lambda: app.followers.forget(app.record(name)),
     )
-    wanted = partial(app.refiner_of(started).take_met, started)
+    wanted = partial(app.refiner_of(started).take_recorded, started)
     waiting = Waiting(app.catalog, started, embedder, on_batch or (lambda _: follow()), wanted, claims=app.claims)
     if isinstance(embedder, Remote) and not rest:
         return False
@@ -164,7 +168,7 @@ def _embed_alone(
     return left
 
 
-def bill_of(app: App, record: CollectionRecord) -> Bill | None:
+def cost_estimate(app: App, record: CollectionRecord) -> CostEstimate | None:
     """Return what embedding what waits in a generation is going to cost; None for a model that runs here.
 
     Raises:
@@ -172,7 +176,7 @@ def bill_of(app: App, record: CollectionRecord) -> Bill | None:
     """
     settings = app.settings.embedding
     most = settings.sample_chunks if settings.mode == "lazy" else None
-    return spending.bill(app.catalog, record, app.embedder_of(record), settings, most)
+    return spending.estimate(app.catalog, record, app.embedder_of(record), settings, most)
 
 
 def check_cost(app: App, record: CollectionRecord) -> None:
@@ -182,7 +186,7 @@ def check_cost(app: App, record: CollectionRecord) -> None:
         TooCostly: it costs more than is spent unasked, and nobody ``agreed``.
     """
     if not app.agreed:
-        spending.check(bill_of(app, record))
+        spending.check(cost_estimate(app, record))
 
 
 def is_lazy(app: App, record: CollectionRecord) -> bool:
@@ -209,7 +213,7 @@ def tools(app: App, record: CollectionRecord) -> Tools:
     return Tools(
         catalog=app.catalog,
         embedder=app.embedder_of(record),
-        cutting=partial(cutting, *_parse_options(app, record), app.workers),
+        open_parser=partial(open_parser, *_parse_options(app, record), app.workers),
         follow=partial(app.index, record.name),
         embed_waiting=lambda on_batch: embed_waiting(app, record.name, on_batch=on_batch, rest=not app.embeds_later),
         defer_chunks=_defer_chunks(app, record),

@@ -1,4 +1,4 @@
-"""Comparison of two sides on the same questions: agreement of rankings, latency, and quality."""
+"""Comparison of two systems on the same questions: agreement of rankings, latency, and quality."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors of chunks and sums of documents that were read last, for who scores what a search found."""
+"""A cache of the vectors of chunks and sums of documents that were read last, to score what a search found."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pinakes.core.ports import Vectors
 from pinakes.core.records import Ranking
 
 _MOST: Final = 4096
-"""So many vectors are held: those of about ten searches."""
+"""So many vectors are kept: those of about ten searches."""
 
 
-class HeldVectors:
+class VectorCache:
     """Vectors as of a ``turn`` of an index: ``own`` by chunk, with whether it is exact, ``sums`` by document.
 
-    Thread-safe: nothing is removed. Where there is none, that is held, too.
+    Thread-safe: nothing is removed. That there is none is kept, too.
     """
 
     def __init__(self, turn: int, dimension: int) -> None:
@@ -43,7 +43,7 @@ class HeldVectors:
         self.sums |= sums
 
     def vectors(self, chunks: Sequence[int], documents: Sequence[int]) -> Vectors:
-        """Return the vectors of chunks and documents that are held."""
+        """Return the vectors of chunks and documents that are kept."""
         flags = np.array([self.own[one][0] for one in chunks], np.bool_)
         own = vector_table.read([self.own[one][1] for one in chunks], self._dimension)
         sums = vector_table.read([self.sums[one] for one in documents], self._dimension)

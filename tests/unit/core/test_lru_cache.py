@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pinakes.core.batching import batches
-from pinakes.core.latest_values import LatestValues
+from pinakes.core.lru_cache import LruCache
 
 
 def test_the_value_that_was_not_used_for_longest_goes_first() -> None:
-    kept = LatestValues[str, int](2)
+    kept = LruCache[str, int](2)
     kept.put("a", 1)
     kept.put("b", 2)
     assert kept.get("a") == 1
@@ -16,7 +16,7 @@ def test_the_value_that_was_not_used_for_longest_goes_first() -> None:
 
 
 def test_a_value_is_made_once() -> None:
-    kept, numbers = LatestValues[str, int](2), iter((1, 2))
+    kept, numbers = LruCache[str, int](2), iter((1, 2))
     for _ in range(2):
         assert kept.get_or_make("a", lambda: next(numbers)) == 1
 

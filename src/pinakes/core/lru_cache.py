@@ -1,4 +1,4 @@
-"""A cache of the values that were used last."""
+"""A cache of the values that were used last (LRU), for what ``functools.lru_cache`` cannot hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class LatestValues(Generic[K, V]):
+class LruCache(Generic[K, V]):
     """Keeps up to ``most`` values by their keys; the one that was not used for longest goes first. Thread-safe."""
 
     def __init__(self, most: int) -> None:

@@ -1,33 +1,26 @@
-"""What SQLite and PostgreSQL write differently: functions, ``INSERT … ON CONFLICT``, many new rows, tests of paths."""
+"""Functions that SQLite and PostgreSQL write differently: JSON, lists as one parameter, the clock, this home."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from sqlalchemy import (
     Boolean,
     ColumnElement,
     Connection,
-    CursorResult,
     Float,
-    Integer,
     Select,
-    Table,
     TableValuedAlias,
     Text,
     bindparam,
     case,
     cast,
     column,
-    false,
     literal,
     select,
 )
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.dialects.sqlite.dml import OnConflictClause, OnConflictDoNothing, OnConflictDoUpdate
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -168,99 +161,6 @@ def values_of(document: ColumnElement[Any], key: str) -> TableValuedAlias:
     return _EachOf(document, literal(key, TEXT)).table_valued(*columns)
 
 
-def inserted_id(result: CursorResult[Any]) -> int:
-    """Return the id of the row that a statement inserted."""
-    key = result.inserted_primary_key
-    assert key is not None
-    return int(key[0])
-
-
 def greater(one: ColumnElement[int], other: ColumnElement[int]) -> ColumnElement[int]:
     """Return the greater of two numbers."""
     return case((one > other, one), else_=other)
-
-
-insert = sqlite.insert
-"""``INSERT … ON CONFLICT``, which SQLite and PostgreSQL write alike: the class for SQLite serves both.
-
-So a home in SQLite does not load all of PostgreSQL.
-"""
-
-
-@compiles(OnConflictDoNothing, "postgresql")
-@compiles(OnConflictDoUpdate, "postgresql")
-def _on_conflict_in_postgresql(clause: OnConflictClause, compiler: SQLCompiler, **options: Any) -> str:
-    clause.constraint_target = None  # type: ignore[attr-defined]  # PostgreSQL can also name a constraint
-    written: str = getattr(compiler, f"visit_{clause.__visit_name__}")(clause, **options)
-    return written
-
-
-_FEW: Final = 16
-"""COPY takes a second round trip."""
-
-
-def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows that have the same columns; see ``insert_values``."""
-    if rows and len(rows) <= _FEW:
-        connection.execute(table.insert(), list(rows))
-    elif rows:
-        names = list(rows[0])
-        insert_values(connection, table, names, [itemgetter(*names)(row) for row in rows] if len(names) > 1 else rows)
-
-
-def insert_values(
-    connection: Connection, table: Table, names: Sequence[str], rows: Sequence[Any], *, but_known: bool = False
-) -> None:
-    """Insert rows, each the values of the columns ``names``, at least two.
-
-    PostgreSQL gets many by COPY, SQLite by its driver, since SQLAlchemy takes longer to make the rows than they to
-    write them. ``but_known``: those that a unique constraint refuses are left out, on SQLite and PostgreSQL alike.
-    """
-    if not rows:
-        return
-    makers = _makers(connection, table, names)
-    if connection.dialect.name == "postgresql" and len(rows) > _FEW and not but_known:
-        _copy(connection, table, names, _made(rows, makers))
-        return
-    quote = connection.dialect.identifier_preparer.quote
-    mark = "%s" if connection.dialect.name == "postgresql" else "?"
-    columns, marks = ", ".join(map(quote, names)), ", ".join([mark] * len(names))
-    known = " ON CONFLICT DO NOTHING" if but_known else ""
-    statement = f"INSERT INTO {table.name} ({columns}) VALUES ({marks}){known}"  # noqa: S608 - names of the schema
-    connection.exec_driver_sql(statement, list(_made(rows, makers)))
-
-
-def _makers(connection: Connection, table: Table, names: Sequence[str]) -> list[Any]:
-    """Return what makes a value of each column one of the driver, None where it is that already, as numbers are."""
-    dialect = connection.dialect
-    types = [table.c[name].type for name in names]
-    plain = (Integer, Float)
-    return [None if isinstance(one, plain) else one.dialect_impl(dialect).bind_processor(dialect) for one in types]
-
-
-def _made(rows: Sequence[Any], makers: Sequence[Any]) -> Iterator[Any]:
-    if not any(makers):
-        return iter(rows)
-    return (tuple([make(value) if make else value for value, make in zip(row, makers, strict=True)]) for row in rows)
-
-
-def _copy(connection: Connection, table: Table, names: Sequence[str], rows: Iterator[Any]) -> None:
-    quoted = ", ".join(map(connection.dialect.identifier_preparer.quote, names))
-    driver: Any = connection.connection.driver_connection
-    with driver.cursor() as cursor, cursor.copy(f"COPY {table.name} ({quoted}) FROM STDIN") as copy:
-        for row in rows:
-            copy.write_row(row)
-
-
-_MOST_CHARS: Final = 8000
-"""No path is longer; databases refuse patterns of some 50,000 bytes."""
-
-
-def ends_with(column: ColumnElement[Any], end: str) -> ColumnElement[bool]:
-    """Return the test for a path that is ``end`` below some folder."""
-    return column.endswith(f"/{end}", autoescape=True) if len(end) <= _MOST_CHARS else false()
-
-
-def is_below(column: ColumnElement[Any], folder: str) -> ColumnElement[bool]:
-    """Return the test for a path that lies in ``folder``, or deeper."""
-    return column.startswith(f"{folder}/", autoescape=True) if len(folder) <= _MOST_CHARS else false()
