@@ -88,8 +88,8 @@ NAMES: Final[dict[str, str]] = {
 VERSIONS: Final[dict[str, int]] = {
     **dict.fromkeys(("captions", "structured", "tables"), 2),
     "code": 3,
-    **dict.fromkeys(("markdown", "pdf", "text", "xml"), 4),
-    **dict.fromkeys(("epub", "html", "notebook"), 5),
+    **dict.fromkeys(("markdown", "text"), 4),
+    **dict.fromkeys(("epub", "html", "notebook", "pdf", "xml"), 5),
     **dict.fromkeys(("mail", "office"), 6),
 }
 """Reader module → version. Increase it when the texts of a reader change: a sync then reads its documents again."""
