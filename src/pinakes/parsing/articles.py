@@ -43,6 +43,8 @@ _NOT_SHOWN: Final = frozenset(
 People, keywords and affiliations are written above the text.
 """
 _LISTINGS: Final = frozenset(["programlisting", "screen", "literallayout", "code-block", "codeblock", "preformat"])
+_NOTE_TYPES: Final = ("fn", "table-fn")
+_NOTE_MARK: Final = re.compile(r"\w{1,3}")
 _INLINE: Final = re.compile(r"\[[\s,;\u2010-\u2015-]*\]|\([\s,;\u2010-\u2015-]*\)")
 _SPACE_BEFORE: Final = re.compile(r" ([,.;:)\]])")
 _NUMERIC: Final = re.compile(r"[\s\d,;\u2010-\u2015\[\]()-]*")
@@ -437,6 +439,9 @@ def _spoken(node: Node, *, top: bool, labels: bool) -> Iterator[str]:
         if not is_top and (is_mark or hidden):
             continue
         is_top = False
+        if name == "xref" and part.attributes.get("ref-type") in _NOTE_TYPES and _NOTE_MARK.fullmatch(part.raw.strip()):
+            left.append(f"[{part.raw.strip()}]" if before[-1:].isalnum() else part.raw)
+            continue
         if name in ("inline-formula", "disp-formula") and (formula := _formula(part)):
             left += [" ", formula, " "]
             continue
@@ -446,7 +451,7 @@ def _spoken(node: Node, *, top: bool, labels: bool) -> Iterator[str]:
             left += [")", *reversed(said), " ("]
             continue
         if name in ("sup", "sub") and not part.children and part.raw.strip():
-            left.append(scripted(part.raw.strip(), "super" if name == "sup" else "sub", before))
+            left.append(scripted(part.raw, "super" if name == "sup" else "sub", before))
             continue
         left.extend([" "] if inner else [])
         left.extend(reversed(part.parts))
@@ -476,6 +481,7 @@ _BLOCKS: Final = (
             "def",
             "term",
             "institution",
+            "disp-formula",
         ]
     )
 )

@@ -139,6 +139,21 @@ def test_equations_notes_and_listings_are_kept(source: str, said: str) -> None:
     assert said in read(f"<article>{source}</article>").text
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("between <i>t</i><sub>KCN </sub>and <i>t</i><sub>L </sub>only", "between t_KCN and t_L only"),
+        ("R<sup>2 </sup>= 0.7", "R² = 0.7"),
+        ("is written<disp-formula><graphic href='e7.jpg'/></disp-formula>in which", "is written in which"),
+        ("activities<xref ref-type='table-fn' rid='n1'>a</xref> rose", "activities[a] rose"),
+        ("menopause<xref ref-type='fn' rid='n2'><sup>d</sup></xref> began", "menopause[d] began"),
+        ("mass (<xref ref-type='fn' rid='n3'>b</xref>)", "mass (b)"),
+    ],
+)
+def test_formulas_scripts_and_marks_of_notes_do_not_join_words(source: str, said: str) -> None:
+    assert said in read(f"<article><p>{source}.</p></article>").text
+
+
 TEI = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><fileDesc><titleStmt><title>On bees</title></titleStmt>
 <sourceDesc><biblStruct><analytic><author><persName><forename type="first">Jane</forename>
 <forename type="middle">Q</forename><surname>Doe</surname></persName><affiliation><orgName>Bee Institute</orgName>
