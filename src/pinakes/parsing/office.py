@@ -33,6 +33,7 @@ _WORD: Final = frozenset((".docx", ".docm", ".dotx"))
 _SHEETS: Final = frozenset((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"))
 _RTF: Final = ".rtf"
 _XLS: Final = ".xls"
+_WORD_95: Final = "magic number: 0xA5DC"
 _NEW_LINE: Final = "\n"
 _MAIL: Final = ".msg"
 """Converted to plain text, since the Markdown of a message joins its lines."""
@@ -206,6 +207,8 @@ def translate(error: BaseException, mime_type: str, limits: Limits) -> Unreadabl
         reason = half
     if "security" in reason.lower() or "bomb" in reason.lower():
         return TooLarge(f"{what} exceeds a safety limit: {cut(reason)}.", hint="Exclude the file.")
+    if _WORD_95 in reason:
+        return Unreadable("The file has the format of Word 95 or 6.", hint="Open it in Word and save it as DOCX.")
     return Unreadable(
         f"{what} is damaged or not what its name says: {cut(reason)}.", hint="Open and save it again, or replace it."
     )
