@@ -89,8 +89,8 @@ VERSIONS: Final[dict[str, int]] = {
     **dict.fromkeys(("captions", "structured", "tables"), 2),
     "code": 3,
     **dict.fromkeys(("markdown", "text"), 4),
-    **dict.fromkeys(("epub", "html", "notebook", "pdf", "xml"), 5),
-    **dict.fromkeys(("mail", "office"), 6),
+    **dict.fromkeys(("epub", "notebook", "pdf", "xml"), 5),
+    **dict.fromkeys(("html", "mail", "office"), 6),
 }
 """Reader module → version. Increase it when the texts of a reader change: a sync then reads its documents again."""
 
