@@ -21,6 +21,7 @@ from pinakes.parsing.limits import LimitedReader, Limits
 from pinakes.parsing.mime_types import MIME_TYPES
 from pinakes.parsing.old_documents import read_old_document
 from pinakes.parsing.old_sheets import read_old_workbook
+from pinakes.parsing.old_slides import read_old_slides
 from pinakes.parsing.opendocument import read_opendocument
 from pinakes.parsing.openxml import Package
 from pinakes.parsing.recognise import OLE, OLE_FORMATS, ZIP
@@ -36,6 +37,7 @@ _SHEETS: Final = frozenset((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"))
 _RTF: Final = ".rtf"
 _XLS: Final = ".xls"
 _DOC: Final = ".doc"
+_PPT: Final = ".ppt"
 _WORD_95: Final = "magic number: 0xA5DC"
 _NEW_LINE: Final = "\n"
 _MAIL: Final = ".msg"
@@ -146,6 +148,8 @@ class Office(LimitedReader):
         if extension == _MAIL:
             text = with_head(text, result.metadata.get("attachments") or ())
         text, pages = _paged(text, extension, result.metadata)
+        if extension == _PPT and not text.strip():
+            text, pages = joined(self._old(read_old_slides, data) or [])
         return self._document(text, metadata_of(result.metadata), extension, pages, notes)
 
     def _old(self, read: Callable[[bytes, Limits], Read], data: bytes) -> Read | None:
