@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Final
 
 from pinakes.core.records import JSON, Metadata
@@ -34,7 +35,7 @@ _NOT_SHOWN: Final = frozenset(
         *("us-chemistry", "boundary-data", "img", "tex-math", "annotation", "annotation-xml"),
         *("teiHeader", "indexterm", "script", "style", "journal-meta", "history", "pub-date", "volume"),
         *("issue", "fpage", "lpage", "page-range", "article-categories", "contrib-group"),
-        *("author-notes", "aff", "funding-group", "kwd-group", "notes", "colspec", "author", "binary"),
+        *("author-notes", "aff", "funding-group", "kwd-group", "colspec", "author", "binary"),
         *("document-info", "genre", "lang", "src-lang"),
     )
 )
@@ -43,6 +44,8 @@ _NOT_SHOWN: Final = frozenset(
 People, keywords and affiliations are written above the text.
 """
 _LISTINGS: Final = frozenset(["programlisting", "screen", "literallayout", "code-block", "codeblock", "preformat"])
+_NOTE_TYPES: Final = ("fn", "table-fn")
+_NOTE_MARK: Final = re.compile(r"\w{1,3}")
 _INLINE: Final = re.compile(r"\[[\s,;\u2010-\u2015-]*\]|\([\s,;\u2010-\u2015-]*\)")
 _SPACE_BEFORE: Final = re.compile(r" ([,.;:)\]])")
 _NUMERIC: Final = re.compile(r"[\s\d,;\u2010-\u2015\[\]()-]*")
@@ -121,7 +124,7 @@ class _Walker:
             yield f"- {_citation(node)}" if _citation(node) else ""
         elif name in ("list", "ul", "ol", "itemizedlist", "orderedlist", "def-list"):
             yield from self._list(node, level)
-        elif name in ("fig", "figure", "table-wrap", "disp-formula", "boxed-text"):
+        elif name in _CAPTIONED:
             yield from self._float(node, level)
         elif not node.children or node.is_prose or name in _PARAGRAPHS:
             yield from self._paragraph(node, level)
@@ -164,21 +167,22 @@ class _Walker:
     def _list(self, node: Node, level: int) -> Iterator[str]:
         items = []
         for item in node.children:
-            blocks = [block for block in self.blocks(item, level) if block.strip()]
+            shown = [_words(item)] if local(item.name) == "label" else self.blocks(item, level)
+            blocks = [block for block in shown if block.strip()]
             blocks = [block.removeprefix(f"{label(local(item.name))}: ") for block in blocks]
             if blocks:
                 items.append("- " + "\n  ".join("\n\n".join(blocks).split("\n")))
         yield "\n".join(items)
 
     def _captions(self, table: Node) -> Iterator[str]:
-        """Yield the title inside of a table, as in DocBook."""
+        """Yield the title inside of a table, as in DocBook and TEI."""
         for child in table.children:
-            if local(child.name) in ("title", "caption") and (words := _words(child)):
+            if local(child.name) in ("title", "caption", "head") and (words := _words(child)):
                 yield words
 
     def _float(self, node: Node, level: int) -> Iterator[str]:
         named = " ".join(filter(None, (_words(child) for child in node.children if local(child.name) == "label")))
-        is_caption = [local(child.name) in ("caption", "title") for child in node.children]
+        is_caption = [local(child.name) in ("caption", "title", "figDesc") for child in node.children]
         words = " ".join(
             filter(None, (_words(one) for one, is_one in zip(node.children, is_caption, strict=True) if is_one))
         )
@@ -190,46 +194,21 @@ class _Walker:
                 yield from self.blocks(child, level)
 
 
+_CAPTIONED: Final = frozenset(
+    ("fig", "figure", "table-wrap", "disp-formula", "boxed-text", "supplementary-material", "statement")
+)
 _CITED: Final = frozenset(["ref", "bibl", "biblStruct", "biblioentry", "patcit", "nplcit"])
 _FLOATS: Final = frozenset(
-    [
-        "table",
-        "informaltable",
-        "table-wrap",
-        "fig",
-        "figure",
-        "list",
-        "ul",
-        "ol",
-        "itemizedlist",
-        "orderedlist",
-        "def-list",
-        "tables",
-    ]
+    (
+        *("table", "informaltable", "table-wrap", "fig", "figure", "list"),
+        *("ul", "ol", "itemizedlist", "orderedlist", "def-list", "tables"),
+    )
 )
 _PLAIN: Final = frozenset(
-    [
-        "li",
-        "item",
-        "entry",
-        "td",
-        "th",
-        "text",
-        "span",
-        "div",
-        "line",
-        "seg",
-        "term",
-        "def",
-        "b",
-        "i",
-        "u",
-        "em",
-        "strong",
-        "body",
-        "note",
-        "abstract",
-    ]
+    (
+        *("li", "item", "entry", "td", "th", "text", "span", "div", "line", "seg"),
+        *("term", "def", "b", "i", "u", "em", "strong", "body", "note", "abstract"),
+    )
 )
 
 
@@ -349,7 +328,11 @@ def _citation(node: Node) -> str:
     """Return a cited work: its text as written, or its parts in order."""
     for child in node.children:
         if local(child.name) in ("mixed-citation", "citation", "nlm-citation") and child.is_prose:
-            return _words(child)
+            shown = [part for part in child.parts if isinstance(part, str) or local(part.name) != "pub-id"]
+            apart = [" " if isinstance(one, Node) and isinstance(other, Node) else "" for one, other in pairwise(shown)]
+            return _words(
+                Node(child.name, {}, [part for pair in zip(shown, [*apart, ""], strict=True) for part in pair])
+            )
     parts = [_words(one) for one in _leaves(node) if local(one.name) not in ("pub-id", "label", "ext-link", "uri")]
     return " ".join(filter(None, parts))
 
@@ -378,7 +361,7 @@ def _table(node: Node) -> str:
         one, in_head = left.pop()
         name = local(one.name)
         if name in ("tr", "row"):
-            cells = [child for child in one.children if local(child.name) in ("td", "th", "entry")]
+            cells = [child for child in one.children if local(child.name) in ("td", "th", "entry", "cell")]
             rows.append([_cell(cell, columns) for cell in cells])
             heads += in_head and heads == len(rows) - 1
         elif name in ("title", "caption"):
@@ -393,11 +376,11 @@ def _table(node: Node) -> str:
 
 
 def _cell(cell: Node, columns: Mapping[str, int]) -> Cell:
-    """Return a cell; a CALS cell names the columns that it spans."""
+    """Return a cell; a CALS cell names the columns that it spans, a TEI cell counts them in ``cols`` and ``rows``."""
     said = cell.attributes
     first, last = (columns.get(said.get(name, "")) for name in ("namest", "nameend"))
-    wide = last - first + 1 if first is not None and last is not None else _count(said.get("colspan"))
-    high = _count(said.get("morerows")) + 1 if "morerows" in said else _count(said.get("rowspan"))
+    wide = last - first + 1 if first is not None and last is not None else _count(said.get("colspan", said.get("cols")))
+    high = _count(said.get("morerows")) + 1 if "morerows" in said else _count(said.get("rowspan", said.get("rows")))
     return Cell(_words(cell), wide, high)
 
 
@@ -433,10 +416,18 @@ def _spoken(node: Node, *, top: bool, labels: bool) -> Iterator[str]:
             continue
         name = local(part.name)
         is_mark = name == "xref" and part.attributes.get("ref-type") == "bibr" and _NUMERIC.fullmatch(part.raw)
-        hidden = name in _HIDDEN_INLINE or (name == "label" and not labels) or name in _FLOATS
+        hidden = (
+            (name == "ref" and part.attributes.get("type") == "foot")
+            or name in _HIDDEN_INLINE
+            or (name == "label" and not labels)
+            or name in _FLOATS
+        )
         if not is_top and (is_mark or hidden):
             continue
         is_top = False
+        if name == "xref" and part.attributes.get("ref-type") in _NOTE_TYPES and _NOTE_MARK.fullmatch(part.raw.strip()):
+            left.append(f"[{part.raw.strip()}]" if before[-1:].isalnum() else part.raw)
+            continue
         if name in ("inline-formula", "disp-formula") and (formula := _formula(part)):
             left += [" ", formula, " "]
             continue
@@ -446,7 +437,7 @@ def _spoken(node: Node, *, top: bool, labels: bool) -> Iterator[str]:
             left += [")", *reversed(said), " ("]
             continue
         if name in ("sup", "sub") and not part.children and part.raw.strip():
-            left.append(scripted(part.raw.strip(), "super" if name == "sup" else "sub", before))
+            left.append(scripted(part.raw, "super" if name == "sup" else "sub", before))
             continue
         left.extend([" "] if inner else [])
         left.extend(reversed(part.parts))
@@ -461,21 +452,9 @@ _BLOCKS: Final = (
     _PARAGRAPHS
     | _TITLES
     | frozenset(
-        [
-            "name",
-            "surname",
-            "given-names",
-            "br",
-            "break",
-            "li",
-            "item",
-            "td",
-            "th",
-            "entry",
-            "sec",
-            "def",
-            "term",
-            "institution",
-        ]
+        (
+            *("name", "surname", "given-names", "br", "break", "li", "item"),
+            *("td", "th", "entry", "sec", "def", "term", "institution", "disp-formula"),
+        )
     )
 )

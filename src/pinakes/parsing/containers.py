@@ -21,6 +21,7 @@ _MAX_RATIO: Final = 200
 _MAX_ENTRIES: Final = 20_000
 _LOCAL_HEADER: Final = struct.Struct("<26xHH")
 _OLE_HEADER_BYTES: Final = 512
+_END_OF_CHAIN: Final = 0xFFFFFFFE
 _STEP_BYTES: Final = 1 << 20
 
 
@@ -93,6 +94,8 @@ def check_ole(data: bytes) -> None:
         raise _damaged("its sectors form a loop")
     mini_places = []
     for _ in range(mini_count):
+        if mini_start == _END_OF_CHAIN:  # some programs count a sector that they did not write
+            break
         if mini_start >= len(fat):
             raise _damaged("a sector it names is missing")
         mini_places.append(mini_start)

@@ -20,6 +20,11 @@ _NEVER: Final = frozenset(("nav", "dialog", "datalist"))
 _AROUND: Final = frozenset(("footer", "aside"))
 """Elements that are dropped unless they are inside of the main part."""
 
+_NOTES: Final = re.compile(
+    r"(?:doc-)?(?:(?:foot|end)?notes?|tip)(?:-[\w-]+)?|admonition|callout|warning|caution|important|danger"
+)
+"""Classes and roles of an aside that belongs to the text."""
+
 _ROLES: Final = frozenset(("navigation", "contentinfo", "search", "dialog", "alertdialog"))
 _CONTAINERS: Final = frozenset(("div", "section", "aside", "form", "ul", "ol", "p", "header", "footer", "a"))
 _NOISE: Final = re.compile(
@@ -142,9 +147,11 @@ def _left_out(found: Sequence[Element], sizes: _Sizes, main: Element | None, kee
             continue
         attributes = element.attributes
         hidden = not keep_hidden and _is_hidden(element)
-        around = element.tag in _AROUND and not within(found, index, _MAIN)
+        role = attributes.get("role", "")
+        is_note = element.tag == "aside" and any(map(_NOTES.fullmatch, (role, *element.words)))
+        around = element.tag in _AROUND and not is_note and not within(found, index, _MAIN)
         called = element.tag in _CONTAINERS and any(_NOISE.fullmatch(word) for word in element.words)
-        unwanted = hidden or around or called or attributes.get("role", "") in _ROLES
+        unwanted = hidden or around or called or role in _ROLES
         if element.tag in _NEVER or (unwanted and sizes.share(element) < _MOST_NOISE):
             end = element.end
             yield element

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from pinakes.core.errors import Empty, TooLarge, Unreadable
 from pinakes.core.records import JSON, Document, ReadingNote
@@ -18,7 +19,9 @@ from pinakes.parsing.encrypted import decrypted, encrypted, is_encrypted
 from pinakes.parsing.equations import written
 from pinakes.parsing.limits import LimitedReader, Limits
 from pinakes.parsing.mime_types import MIME_TYPES
+from pinakes.parsing.old_documents import read_old_document
 from pinakes.parsing.old_sheets import read_old_workbook
+from pinakes.parsing.old_slides import read_old_slides
 from pinakes.parsing.opendocument import read_opendocument
 from pinakes.parsing.openxml import Package
 from pinakes.parsing.recognise import OLE, OLE_FORMATS, ZIP
@@ -34,6 +37,9 @@ _WORD: Final = frozenset((".docx", ".docm", ".dotx"))
 _SHEETS: Final = frozenset((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"))
 _RTF: Final = ".rtf"
 _XLS: Final = ".xls"
+_DOC: Final = ".doc"
+_PPT: Final = ".ppt"
+_WORD_95: Final = "magic number: 0xA5DC"
 _NEW_LINE: Final = "\n"
 _MAIL: Final = ".msg"
 """Converted to plain text, since the Markdown of a message joins its lines."""
@@ -46,6 +52,7 @@ _OPEN_DOCUMENT: Final = frozenset((".odt", ".ods", ".odp"))
 _TEXTUAL: Final = frozenset((".org", ".opml"))
 _DECLARED: Final = re.compile(rb"""(?i)\A(\s*<\?xml\b[^<>]{0,100}?)\s+encoding\s*=\s*["'][\w.:-]{1,40}["']""")
 
+Read = TypeVar("Read")
 Form: TypeAlias = Literal["markdown", "marked", "plain"]
 
 _PAGE_MARK: Final = "\ue0f0{page_num}\ue0f1"
@@ -122,9 +129,14 @@ class Office(LimitedReader):
         if extension == _RTF:
             rtf = read_rtf(data)
             return self._document(rtf.text, metadata_of(rtf.metadata), extension, (), tuple(rtf.notes))
-        if extension == _XLS and (found := self._old_workbook(data)) is not None:
+        if extension == _XLS and (found := self._old(read_old_workbook, data)) is not None:
             text, pages = joined(found[0])
             return self._document(text, {}, extension, pages, tuple(found[1]))
+        if extension == _DOC and (old := self._old(read_old_document, data)) is not None:
+            about: Any = {}
+            with suppress(Unreadable):
+                about = convert(data, MIME_TYPES[_DOC], self._limits).metadata
+            return self._document(old, metadata_of(about), extension, ())
         notes: tuple[ReadingNote, ...] = ()
         if extension in _TEXTUAL:  # whose declared encoding the conversion ignores
             data, notes = to_utf8(data, declared_charset(data))
@@ -138,12 +150,14 @@ class Office(LimitedReader):
         if extension == _MAIL:
             text = with_head(text, result.metadata.get("attachments") or ())
         text, pages = _paged(text, extension, result.metadata)
+        if extension == _PPT and not text.strip():
+            text, pages = joined(self._old(read_old_slides, data) or [])
         return self._document(text, metadata_of(result.metadata), extension, pages, notes)
 
-    def _old_workbook(self, data: bytes) -> tuple[list[str], list[ReadingNote]] | None:
-        """Return sheets and notes of an XLS; None if only a conversion, which tolerates more damage, may read it."""
+    def _old(self, read: Callable[[bytes, Limits], Read], data: bytes) -> Read | None:
+        """Return what ``read`` returns; None if only a conversion, which tolerates more damage, may read ``data``."""
         try:
-            return read_old_workbook(data, self._limits)
+            return read(data, self._limits)
         except Unreadable:
             raise
         except Exception:  # noqa: BLE001 - the library may raise anything on damaged files
@@ -208,6 +222,8 @@ def translate(error: BaseException, mime_type: str, limits: Limits) -> Unreadabl
         reason = half
     if "security" in reason.lower() or "bomb" in reason.lower():
         return TooLarge(f"{what} exceeds a safety limit: {cut(reason)}.", hint="Exclude the file.")
+    if _WORD_95 in reason:
+        return Unreadable("The file has the format of Word 95 or 6.", hint="Open it in Word and save it as DOCX.")
     return Unreadable(
         f"{what} is damaged or not what its name says: {cut(reason)}.", hint="Open and save it again, or replace it."
     )

@@ -112,7 +112,7 @@ def with_tables(lines: Sequence[PageLine]) -> list[Block]:
         if (table := _table(block, columns, lines)) is None:
             at += 1 if len(block) < _LONG else len(block)
             continue
-        if at and (names := _spanning(rows[at - 1], block[0], columns)):
+        if table.named and at and (names := _spanning(rows[at - 1], block[0], columns)):
             table.rows[0] = [" ".join(filter(None, pair)) for pair in zip(names, table.rows[0], strict=True)]
             block.insert(0, rows[at - 1])
             at -= 1

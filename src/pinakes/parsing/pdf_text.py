@@ -296,6 +296,9 @@ def _words(
             if upright and (changes or (len(text) < _LONG and _MAY_HAVE_SCRIPT.search(text))):
                 words += _with_scripts(text, [box_of(at) for at in range(first, last + 1)])
                 continue
+            if not upright and len(stacked := _stacked(text, first, box_of)) > 1:
+                words += stacked
+                continue
             left, right = min(left, left_2), max(right, right_2)
             bottom, top = min(bottom, bottom_2), max(top, top_2)
         if words and _is_kerned(words[-1], text, left, bottom, top) and guessed(first - 1):
@@ -305,6 +308,21 @@ def _words(
     if _RIGHT_TO_LEFT.search(raw):
         return _right_to_left(raw, begin, box_of, words)
     return _joined_scripts(words, guessed)
+
+
+def _stacked(text: str, first: int, box_of: Callable[[int], Box]) -> list[Word]:
+    """Return the words of a text whose letters stand far below each other, which the library returns as one."""
+    words: list[Word] = []
+    for at, char in enumerate(text, first):
+        left, right, bottom, top = box_of(at)
+        last = words[-1] if words else None
+        if last is None or max(bottom - last.top, last.bottom - top) > max(right - left, top - bottom):
+            words.append(Word(char, left, right, bottom, top, at))
+        else:
+            last.text += char
+            last.left, last.right = min(last.left, left), max(last.right, right)
+            last.bottom, last.top = min(last.bottom, bottom), max(last.top, top)
+    return words
 
 
 def _spans(raw: str, begin: int, gaps: NarrowGaps) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pinakes.core.errors import Empty, TooLarge
 from pinakes.core.records import JSON, Document
-from pinakes.parsing.articles import article, is_article
+from pinakes.parsing.articles import article, is_article, local
 from pinakes.parsing.decode import declared_charset, decode, scrub
 from pinakes.parsing.html import to_markdown
 from pinakes.parsing.limits import LimitedReader, Limits
@@ -32,9 +32,12 @@ _NOISE: Final = re.compile(
 """Names of attributes for ids, references and layout."""
 _MACHINE_MADE: Final = re.compile(r"#\S*|\{?[0-9a-fA-F]{8}-[0-9a-fA-F-]{20,}\}?|[0-9a-fA-F]{32,}")
 _ENTRIES: Final = ("item", "entry")
-_CONTENTS: Final = ("content:encoded", "content", "description", "summary")
-_DATES: Final = ("pubDate", "published", "dc:date", "updated", "lastBuildDate")
-_AUTHORS: Final = ("dc:creator", "author", "managingEditor")
+_CONTENTS: Final = ("encoded", "content", "body", "description", "summary", "subtitle")
+_DATES: Final = ("pubDate", "published", "date", "updated", "lastBuildDate")
+_AUTHORS: Final = ("creator", "author", "managingEditor")
+_TAGS: Final = ("category", "subject", "keywords")
+_MEDIA: Final = ("media:group", "media:content")
+"""Elements whose children describe the entry: a video, for example."""
 _HEADING: Final = re.compile(r"<(/?)h([1-6])\b", re.IGNORECASE)
 _WORD: Final = re.compile(r"\w+")
 _TAG: Final = re.compile(r"<[^<>]*>")
@@ -220,8 +223,8 @@ def feed_of(root: Node, limits: Limits) -> Document | None:
 def _entry(entry: Node) -> str:
     title, link = escape(entry.first("title")) or "…", _link(entry)
     heading = f'<a href="{escape(link)}">{title}</a>' if link else title
-    tags = [one.words or one.attributes.get("term", "") for one in entry.of("category")]
-    facts = filter(None, (_date(entry)[:10], _author(entry), ", ".join(filter(None, tags))))
+    tags = (one.words or one.attributes.get("term", "") for name in _TAGS for one in _called(entry, name))
+    facts = filter(None, (_date(entry)[:10], _author(entry), ", ".join(dict.fromkeys(filter(None, tags)))))
     return f"<h2>{heading}</h2><p>{escape(' · '.join(facts))}</p><div>{_content(entry)}</div>"
 
 
@@ -241,11 +244,9 @@ def _content(entry: Node) -> str:
 
 
 def _called(node: Node, name: str) -> list[Node]:
-    """Return the children of ``node`` with this local name, under any prefix if ``name`` has one."""
-    prefix, _, local = name.rpartition(":")
-    if not prefix:
-        return node.of(name)
-    return [child for child in node.children if child.name.endswith(f":{local}")]
+    """Return what describes ``node`` and has this local name, under any prefix."""
+    described = (one for child in node.children for one in (child.children if child.name in _MEDIA else [child]))
+    return [one for one in described if local(one.name) == name]
 
 
 def _link(node: Node) -> str:

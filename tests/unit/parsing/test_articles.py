@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -139,6 +140,21 @@ def test_equations_notes_and_listings_are_kept(source: str, said: str) -> None:
     assert said in read(f"<article>{source}</article>").text
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("between <i>t</i><sub>KCN </sub>and <i>t</i><sub>L </sub>only", "between t_KCN and t_L only"),
+        ("R<sup>2 </sup>= 0.7", "R² = 0.7"),
+        ("is written<disp-formula><graphic href='e7.jpg'/></disp-formula>in which", "is written in which"),
+        ("activities<xref ref-type='table-fn' rid='n1'>a</xref> rose", "activities[a] rose"),
+        ("menopause<xref ref-type='fn' rid='n2'><sup>d</sup></xref> began", "menopause[d] began"),
+        ("mass (<xref ref-type='fn' rid='n3'>b</xref>)", "mass (b)"),
+    ],
+)
+def test_formulas_scripts_and_marks_of_notes_do_not_join_words(source: str, said: str) -> None:
+    assert said in read(f"<article><p>{source}.</p></article>").text
+
+
 TEI = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><fileDesc><titleStmt><title>On bees</title></titleStmt>
 <sourceDesc><biblStruct><analytic><author><persName><forename type="first">Jane</forename>
 <forename type="middle">Q</forename><surname>Doe</surname></persName><affiliation><orgName>Bee Institute</orgName>
@@ -204,3 +220,35 @@ def test_elements_in_elements_of_their_kind_say_nothing_twice(name: str) -> None
     text = read(f"<TEI><teiHeader>{inner * 100}</teiHeader><text><p>Hello.</p></text></TEI>").text
     assert time.process_time() - began < 10
     assert text.count("rare word") <= 100
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "<TEI><text><body><p>w1 text</p><table><head>w2</head><row role='label'><cell>w3</cell><cell>w4</cell></row>"
+        "<row><cell>w5</cell><cell>w6</cell></row></table></body></text></TEI>",
+        "<TEI><text><body><p>w1<ref type='foot' target='#n'>n_1</ref> goes on</p><list><label>w2</label><item>w3</item>"
+        "</list><figure><head>w4</head><figDesc>w5</figDesc></figure></body></text></TEI>",
+        "<article><body><p>w1</p><supplementary-material><label>w2</label><caption><p>w3</p></caption>"
+        "</supplementary-material><statement><label>w4</label><p>w5</p></statement></body></article>",
+        "<article><body><p>w1</p></body><back><notes><title>w2</title><p>w3</p></notes></back></article>",
+        "<topic><title>w1</title><body><p>w2</p><simpletable><sthead><stentry>w3</stentry></sthead><strow><stentry>w4"
+        "</stentry></strow></simpletable></body></topic>",
+    ],
+)
+def test_no_word_is_lost_whatever_the_vocabulary(source: str) -> None:
+    said = read(source).text.split()
+    assert [word for word in re.findall(r"\bw\d", source) if word not in [one.strip(":.|*-") for one in said]] == []
+
+
+def test_a_table_of_tei_has_its_columns_and_cells_that_span() -> None:
+    names = "<row><cell>Site</cell><cell cols='2'>Pairs</cell></row>"
+    values = "<row><cell>Dune</cell><cell>1</cell><cell>2</cell></row>"
+    text = read(f"<TEI><text><body><p>See.</p><table>{names}{values}</table></body></text></TEI>").text
+    assert "| Site | Pairs | Pairs |\n| --- | --- | --- |\n| Dune | 1 | 2 |" in text
+
+
+def test_parts_of_a_citation_that_stand_side_by_side_are_words_of_their_own() -> None:
+    cited = "<source>J Bees</source><volume>83</volume>: <lpage>57</lpage><pub-id pub-id-type='pmid'>2068</pub-id>"
+    source = f"<article><body><p>So.</p></body><back><ref-list><ref><mixed-citation>{cited}</mixed-citation></ref>"
+    assert read(f"{source}</ref-list></back></article>").text.endswith("- J Bees 83: 57\n")

@@ -185,6 +185,12 @@ def test_a_panic_of_the_library_becomes_a_reason() -> None:
     assert error.hint
 
 
+def test_a_document_of_word_95_is_named_as_such() -> None:
+    error = translate(ValueError("Invalid DOC magic number: 0xA5DC, expected 0xA5EC"), "application/msword", Limits(9))
+    assert "Word 95" in error.message
+    assert "DOCX" in error.hint
+
+
 def test_a_conversion_that_takes_too_long_becomes_a_reason() -> None:
     late = type("ExtractionTimeoutError", (Exception,), {})
     error = translate(late("timed out"), "application/pdf", Limits(1000, 2))

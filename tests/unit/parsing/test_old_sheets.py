@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -136,3 +137,13 @@ def test_a_damaged_file_gives_its_reason(cut: int) -> None:
     book.save(data)
     with pytest.raises(Unreadable):
         parsing.read(data.getvalue()[:cut], "a.xls", max_chars=1000)
+
+
+@pytest.mark.parametrize("counted", [1, 2, 3])
+def test_a_file_that_counts_sectors_it_does_not_have_is_read(counted: int) -> None:
+    book, data = xlwt.Workbook(), io.BytesIO()
+    book.add_sheet("S").write(0, 0, "words")
+    book.save(data)
+    content = bytearray(data.getvalue())
+    struct.pack_into("<I", content, 64, counted)  # of the short-sector allocation table, whose start stays "none"
+    assert "words" in parsing.read(bytes(content), "a.xls", max_chars=1000).text

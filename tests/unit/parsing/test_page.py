@@ -82,6 +82,9 @@ def test_a_main_part_that_holds_little_of_the_page_is_not_trusted() -> None:
     [
         "<main><aside>KEPT</aside>{}</main>",
         "<article><footer>KEPT</footer>{}</article>",
+        "{}<aside id='footnotes' class='footnotes footnotes-end-of-document' role='doc-endnotes'>KEPT</aside>",
+        "{}<aside class='footnote-list brackets'><aside role='doc-footnote'>KEPT</aside></aside>",
+        "{}<aside class='admonition tip'><p>KEPT</p></aside>",
         "<div class='sidebar'>KEPT{}</div>",
         "<div class='cookies-recipe'>KEPT</div>{}",
         "<div class='consent'><p>KEPT</p>{}</div>",

@@ -66,6 +66,21 @@ def test_rows_without_names_stay_lines() -> None:
     assert document.text == "1 2.5 3\n2 3.5 4\n3 4.5 5\n"
 
 
+@pytest.mark.parametrize(
+    ("wide", "rest"),
+    [("MARGARITA FERNANDO", "26"), ("LONG-NAMED ITEM 7", "2.5"), ("A Name Beyond Its Cell", "$ 10.00")],
+)
+def test_a_row_whose_cell_reaches_into_the_next_column_is_kept(wide: str, rest: str) -> None:
+    body = [["1", "2.5", "3"], ["2", "3.5", "4"], ["3", "4.5", "5"]]
+    document = read([At(72, 718, wide, 14), At(292, 718, rest), *table(body)])
+    assert document.text == f"{wide} {rest}\n1 2.5 3\n2 3.5 4\n3 4.5 5\n"
+
+
+@pytest.mark.parametrize("column", ["123", "AB", "xyz7"])
+def test_single_letters_below_each_other_are_words_of_their_own(column: str) -> None:
+    assert read([At(72, 700 - 90 * at, one) for at, one in enumerate(column)]).text.split() == list(column)
+
+
 def test_two_columns_of_prose_are_no_table() -> None:
     left = [At(72, 700 - 14 * at, "some words of the left column go on") for at in range(8)]
     right = [At(330, 700 - 14 * at, "and those of the right one do so too") for at in range(8)]

@@ -141,3 +141,20 @@ def test_a_summary_that_only_repeats_the_content_is_left_out(summary: str) -> No
         f'<rss xmlns:c="http://purl.org/rss/1.0/modules/content/"><channel><title>News</title>{item}</channel></rss>'
     ).text
     assert text.count("broken") == 1
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        ("<itunes:summary>An hour on presses.</itunes:summary>", "An hour on presses."),
+        ("<itunes:author>Ida Roe</itunes:author>", "Ida Roe"),
+        ("<dc:subject>printing</dc:subject><category>cider</category>", "cider, printing"),
+        ("<media:group><media:description>How we did it.</media:description></media:group>", "How we did it."),
+        ("<media:content url='a.mp4'><media:description>In colour.</media:description></media:content>", "In colour."),
+        ("<xhtml:body><xhtml:p>The whole story.</xhtml:p></xhtml:body>", "The whole story."),
+    ],
+)
+def test_what_other_vocabularies_say_of_an_entry_is_read(item: str, said: str) -> None:
+    spaces = " ".join(f"xmlns:{one}='urn:{one}'" for one in ("itunes", "dc", "media", "xhtml"))
+    feed = f"<rss {spaces}><channel><title>News</title><item><title>One</title>{item}</item></channel></rss>"
+    assert said in read(feed).text

@@ -1,0 +1,86 @@
+"""Documents of the old format (DOC) are read with all of their parts. The files are made here."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_doc import HEADING, ITEM, ROW, TABLE, doc
+
+from pinakes import parsing
+from pinakes.core.errors import TooLarge, Unreadable
+
+
+def read(data: bytes, most: int = 1_000_000) -> str:
+    return parsing.read(data, "a.doc", max_chars=most).text
+
+
+@pytest.mark.parametrize("narrow", [True, False])
+def test_headings_paragraphs_and_items_are_apart(narrow: bool) -> None:
+    styles = [(1, HEADING), (0, b""), (3, HEADING), (0, ITEM), (0, ITEM)]
+    text = read(doc("The press\rIt\x0bcosts 5 €.\rParts\rbolt\rnut\r", styles=styles, narrow=narrow))
+    assert text == "# The press\n\nIt\ncosts 5 €.\n\n### Parts\n\n- bolt\n- nut\n"
+
+
+def test_cells_are_those_of_their_row() -> None:
+    cells = [(0, TABLE), (0, TABLE), (0, ROW)]
+    text = read(doc("Item\x07Pieces\x07\x07nut\x073\x07\x07After\r", styles=[*cells, *cells, (0, b"")]))
+    assert text == "| Item | Pieces |\n| --- | --- |\n| nut | 3 |\n\nAfter\n"
+
+
+def test_notes_comments_headers_and_boxes_are_read() -> None:
+    text = read(
+        doc(
+            "One\2 two\2 three\5.\r",
+            footnotes=["\2 At the foot\r"],
+            endnotes=["\2 At the end\r"],
+            comments=["\5Check this\r"],
+            headers="Yearly report\rYearly report\r",
+            boxes="In a box\r",
+        )
+    )
+    assert text.startswith("One[^1] two[^2] three.\n\nIn a box\n")
+    for part in ("- [^1] At the foot\n- [^2] At the end\n", "## Comments\n\n- Check this\n", "- Yearly report\n"):
+        assert text.count(part) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ('see \x13 HYPERLINK "http://a.example/" \\h \x14the page\x15 now', "see [the page](http://a.example/) now"),
+        ("on \x13 PAGEREF a \\h \x147\x15.", "on 7."),
+        ("by \x13 AUTHOR \x13 MERGEFORMAT \x14x\x15 \x14Ada\x15!", "by Ada!"),
+        ("name: \x13 FORMTEXT \x01\x14Bo\x15", "name: Bo"),
+        ("\x13 TOC \\o \x14Intro \x13 PAGEREF b \x143\x15\x15 end", "Intro 3 end"),
+        ("a\x1fb\x1ec\td", "ab-c d"),
+    ],
+)
+def test_fields_show_their_result(source: str, shown: str) -> None:
+    assert read(doc(f"{source}\r")) == f"{shown}\n"
+
+
+WORDS = st.lists(st.from_regex(r"[^\W_]{1,9}", fullmatch=True), min_size=1, max_size=6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(WORDS, min_size=1, max_size=20))
+def test_no_word_of_a_document_is_lost(paragraphs: list[list[str]]) -> None:
+    data = doc("".join(f"{' '.join(words)}\r" for words in paragraphs))
+    assert read(data).split() == [word for words in paragraphs for word in words]
+
+
+@pytest.mark.parametrize("fib", [(0x9A + 8 * 33, 10**9), (0x9A + 8 * 13, 10**9), (0x4C, 2**31 - 1), (0x9A + 8 * 3, 7)])
+def test_a_damaged_document_gives_a_reason_or_its_text(fib: tuple[int, int]) -> None:
+    with suppress(Unreadable):
+        assert "words" in read(doc("Some words\r", fib=[fib]))
+
+
+def test_hostile_documents_take_linear_time_and_respect_the_limit() -> None:
+    start = time.perf_counter()
+    assert read(doc("\x13" * 9_000 + "\x14" * 5_000 + "\rwords" + "\x15" * 9_000 + "\r", narrow=True)) == "words\n"
+    with pytest.raises(TooLarge):
+        read(doc("words " * 3_000 + "\r", narrow=True), 1_000)
+    assert time.perf_counter() - start < 5

@@ -1,0 +1,77 @@
+"""Presentations of the old format (PPT) are read also where newer programs saved them."""
+
+from __future__ import annotations
+
+import struct
+import time
+
+import pytest
+from small_doc import compound
+
+from pinakes import parsing
+from pinakes.core.errors import Empty, TooLarge, Unreadable
+from pinakes.core.records import Document
+
+
+def record(kind: int, content: bytes, *, holds_others: bool = False) -> bytes:
+    return struct.pack("<HHI", 15 if holds_others else 0, kind, len(content)) + content
+
+
+NEWER = record(1064, b"PK\3\4\24\0\6\0" + bytes(40), holds_others=True)
+"""What newer programs add for themselves."""
+
+
+def text(words: str) -> bytes:
+    drawn = record(4000, words.encode("utf-16-le"))
+    for kind in (61453, 61444, 61443, 61442, 1036):
+        drawn = record(kind, drawn, holds_others=True)
+    return drawn
+
+
+def ppt(*parts: bytes, directory: bytes | None = None) -> bytes:
+    stream, places = record(1000, NEWER, holds_others=True), []
+    for part in parts:
+        places.append(len(stream))
+        stream += part
+    numbers = struct.pack(f"<{len(places) + 1}I", 1 | len(places) << 20, *places)
+    stream += record(6002, numbers if directory is None else directory)
+    made: bytes = compound({"Current User": bytes(4096), "PowerPoint Document": stream})
+    return made
+
+
+def slide(*texts: str) -> bytes:
+    return record(1006, record(1007, bytes(24)) + b"".join(map(text, texts)), holds_others=True)
+
+
+def notes(words: str, number: int = 256) -> bytes:
+    return record(1008, record(1009, struct.pack("<II", number, 0)) + text(words), holds_others=True)
+
+
+def read(data: bytes, most: int = 1_000_000) -> Document:
+    return parsing.read(data, "a.ppt", max_chars=most)
+
+
+def test_slides_and_notes_are_read_in_their_order() -> None:
+    found = read(ppt(slide("The press", "One\rTwo", "*"), slide("Grüße ☃"), notes("Say this"), notes("Edit", 0)))
+    assert found.text == "The press\n\nOne\nTwo\n\nGrüße ☃\n\n### Notes\n\nSay this\n"
+    assert [found.text[at:][:5] for at in found.pages] == ["The p", "Grüße", "### N"]
+
+
+def test_a_slide_that_was_replaced_is_not_read() -> None:
+    old, new, begin = slide("Before"), slide("After"), 8 + len(NEWER)
+    directory = struct.pack("<4I", 1 | 1 << 20, begin, 1 | 1 << 20, begin + len(old))
+    assert read(ppt(old, new, directory=directory)).text == "After\n"
+
+
+@pytest.mark.parametrize("directory", [b"", b"\xff" * 40, struct.pack("<2I", 1 | 9 << 20, 2**31)])
+def test_a_damaged_directory_gives_a_reason(directory: bytes) -> None:
+    with pytest.raises(Unreadable) as caught:
+        read(ppt(slide("words"), directory=directory))
+    assert isinstance(caught.value, Empty) or caught.value.hint
+
+
+def test_a_presentation_of_much_text_respects_the_limit_in_good_time() -> None:
+    start = time.perf_counter()
+    with pytest.raises(TooLarge):
+        read(ppt(*[slide("words " * 100)] * 20), 1_000)
+    assert time.perf_counter() - start < 5
