@@ -22,7 +22,7 @@ from typer.main import get_command
 from pinakes import Library, load
 from pinakes.api.http_app import create_app
 from pinakes.api.prometheus import Metrics
-from pinakes.cli.commands import app
+from pinakes.cli.commands import program
 from pinakes.cli.options import Invocation
 from pinakes.cli.session import Common
 from pinakes.compat.kep.routes import SearchRequest
@@ -44,7 +44,7 @@ def every_command(group: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tup
             yield (*above, name), command
 
 
-COMMANDS = dict(every_command(get_command(app)))
+COMMANDS = dict(every_command(get_command(program())))
 ERRORS = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, PinakesError)]
 
 
@@ -64,7 +64,7 @@ def test_every_command_and_each_of_its_options_is_described(words: tuple[str, ..
 
 def test_every_option_of_the_program_itself_is_described() -> None:
     text = text_of("docs/cli.md")
-    options = [option for parameter in get_command(app).params for option in parameter.opts]
+    options = [option for parameter in get_command(program()).params for option in parameter.opts]
     assert [option for option in options if not says(text, option)] == []
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from docs_blocks import ROOT
-from test_docs_completeness import COMMANDS, app, get_command
+from test_docs_completeness import COMMANDS, get_command, program
 
 from pinakes.settings import table
 
@@ -30,7 +30,7 @@ def messages() -> tuple[tuple[str, str], ...]:
 
 
 def test_commands_that_are_named_are_there_with_their_options() -> None:
-    everywhere = {option for one in get_command(app).params for option in one.opts}
+    everywhere = {option for one in get_command(program()).params for option in one.opts}
     everywhere |= {"--home", "--profile", "--set", "--json", "--quiet", "-v", "-vv"}
     wrong = []
     for file, text in messages():

@@ -15,7 +15,7 @@ from test_docs_hints import messages
 from typer.main import get_command
 
 from pinakes import Library
-from pinakes.cli.commands import app
+from pinakes.cli.commands import program
 from pinakes.core.errors import exit_code, http_status
 from pinakes.indexes import ENGINES
 from pinakes.settings import REMOVED, load, profiles, table
@@ -122,7 +122,7 @@ def test_defaults_in_tables_are_those_of_the_settings(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PRESENT, ids=name_of)
 def test_flags_that_are_named_are_there(page: Path) -> None:
-    parameters = [one for command in (*COMMANDS.values(), get_command(app)) for one in command.params]
+    parameters = [one for command in (*COMMANDS.values(), get_command(program())) for one in command.params]
     known = {"--help", "--all-embedded", *(option for one in parameters for option in (*one.opts, *one.secondary_opts))}
     lines = [line for line in page.read_text("utf-8").splitlines() if "pinakes" in line or "`--" in line]
     named = {flag for line in lines for flag in re.findall(r"(?<=[ `(])--[a-z][a-z-]+\b", line) if not _of_others(line)}

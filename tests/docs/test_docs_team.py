@@ -11,7 +11,7 @@ from docs_blocks import ROOT, text_of
 from typer.main import get_command
 
 from pinakes.api.access import NEEDED
-from pinakes.cli.commands import app
+from pinakes.cli.commands import program
 from pinakes.settings import layers
 from pinakes.settings.outside import CatalogSettings, QdrantSettings
 
@@ -49,7 +49,7 @@ def test_its_settings_and_extras_are_there_and_can_be_used() -> None:
 
 def test_its_commands_are_there() -> None:
     [words] = [one["command"] for name, one in services().items() if name in OURS and "command" in one]
-    command = get_command(app).commands[words[1]]  # type: ignore[attr-defined]
+    command = get_command(program()).commands[words[1]]  # type: ignore[attr-defined]
     options = {option for parameter in command.params for option in parameter.opts}
     assert {word for word in words if word.startswith("--")} <= options
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pinakes.indexes.storage.analyzer_v1 import AnalyzerV1
 from pinakes.settings.sections import Language
-from pinakes.text.analysis import LANGUAGES, Analyzer, detect, is_identifier
+from pinakes.text.analysis import LANGUAGES, Analyzer, detect, is_identifier, segmentation
 from pinakes.text.analysis.folding import folded, forms
 
 analyzer = Analyzer()
@@ -269,6 +269,13 @@ HOSTILE = {
     "accents": "é" * 500_000,
     "stop words": "der die das " * 100_000,
 }
+
+
+@given(st.text("abzAICDE09 \n\t.,;:-_'&/+#*()[]{}<>=^!?\"`|~", max_size=60))
+def test_ascii_text_has_the_same_words_beside_a_line_that_is_not_ascii(text: str) -> None:
+    for words in (segmentation.of_text, segmentation.of_query, segmentation.each, segmentation.raw):
+        assert words(f"{text}\n—") == words(f"{text}\n") == words(text)
+    assert segmentation.of_text(f"{text}\n—", code=True) == segmentation.of_text(text, code=True)
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())

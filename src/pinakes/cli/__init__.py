@@ -25,6 +25,8 @@ def mcp_kep_knowledge() -> None:
 def _run(arguments: list[str]) -> None:
     # Pydantic looks for plugins in every installed package, which is a fifth of our start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    # The threads of OpenBLAS, of NumPy's copy and of FAISS's, spin 2^26 cycles for work before they sleep: 2^16 here.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
     from pinakes.platform.memory import load_uncollected, share_arenas
 
     load_uncollected()

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
-from pinakes.cli import graphing, managing, models, serving
-from pinakes.cli.asking import ask
-from pinakes.cli.auditing import audit_app, explain
-from pinakes.cli.calling import call, tools
-from pinakes.cli.collections import collections_app
-from pinakes.cli.comparing import compare
-from pinakes.cli.describing import metadata
-from pinakes.cli.editing import document_app
-from pinakes.cli.evaluating import evaluate
-from pinakes.cli.events import events, webhooks_app
-from pinakes.cli.keys import keys_app
-from pinakes.cli.moving import backup, export, import_, migrate, restore
 from pinakes.cli.options import (
     AddOptions,
     AsOf,
@@ -37,11 +26,7 @@ from pinakes.cli.options import (
     YesToAll,
     command,
 )
-from pinakes.cli.secrets import secrets_app
 from pinakes.cli.session import Session
-from pinakes.cli.sources import sources_app
-from pinakes.cli.staging import outline, summarize
-from pinakes.cli.tuning import tune
 from pinakes.core.errors import InvalidInput
 
 _Path = Annotated[str, typer.Option("--path", metavar="PATH|URL", help="What to read.")]
@@ -49,17 +34,7 @@ _Type = Annotated[
     str | None, typer.Option("--type", metavar="TYPE", help="Accepted; the type is found from the file itself.")
 ]
 
-app = typer.Typer(
-    name="pinakes",
-    help="Pinakes: search documents, code and git repositories by words and by meaning.",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-)
 
-
-@app.callback(invoke_without_command=True)
-@Command
 def root(
     session: Session,
     context: typer.Context,
@@ -86,9 +61,14 @@ def add(session: Session, wanted: AddOptions, dry_run: DryRun = False) -> None:
 
 def search(session: Session, question: SearchOptions) -> None:
     """Find chunks that answer a question or contain words."""
-    from pinakes.cli import searching, staging
+    if question.summaries:
+        from pinakes.cli import staging
 
-    (staging.summaries if question.summaries else searching.search)(session, question)
+        staging.summaries(session, question)
+    else:
+        from pinakes.cli import searching
+
+        searching.search(session, question)
 
 
 def read(
@@ -173,7 +153,7 @@ def reindex(
     yes: Yes = False,
 ) -> None:
     """Build the indexes anew from the catalogue, or change the model; nothing is embedded twice."""
-    from pinakes.cli import adding, changing
+    from pinakes.cli import adding, changing, graphing
 
     if graph:
         graphing.rebuild(session, collection)
@@ -229,57 +209,81 @@ def index_directory(
 
 _FIND, _KEEP, _SERVE, _MEASURE = "Add and find", "Look after it", "Serve", "Measure it"
 
-for _panel, _name, _function in (
+_COMMANDS: tuple[tuple[str | None, str, Callable[..., None] | str], ...] = (
     (_FIND, "add", add),
     (_FIND, "search", search),
     (_FIND, "read", read),
     (_FIND, "sync", sync),
     (_FIND, "watch", watch),
-    (_FIND, "ask", ask),
-    (_FIND, "outline", outline),
-    (_FIND, "explain", explain),
-    (_KEEP, "init", managing.init),
-    (_KEEP, "status", managing.status),
-    (_KEEP, "plugins", managing.list_plugins),
+    (_FIND, "ask", "asking:ask"),
+    (_FIND, "outline", "staging:outline"),
+    (_FIND, "explain", "auditing:explain"),
+    (_KEEP, "init", "managing:init"),
+    (_KEEP, "status", "managing:status"),
+    (_KEEP, "plugins", "managing:list_plugins"),
     (_KEEP, "reindex", reindex),
-    (_KEEP, "verify", managing.verify),
-    (_KEEP, "config", managing.config),
-    (_KEEP, "summarize", summarize),
-    (_KEEP, "export", export),
-    (_KEEP, "import", import_),
-    (_KEEP, "backup", backup),
-    (_KEEP, "restore", restore),
-    (_KEEP, "migrate", migrate),
-    (_KEEP, "metadata", metadata),
-    (_KEEP, "events", events),
-    (_SERVE, "serve", serving.serve),
-    (_SERVE, "worker", serving.worker),
-    (_SERVE, "mcp", serving.mcp),
-    (_SERVE, "tools", tools),
-    (_SERVE, "call", call),
-    (_MEASURE, "evaluate", evaluate),
-    (_MEASURE, "tune", tune),
-    (_MEASURE, "compare", compare),
-):
-    command(app, _name, panel=_panel)(_function)
+    (_KEEP, "verify", "managing:verify"),
+    (_KEEP, "config", "managing:config"),
+    (_KEEP, "summarize", "staging:summarize"),
+    (_KEEP, "export", "moving:export"),
+    (_KEEP, "import", "moving:import_"),
+    (_KEEP, "backup", "moving:backup"),
+    (_KEEP, "restore", "moving:restore"),
+    (_KEEP, "migrate", "moving:migrate"),
+    (_KEEP, "metadata", "describing:metadata"),
+    (_KEEP, "events", "events:events"),
+    (_SERVE, "serve", "serving:serve"),
+    (_SERVE, "worker", "serving:worker"),
+    (_SERVE, "mcp", "serving:mcp"),
+    (_SERVE, "tools", "calling:tools"),
+    (_SERVE, "call", "calling:call"),
+    (_MEASURE, "evaluate", "evaluating:evaluate"),
+    (_MEASURE, "tune", "tuning:tune"),
+    (_MEASURE, "compare", "comparing:compare"),
+    (None, "query", query),  # from here on spellings of other systems: they work, but are not listed
+    (None, "index", index),
+    (None, "index-directory", index_directory),
+    (None, "verify-index", "managing:verify"),
+)
+"""Panel, name and function of each command, or where in ``pinakes.cli`` that is: one call needs one of the modules."""
 
-for _panel, _name, _group in (
-    (_FIND, "document", document_app),
-    (_KEEP, "collections", collections_app),
-    (_FIND, "sources", sources_app),
-    (_FIND, "graph", graphing.graph_app),
-    (_KEEP, "model", models.model_app),
-    (_KEEP, "audit", audit_app),
-    (_KEEP, "keys", keys_app),
-    (_KEEP, "secrets", secrets_app),
-    (_KEEP, "webhooks", webhooks_app),
-):
-    app.add_typer(_group, name=_name, rich_help_panel=_panel)
+_GROUPS = (
+    (_FIND, "document", "editing:document_app"),
+    (_KEEP, "collections", "collections:collections_app"),
+    (_FIND, "sources", "sources:sources_app"),
+    (_FIND, "graph", "graphing:graph_app"),
+    (_KEEP, "model", "models:model_app"),
+    (_KEEP, "audit", "auditing:audit_app"),
+    (_KEEP, "keys", "keys:keys_app"),
+    (_KEEP, "secrets", "secrets:secrets_app"),
+    (_KEEP, "webhooks", "events:webhooks_app"),
+)
 
-for _name, _alias in (
-    ("query", query),
-    ("index", index),
-    ("index-directory", index_directory),
-    ("verify-index", managing.verify),
-):
-    command(app, _name, hidden=True)(_alias)  # spellings of other systems: they work, but are not listed
+NAMES = tuple(name for _, name, _ in (*_COMMANDS, *_GROUPS))
+
+
+def program(names: Sequence[str] = NAMES) -> typer.Typer:
+    """Return the program with the commands and groups ``names``, and load the modules of those."""
+    app = typer.Typer(
+        name="pinakes",
+        help="Pinakes: search documents, code and git repositories by words and by meaning.",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+    )
+    app.callback(invoke_without_command=True)(Command(root))
+    for panel, name, function in _COMMANDS:
+        if name in names:
+            command(app, name, panel=panel, hidden=panel is None)(_loaded(function))
+    for panel, name, group in _GROUPS:
+        if name in names:
+            app.add_typer(_loaded(group), name=name, rich_help_panel=panel)
+    return app
+
+
+def _loaded(place: Any) -> Any:
+    """Return what is at ``place``, as ``module:name``; anything else is what it is."""
+    if not isinstance(place, str):
+        return place
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"pinakes.cli.{module}"), name)

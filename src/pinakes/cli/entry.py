@@ -7,7 +7,6 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
 from functools import cache
 from typing import Any, TextIO
 
@@ -16,7 +15,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command, get_group
 
-from pinakes.cli.commands import app
+from pinakes.cli.commands import NAMES, program
 from pinakes.cli.options import Invocation
 from pinakes.cli.screen import printable, write_json
 from pinakes.cli.session import INTERRUPTED, Common, IncompleteError, Session
@@ -27,34 +26,28 @@ BROKEN_PIPE = 141
 
 
 class _Commands(Mapping[str, Any]):
-    """The commands by name; each is built when it is asked for, since to build all takes long."""
+    """The commands by name; each is loaded and built when it is asked for, since to build all takes long."""
 
     def __init__(self) -> None:
-        declared = [*(one.name for one in app.registered_commands), *(one.name for one in app.registered_groups)]
-        self._names = [name for name in declared if name]
         self._built: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._built:
-            alone = copy(app)
+            alone = program([name])
             alone.registered_callback = None
-            alone.registered_commands = [one for one in app.registered_commands if one.name == name]
-            alone.registered_groups = [one for one in app.registered_groups if one.name == name]
             self._built[name] = get_group(alone).commands[name]
         return self._built[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(NAMES)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(NAMES)
 
 
 @cache
 def _program() -> TyperGroup:
-    alone = copy(app)
-    alone.registered_commands, alone.registered_groups = [], []
-    group = get_command(alone)
+    group = get_command(program([]))
     assert isinstance(group, TyperGroup)
     group.commands = _Commands()  # type: ignore[assignment]  # nobody adds to them
     return group
@@ -74,7 +67,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     if "_PINAKES_COMPLETE" in os.environ:
-        app(prog_name="pinakes")
+        program()(prog_name="pinakes")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

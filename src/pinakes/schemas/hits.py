@@ -47,7 +47,7 @@ class Step(PathStep):
     """A relation of the knowledge graph on the way to a hit, and the chunk that states it."""
 
 
-class Why(BaseModel):
+class Why(BaseModel, defer_build=True):
     """Why a chunk is there."""
 
     match: MatchKind
@@ -64,7 +64,7 @@ class Why(BaseModel):
     highlights: Annotated[list[tuple[int, int]], Field(description="Offsets in `text` of the words of the query.")]
 
 
-class Chunk(BaseModel):
+class Chunk(BaseModel, defer_build=True):
     """What every answer tells of a chunk."""
 
     chunk_id: str

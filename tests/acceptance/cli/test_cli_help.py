@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from typer.main import get_command
 
-from pinakes.cli.commands import app
+from pinakes.cli.commands import program
 
 COMMANDS = {
     "add", "ask", "audit export", "backup", "call", "collections configure", "collections copy",
@@ -29,7 +29,7 @@ EVERYWHERE = {"--home", "--profile", "--set", "--json", "--verbose", "--quiet"}
 
 
 def commands(group=None, prefix: str = "") -> Iterator[tuple[str, object]]:
-    for name, command in (group or get_command(app)).commands.items():
+    for name, command in (group or get_command(program())).commands.items():
         if hasattr(command, "commands"):
             yield from commands(command, f"{prefix}{name} ")
         else:

@@ -17,7 +17,7 @@ from pinakes.core.ports import Lexicon
 from pinakes.text import identifiers
 from pinakes.text.analysis import NAMES, STOP_WORDS, Analyzer
 from pinakes.text.analysis.folding import other_groups
-from pinakes.text.analysis.segmentation import UNSPACED
+from pinakes.text.analysis.segmentation import unspaced
 
 _WORD = re.compile(r"\w+(?:[-.'’]\w+)*")
 _LACKED = "no chunk has "
@@ -167,7 +167,7 @@ def _letters(word: str) -> int:
 
 def _is_short(word: str) -> bool:
     """Return whether a content word is too short for ``missing`` to examine."""
-    if len(word) > 1 and (UNSPACED.search(word) or (word.lower() in STOP_WORDS and word not in NAMES)):
+    if len(word) > 1 and (unspaced(word) or (word.lower() in STOP_WORDS and word not in NAMES)):
         return False
     return _letters(word) < _SHORTEST
 

@@ -28,7 +28,7 @@ from pinakes.text.analysis import compounds
 from pinakes.text.analysis import segmentation as cut
 from pinakes.text.analysis.folding import forms, other_groups
 from pinakes.text.analysis.languages import ENGLISH, LANGUAGES, Stems, detect
-from pinakes.text.analysis.segmentation import NAMES, STOP_WORDS, UNSPACED
+from pinakes.text.analysis.segmentation import NAMES, STOP_WORDS, UNSPACED, unspaced
 
 __all__ = [
     "ENGLISH",
@@ -137,7 +137,7 @@ class Analyzer:
         self._known = _Memo(self._lock, lambda word: tuple(self._of_word(word)))
         self._variants = _Memo(self._lock, self._variants_of)
         # What stands between two spaces is found faster than words are.
-        self._pieces = _Memo(self._lock, lambda piece: frozenset(self._with_forms(cut.of_text(piece))))
+        self._pieces = _Memo(self._lock, self._of_piece)
         self._query_terms = lru_cache(_QUERY_WORDS)(self._of_query_word)
         self.stems = Stems()
 
@@ -262,10 +262,10 @@ class Analyzer:
                 continue
             if len(word) == 1 or not (word[0].isalnum() and word[-1].isalnum()):
                 alone[word] = those
-                if not UNSPACED.match(word):
+                if not unspaced(word[0]):
                     continue
             spans = cut.places_of(text, word)
-            if word.isascii() or not UNSPACED.search(word):
+            if not unspaced(word):
                 found += [(span, those) for span in spans]
             else:
                 parts = self._parts(word, wanted, runs)
@@ -281,6 +281,11 @@ class Analyzer:
         have = self._pieces[word] if plain else frozenset(self._with_forms([cut.normal(word)]))
         those = every.intersection(have)
         return those if those.isdisjoint(others) else frozenset(others.get(term, term) for term in those)
+
+    def _of_piece(self, piece: str) -> frozenset[str]:
+        if len(piece) > 1 and piece.isascii() and piece.isalpha() and piece.islower():  # one word
+            return frozenset((*self._known[piece], *self._variants[piece][0]))
+        return frozenset(self._with_forms(cut.of_text(piece)))
 
     def _with_forms(self, words: Sequence[str]) -> set[str]:
         terms = {*self.terms_of(words), *NAMES.intersection(words)}
@@ -300,7 +305,7 @@ class Analyzer:
         return found
 
     def _variants_of(self, word: str) -> _Variants:
-        if UNSPACED.search(word):
+        if unspaced(word):
             runs = (run for run in UNSPACED.findall(word) if len(run) > 1)
             return tuple(char for run in runs for char in run if char.isalpha()), ""
         found = tuple(other for part in _lower_parts(word) for other in self._others(part))
@@ -354,7 +359,7 @@ class Analyzer:
     def _of_word(self, word: str) -> list[str]:
         if word.isalpha() and word.islower() and word.isascii():
             return self._stems([word[:_LONGEST]])
-        if UNSPACED.search(word):
+        if unspaced(word):
             return [
                 term
                 for run in cut.scripts(word)
@@ -394,7 +399,7 @@ def _lower_parts(word: str) -> list[str]:
 
 
 def _is_alone(term: str) -> bool:
-    return len(term) == 1 and term.isalnum() and not UNSPACED.match(term)
+    return len(term) == 1 and term.isalnum() and not unspaced(term)
 
 
 def _single(word: str) -> list[str]:

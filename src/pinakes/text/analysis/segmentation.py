@@ -55,16 +55,28 @@ _SLASHED = (
 """Names with a slash whose parts cannot stand alone: ``I/O``, ``A/B``, ``24/7``, ``OS/2``, ``10.0.0.0/8``."""
 
 
-def _pattern(ignored: str, alone: str, *, signs: bool, slashes: bool = False) -> re.Pattern[str]:
+class _Words:
+    """The patterns of a word in ASCII text and in any text; the first takes less time to compile."""
+
+    def __init__(self, ignored: str, alone: str, *, signs: bool, slashes: bool = False) -> None:
+        self._ascii = _pattern("", "", "", alone, signs=signs, slashes=slashes)
+        self._any = _pattern(_MARKS, _SCRIPTIO, ignored, alone, signs=signs, slashes=slashes)
+
+    def of(self, text: str) -> re.Pattern[str]:
+        """Return the pattern for ``text``."""
+        return self._ascii if text.isascii() else self._any
+
+
+def _pattern(marks: str, scripts: str, ignored: str, alone: str, *, signs: bool, slashes: bool) -> re.Pattern[str]:
     """Return the pattern of a word; ``alone``: the context of a single character that is a word."""
-    char = rf"[\w{_MARKS}{ignored}]"
+    char = rf"[\w{marks}{ignored}]" if marks else r"\w"
     joint = r"-.'’´ʼ\u2010\u2011" if ignored else "-.'’"
     joined = rf"[{joint}&](?:(?<!&)|(?=[^\W\d_]{{1,12}}(?![\w=;])))" if signs else f"[{joint}]"
     plus = r"(?:\+\+(?![\w+]))?" if signs else ""
     words = [
         rf"{char}{{2,}}(?:{joined}{char}+)*{plus}",
         rf"{char}(?:{joined}{char}+)+",
-        f"[{_SCRIPTIO}]",
+        *([f"[{scripts}]"] if scripts else []),
     ]
     if slashes:
         words.insert(0, _SLASHED)
@@ -74,18 +86,19 @@ def _pattern(ignored: str, alone: str, *, signs: bool, slashes: bool = False) ->
             r"(?<![\w*+])[A-Z][*+](?=[\s,.;:)?!\"]|$)",
             r"(?<![^\s(\"'“`/|>\[])\.(?=[^\W\d_])\w{2,}(?![-.'’]?\w)",
         ]
-    return lazy(rf"(?=[\w.{_MARKS}{ignored}])(?:{'|'.join([*words, alone] if alone else words)})")
+    flags = 0 if marks else re.ASCII
+    return lazy(rf"(?=[\w.{marks}{ignored}])(?:{'|'.join([*words, alone] if alone else words)})", flags)
 
 
 _IN_TEXT = rf"{_BEFORE_ALONE}(?:(?<=[^\n])|(?!\d[.)][^\S\n]))(?![AaIi_])\w{_AFTER_ALONE}|{_BEFORE_ALONE}{_NAME_A_OR_I}"
 _IN_QUERY = r"(?<!\w)(?!_)\w(?!\w)"
-_PROSE = _pattern("", _IN_TEXT, signs=True)
-_PROSE_WITH_SLASHES = _pattern("", _IN_TEXT, signs=True, slashes=True)
+_PROSE = _Words("", _IN_TEXT, signs=True)
+_PROSE_WITH_SLASHES = _Words("", _IN_TEXT, signs=True, slashes=True)
 """Separate from the other pattern: it is slower, and most texts have no slash."""
 
-_QUERY = _pattern("", _IN_QUERY, signs=True, slashes=True)
-_CODE = _pattern("", "", signs=False)
-_RAW = _pattern(IGNORED, _IN_TEXT, signs=True, slashes=True)
+_QUERY = _Words("", _IN_QUERY, signs=True, slashes=True)
+_CODE = _Words("", "", signs=False)
+_RAW = _Words(IGNORED, _IN_TEXT, signs=True, slashes=True)
 """The same for text that is not normalised."""
 
 _ESCAPED = lazy(
@@ -169,9 +182,10 @@ def _of_code(text: str) -> list[str]:
     Of ``"twelve\\nthirteen"`` ``thirteen`` is a word, and, at the end, ``nthirteen``: it might be the name in a path.
     """
     if "\\" not in text:
-        return _CODE.findall(text)
+        return _CODE.of(text).findall(text)
     paths = [found[1] for found in _ESCAPED.finditer(text) if found[1]]
-    return [*_CODE.findall(_ESCAPED.sub(_meant, text)), *paths]
+    meant = _ESCAPED.sub(_meant, text)
+    return [*_CODE.of(meant).findall(meant), *paths]
 
 
 def _meant(found: re.Match[str]) -> str:
@@ -183,7 +197,7 @@ def _meant(found: re.Match[str]) -> str:
 
 
 def _of_prose(text: str) -> list[str]:
-    words = (_PROSE_WITH_SLASHES if "/" in text else _PROSE).findall(text)
+    words = (_PROSE_WITH_SLASHES if "/" in text else _PROSE).of(text).findall(text)
     if "A" in words or "I" in words:
         return [word for before, word in zip(["", *words], words, strict=False) if _counts(before, word)]
     return words
@@ -200,7 +214,7 @@ def _counts(before: str, word: str) -> bool:
 def of_query(text: str) -> list[str]:
     """Return the words of a query as written; any single character counts, except articles."""
     text = normal(text)
-    found = list(_QUERY.finditer(text))
+    found = list(_QUERY.of(text).finditer(text))
     words: list[str] = []
     for match in found:
         word, before = match.group(), words[-1] if words else ""
@@ -214,7 +228,8 @@ def of_query(text: str) -> list[str]:
 
 def each(text: str) -> list[str]:
     """Return all words of a query, including articles."""
-    return _QUERY.findall(normal(text))
+    text = normal(text)
+    return _QUERY.of(text).findall(text)
 
 
 def named(words: list[str]) -> set[str]:
@@ -257,13 +272,13 @@ def _is_capital(word: str) -> bool:
 
 def raw(text: str) -> list[str]:
     """Return the words of a text as it is, including zero-width marks."""
-    return _RAW.findall(text)
+    return _RAW.of(text).findall(text)
 
 
 def standing_alone(text: str, wanted: set[str]) -> Iterator[tuple[Span, str]]:
     """Yield the positions of these words (single characters, or with signs) in ``text``."""
     before = ""
-    for match in _RAW.finditer(text):
+    for match in _RAW.of(text).finditer(text):
         word = match.group()
         if word in wanted and _counts(before, word):
             yield match.span(), word
@@ -290,6 +305,11 @@ def places_of(text: str, word: str) -> list[Span]:
             found.append((at, end))
         at = text.find(word, end)
     return found
+
+
+def unspaced(text: str) -> bool:
+    """Return whether a character of ``text`` is of a script in ``UNSPACED``."""
+    return not text.isascii() and UNSPACED.search(text) is not None
 
 
 def scripts(word: str) -> list[str]:
