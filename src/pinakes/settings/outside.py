@@ -34,7 +34,9 @@ class CatalogSettings(Section):
     )
     max_connections: int = Field(10, ge=1, le=1000, description="So many connections to PostgreSQL a process may open.")
     statement_timeout_s: float = Field(600, gt=0, description="A statement in PostgreSQL that takes longer is ended.")
-    lock_timeout_s: float = Field(60, gt=0, description="How long a statement waits for what another one holds.")
+    lock_timeout_s: float = Field(
+        60, gt=0, description="How long a statement waits for another; a writer silent for half of it is ended."
+    )
 
 
 class ChatSettings(Section):

@@ -14,6 +14,7 @@ from forking import Forked
 
 from pinakes.catalog import Catalog, jobs
 from pinakes.catalog.jobs import Job
+from pinakes.core.errors import Busy
 from pinakes.jobs.queue import SHARED_LEASE_S, Queue, Stopped
 from pinakes.library import Library
 from pinakes.platform.locks import free, taken
@@ -101,6 +102,45 @@ def test_a_reader_that_is_killed_keeps_nobody_out(places: tuple[Settings, Settin
             process.kill()
         lock.acquire()
         lock.release()
+
+
+WRITE = """
+import sys, pathlib
+from pinakes.catalog import Catalog, collections
+from pinakes.settings import CatalogSettings, Settings
+there = CatalogSettings(url=sys.argv[2], lock_timeout_s=4)
+catalog = Catalog.of(Settings(home=pathlib.Path(sys.argv[1]), catalog=there))
+try:
+    with catalog.write() as connection:
+        record = collections.get(connection, "default")
+        collections.hold(connection, record.id)
+        connection.exec_driver_sql("CREATE TABLE written_by_the_first (id int)")
+        print("held", flush=True)
+        sys.stdin.readline()
+except BaseException as error:
+    print(type(error).__name__, flush=True)
+with catalog.read() as connection:
+    print(connection.exec_driver_sql("SELECT to_regclass('written_by_the_first')").scalar(), flush=True)
+"""
+
+
+def test_a_writer_that_sleeps_keeps_nobody_waiting_and_writes_nothing(
+    libraries: tuple[Library, Library], places: tuple[Settings, Settings]
+) -> None:
+    libraries[0].documents.put("The first word.", title="First")
+    with Forked(WRITE, str(places[0].home), places[0].catalog.url, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == "held\n"
+        process.send_signal(signal.SIGSTOP)
+        begin = time.monotonic()
+        libraries[1].documents.put("The second word.", title="Second")
+        assert time.monotonic() - begin < 20
+        process.send_signal(signal.SIGCONT)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == f"{Busy.__name__}\n"
+        assert process.stdout.readline() == "None\n"
 
 
 def test_many_write_the_same_document_and_one_is_left(libraries: tuple[Library, Library]) -> None:

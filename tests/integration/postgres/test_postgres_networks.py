@@ -158,7 +158,7 @@ def test_what_others_write_is_seen_though_news_do_not_come(new_database: Callabl
             until(lambda: titles(two, "quark") == ["First", "Second"], 1.5)
             between.hold()
             one.documents.put("The third quark.", title="Third")
-            until(lambda: titles(two, "quark") == ["First", "Second", "Third"], 8)
+            until(lambda: titles(two, "quark") == ["First", "Second", "Third"], 4.5)
 
 
 def _run(server: Any, program: str, *arguments: str) -> None:

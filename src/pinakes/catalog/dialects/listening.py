@@ -32,7 +32,7 @@ CONNECT: Final[dict[str, Any]] = {
 ANSWER_S: Final = 10.0
 _AGAIN_S: Final = 1.0
 _SHORT_S: Final = 2.0
-_SILENT_S: Final = 5.0
+_SILENT_S: Final = 2.0
 """Who has heard nothing for so long, though it asked, cannot rely on being told."""
 
 EPOCH: Final = "(SELECT epoch FROM installation), left(pg_walfile_name(pg_current_wal_lsn()), 8)"

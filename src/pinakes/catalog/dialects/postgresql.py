@@ -50,6 +50,10 @@ _LOCK_STEP_S: Final = 0.1
 _TRY_LOCK: Final = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
 _READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_IDLE: Final = "idle_in_transaction_session_timeout"
+_OF_WAIT: Final = 0.5
+"""Who writes and sends nothing for this share of the time for which others wait is ended: it sleeps, or its machine is
+lost, and they get what it held."""
 
 
 class PostgresDatabase:
@@ -79,9 +83,10 @@ class PostgresDatabase:
         self._limits = {
             "statement_timeout": str(round(settings.statement_timeout_s * 1000)),
             "lock_timeout": str(round(settings.lock_timeout_s * 1000)),
-            "idle_in_transaction_session_timeout": "0",
+            _IDLE: "0",
             HOME: home,
         }
+        self._idle_ms = round(settings.lock_timeout_s * _OF_WAIT * 1000)
         self._direct, self._news = direct, News(direct, self._notice)
         self._epoch, self._replaced = "", False
         self._on_replaced: list[Callable[[], object]] = []
@@ -100,7 +105,8 @@ class PostgresDatabase:
     @contextmanager
     def transaction(self, *, write: bool, notify: bool = True) -> Iterator[Connection]:
         is_told = write and notify
-        with self._connected(_WRITE if write else _READ, _local(self._limits)) as connection:
+        limits = self._limits | ({_IDLE: str(self._idle_ms)} if write else {})
+        with self._connected(_WRITE if write else _READ, _local(limits)) as connection:
             yield connection
             if is_told:
                 driver = _driver(connection)
