@@ -284,6 +284,8 @@ def _first(hits: Sequence[Hit], each: Sequence[int], part: str) -> list[Hit]:
 def _merged(answers: Sequence[Results], known: CollectionModels, words: float) -> tuple[list[Hit], str, list[str]]:
     """Return all hits in one order, the fusion it is based on, and notes on it."""
     found = [answer for answer in answers if answer.hits]
+    if len(found) <= 1:
+        return [hit for answer in found for hit in answer.hits], "score", []
     evidence = {answer.collection: _evidence(answer) for answer in found}
     models = {name: known.model_of(name) for name, kind in evidence.items() if "meaning" in kind}
     if len(set(evidence.values())) > 1 or len(set(models.values())) > 1:

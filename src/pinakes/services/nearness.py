@@ -6,8 +6,7 @@ To ask a collection takes about ten times as long as to see how near its nearest
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +15,7 @@ from typing import Final
 from pinakes.app import App
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import PinakesError
-from pinakes.core.ports import Index, VectorQuery, lexicon_of
+from pinakes.core.ports import Index, Lexicon, VectorQuery, lexicon_of
 from pinakes.search import Request
 from pinakes.search.federated import CollectionModels
 from pinakes.search.query.syntax import parse_query
@@ -50,17 +49,17 @@ _FIELD = re.compile(r"\w:\S")
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A collection's ``model``, the cosine of its ``nearest`` chunk, the ``mean`` of the nearest ones, and its words.
-
-    ``words`` are those of the question that it has; such a ``share`` of its documents has them all where these may be a
-    name, 0 else.
-    """
+    """A collection: its ``model``, the cosine of its ``nearest`` chunk, the ``mean`` of the nearest, its words."""
 
     model: str
     nearest: float
     mean: float
-    words: frozenset[str]
-    share: float
+    lexicon: Lexicon
+
+    def share(self, words: Sequence[str]) -> float:
+        """Return the largest share of documents that may have all of ``words``, 0 where any is in none."""
+        self.lexicon.prepare(" ".join(words))
+        return min(self.lexicon.counts(words)) / self.lexicon.documents() if all(map(self.lexicon.has, words)) else 0.0
 
 
 def known_of(app: App, asked: Callable[[CollectionRecord], Request], *, now: bool = True) -> CollectionModels:
@@ -89,14 +88,32 @@ def far_from(app: App, asked: Callable[[CollectionRecord], Request], names: Sequ
         return []
     looks = {name: look for name in names if (look := _look(app, asked, name)) is not None}
     far = {name: one for name, one in looks.items() if _is_far(one, looks.values())}
+    if not far:
+        return []
     near = [one for name, one in looks.items() if name not in far]
-    lacking = Counter(word for one in far.values() for word in one.words.difference(*(other.words for other in near)))
-    usual = max((one.share for one in near), default=0.0)
+    words = list(taken_apart(asked(app.record(next(iter(far)))).query).words)
+    with suppress(PinakesError):  # to be told when they are asked
+        having = _with_words(far, near, words)
+        return [name for name in far if name not in having]
+    return []
 
-    def is_asked(one: _Look) -> bool:
-        return any(0 < lacking[word] <= _RARE for word in one.words) or 0 < one.share >= usual
 
-    return [name for name, one in far.items() if not is_asked(one)]
+def _with_words(far: Mapping[str, _Look], near: Sequence[_Look], words: Sequence[str]) -> set[str]:
+    """Return those of the ``far`` collections that have rare words which no near one has, or what may be a name."""
+    if not 0 < len(words) <= _MOST_WORDS:
+        return set()
+    lacking = list(words)
+    for one in near:
+        one.lexicon.prepare(" ".join(lacking))
+        lacking = [word for word in lacking if not one.lexicon.has(word)]
+    found = set[str]()
+    for word in lacking:
+        having = [name for name, one in far.items() if one.lexicon.has(word)]
+        found.update(having if len(having) <= _RARE else ())
+    if len(words) <= _NAME_WORDS:
+        usual = max((one.share(words) for one in near), default=0.0)
+        found.update(name for name, one in far.items() if 0 < one.share(words) >= usual)
+    return found
 
 
 def _is_far(look: _Look, every: Iterable[_Look]) -> bool:
@@ -113,21 +130,14 @@ def _look(app: App, asked: Callable[[CollectionRecord], Request], name: str) -> 
         if not _is_plain(request) or vectors.fingerprint != record.fingerprint:
             return None
         lexicon = lexicon_of(index)
-        if lexicon is None or not app.statistics.all_embedded(record, index) or _names(app, record, request.query):
+        if lexicon is None or not app.statistics.is_embedded(record, index) or _names(app, record, request.query):
             return None
         [nearest] = index.vector(VectorQuery(vectors.vector_of(request.query.strip()), _NEAREST))
-        words = list(taken_apart(request.query).words)
-        if len(words) > _MOST_WORDS:
-            words = []
-        lexicon.prepare(" ".join(words))
-        there = frozenset(filter(lexicon.has, words))
-        may_be_named = 0 < len(there) == len(words) <= _NAME_WORDS
-        share = min(lexicon.counts(words)) / lexicon.documents() if may_be_named else 0.0
     except PinakesError:  # to be told when it is asked
         return None
     if len(nearest) < _NEAREST:
         return None
-    return _Look(record.fingerprint, float(nearest.scores[0]), float(nearest.scores.mean()), there, share)
+    return _Look(record.fingerprint, float(nearest.scores[0]), float(nearest.scores.mean()), lexicon)
 
 
 def _names(app: App, record: CollectionRecord, query: str) -> bool:
