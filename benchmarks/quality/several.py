@@ -51,7 +51,7 @@ class Way:
     """The kinds of the own collection and of the three others."""
 
     name: str
-    others: tuple[str, str, str]
+    others: tuple[str, ...]
     own: str = ""
 
 

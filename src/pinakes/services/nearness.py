@@ -15,7 +15,7 @@ from typing import Final
 from pinakes.app import App
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import PinakesError
-from pinakes.core.ports import Index, Lexicon, VectorQuery, lexicon_of
+from pinakes.core.ports import Lexicon, VectorQuery, lexicon_of
 from pinakes.search import Request
 from pinakes.search.federated import CollectionModels
 from pinakes.search.query.syntax import parse_query
@@ -68,13 +68,15 @@ def known_of(app: App, asked: Callable[[CollectionRecord], Request], *, now: boo
     return CollectionModels(lambda name: app.record(name).fingerprint, far, partial(terms_in, app))
 
 
-def terms_in(app: App, names: Sequence[str], query: str) -> TermStatistics | None:
-    """Return how rare the words of ``query`` are in these collections together."""
-    indexes: list[Index] = []
-    for name in names:
+def terms_in(app: App, names: Sequence[str], query: str) -> list[TermStatistics | None]:
+    """Return for each of these collections how many of its documents have the words of ``query``; None if unknown."""
+
+    def of_one(name: str) -> TermStatistics | None:
         with suppress(PinakesError):  # it was deleted meanwhile, or cannot be read
-            indexes.append(app.index(name, wait=False)[1])
-    return TermStatistics.of_all(query, indexes)
+            return TermStatistics.from_query(query, app.index(name, wait=False)[1])
+        return None
+
+    return [of_one(name) for name in names]
 
 
 def far_from(app: App, asked: Callable[[CollectionRecord], Request], names: Sequence[str]) -> list[str]:
