@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from pinakes.core.records import JSON, Results
 from pinakes.library import Library
+from pinakes.models.embedders import EMBEDDERS
 from pinakes.search.results.answerable import Fit, Signs, fit_of
 
 
@@ -47,6 +49,19 @@ def test_headings_and_paths_count_as_what_a_chunk_has(library: Library, docs: Pa
     (docs / "rotation.md").write_text("# Signing keys\n\nThey change every spring.\n")
     library.add(str(docs))
     assert signs_of(library.search("signing rotation spring"))["missing"] == 0
+
+
+def test_a_collection_without_vectors_does_not_tell_how_probable_an_answer_is(
+    open_library: Callable[..., Library], docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(EMBEDDERS, "late", "late_embedder:LateEmbedder")
+    library = open_library(embedding__provider="late", embedding__path=tmp_path)
+    (docs / "a.txt").write_text("alpha beta")
+    library.add(str(docs))
+    (tmp_path / "arrived").write_text("")
+    assert signs_of(library.search("alpha beta")) == {}
+    library.embed_pending()
+    assert signs_of(library.search("alpha beta"))["score"]
 
 
 def test_the_score_is_that_of_the_first_hit_and_ahead_is_in_cosines(library: Library, docs: Path) -> None:

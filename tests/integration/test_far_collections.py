@@ -97,3 +97,10 @@ def test_where_the_near_ones_have_the_same_documents_the_others_are_asked(librar
     found = library.search(QUESTION, top_k=8)
     assert len(found.hits) == 8
     assert {hit.collection for hit in found.hits} - {"databases", "copy"}
+
+
+def test_of_collections_about_as_near_one_that_lacks_the_words_is_only_looked_at(library: Library, docs: Path) -> None:
+    films = {f"{number}.md": f"The film {number} is restored from a backup, after which.\n" for number in range(6)}
+    library.add(str(write_files(docs / "films", films)), "films")
+    assert far(library.search(QUESTION, top_k=3)) == {"films", "kitchen", "stars"}
+    assert far(library.search("restored from a backup", top_k=3)) == {"kitchen", "stars"}

@@ -38,7 +38,6 @@ _SHEETS: Final = frozenset((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"))
 _RTF: Final = ".rtf"
 _XLS: Final = ".xls"
 _DOC: Final = ".doc"
-_PPT: Final = ".ppt"
 _WORD_95: Final = "magic number: 0xA5DC"
 _NEW_LINE: Final = "\n"
 _MAIL: Final = ".msg"

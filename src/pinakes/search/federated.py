@@ -55,13 +55,13 @@ Evidence: TypeAlias = Literal["reranker", "words", "meaning", "words and meaning
 class CollectionModels:
     """What is known about collections besides their answers. ``model_of``: collection → fingerprint of its model.
 
-    ``far``: names → those far from the question. ``terms``: (names, query) → statistics of the query's terms over these
-    collections together, None if unknown.
+    ``far``: names → those far from the question. ``terms``: (names, query) → statistics of the query's terms in each of
+    these collections, None if unknown.
     """
 
     model_of: Callable[[str], str]
     far: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
-    terms: Callable[[Sequence[str], str], TermStatistics | None] = lambda _names, _query: None
+    terms: Callable[[Sequence[str], str], Sequence[TermStatistics | None]] = lambda names, _: [None] * len(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +284,8 @@ def _first(hits: Sequence[Hit], each: Sequence[int], part: str) -> list[Hit]:
 def _merged(answers: Sequence[Results], known: CollectionModels, words: float) -> tuple[list[Hit], str, list[str]]:
     """Return all hits in one order, the fusion it is based on, and notes on it."""
     found = [answer for answer in answers if answer.hits]
+    if len(found) <= 1:
+        return [hit for answer in found for hit in answer.hits], "score", []
     evidence = {answer.collection: _evidence(answer) for answer in found}
     models = {name: known.model_of(name) for name, kind in evidence.items() if "meaning" in kind}
     if len(set(evidence.values())) > 1 or len(set(models.values())) > 1:
@@ -315,7 +317,7 @@ def _by_score(answers: Sequence[Results], penalties: Sequence[float]) -> list[Hi
 
 def _penalties(answers: Sequence[Results], known: CollectionModels) -> list[float]:
     """Return how much less each answer fits the question than the best one."""
-    terms = known.terms([answer.collection for answer in answers], answers[0].query) if answers else None
+    terms = known.terms([answer.collection for answer in answers], answers[0].query)
     words = [[hit.words for hit in one.hits[:LOOKED_AT]] for one in answers]
     each = zip(words, answers, strict=True)
     found = [CollectionAnswer(best, one.answerable, _evidence(one) == "words") for best, one in each]

@@ -1,12 +1,14 @@
 """How well the answer of each of several collections fits a question, and the penalty for a worse fit.
 
 Ranks alone make the best chunks of an unrelated collection look as good as any. But those chunks have fewer of the
-question's rare words, and their ``answerable`` probability, if known, is lower. Measured by asking questions on one of
-seven corpora together with three others (``python -m benchmarks.quality.several``).
+question's rare words, the words are less frequent in the collection as a whole, and the ``answerable`` probability, if
+known, is lower. Measured by asking questions on one corpus together with three others (``python -m
+benchmarks.quality.several``).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -14,7 +16,7 @@ from typing import Final
 
 from pinakes.search.retrieval.term_statistics import TermStatistics
 
-LOOKED_AT: Final = 10
+LOOKED_AT: Final = 7
 """Best chunks considered per collection, of which the ``_BEST`` best-fitting count: few of them may fit."""
 
 _BEST = 5
@@ -22,7 +24,7 @@ _BEST = 5
 SCORE, RANKS = 2.0, 100
 """Penalty per unit of worse fit: as a multiple of the best score of all, or in ranks if scores do not compare."""
 
-_WORDS, _ANSWERABLE, _USUAL = 1.5, 0.6, 0.4
+_WORDS, _ANSWERABLE, _USUAL, _TOPIC = 2.0, 0.4, 0.4, 0.15
 _WORDS_ALONE = 0.04
 """Subtracted for answers of keyword search alone: their chunks share more words without fitting better."""
 
@@ -39,23 +41,44 @@ class CollectionAnswer:
     by_words: bool
 
 
-def fit_penalties(answers: Sequence[CollectionAnswer], terms: TermStatistics | None) -> list[float]:
-    """Return how much less each answer fits than the best one, in the order of ``answers``.
+_PRIOR = 100
+"""Documents of the mean of all collections that count as if they were in each: a small one tells little."""
 
-    Query words are weighted by their IDF over all collections together (``terms``); words that no chunk has are
-    ignored.
+
+def fit_penalties(answers: Sequence[CollectionAnswer], terms: Sequence[TermStatistics | None]) -> list[float]:
+    """Return how much less each answer fits than the best one, in the order of ``answers``, as ``terms`` are.
+
+    Query words are weighted by their IDF over all collections together; words that no chunk has are ignored.
     """
     looked_at = [one.words[:LOOKED_AT] for one in answers]
     known = frozenset[str]().union(*(words for chunks in looked_at for words in chunks))
-    most = terms.of_words(known) if terms else 0.0
-    shares = [[terms.of_words(words) / most if terms and most else 0.0 for words in those] for those in looked_at]
-    fits = [_fit(those, one) for those, one in zip(shares, answers, strict=True)]
+    counted = [one for one in terms if one is not None]
+    every = TermStatistics.together(counted) if counted else None
+    most = every.of_words(known) if every else 0.0
+    shares = [[every.of_words(words) / most if every and most else 0.0 for words in those] for those in looked_at]
+    topics = _topics(counted) if len(counted) == len(answers) else [0.0] * len(answers)
+    fits = [_fit(*each) for each in zip(shares, topics, answers, strict=True)]
     return [max(fits) - fit for fit in fits]
 
 
-def _fit(shares: Sequence[float], answer: CollectionAnswer) -> float:
+def _fit(shares: Sequence[float], topic: float, answer: CollectionAnswer) -> float:
     best = sorted(shares, reverse=True)[:_BEST]
-    mean = _WORDS * fmean(best) if best else 0.0
+    mean = _TOPIC * topic + (_WORDS * fmean(best) if best else 0.0)
     if answer.answerable is not None:
         return mean + _ANSWERABLE * (answer.answerable - _USUAL)
     return mean - _WORDS_ALONE if answer.by_words else mean
+
+
+def _topics(terms: Sequence[TermStatistics]) -> list[float]:
+    """Return how much more frequent the query's words are in each collection than on the mean of all.
+
+    The mean over the words of log (p / mean p), where p is the share of documents with the word, with a Dirichlet prior
+    of ``_PRIOR`` documents: the language model of collections by which Si et al. (CIKM 2002) select them.
+    """
+    sums = [0.0] * len(terms)
+    for word in terms[0].counts:
+        mean = fmean(one.counts[word] / max(1, one.documents) for one in terms)
+        if mean:
+            for place, one in enumerate(terms):
+                sums[place] += math.log((one.counts[word] / mean + _PRIOR) / (one.documents + _PRIOR))
+    return [each / len(terms[0].counts) for each in sums]

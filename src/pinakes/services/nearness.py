@@ -6,8 +6,7 @@ To ask a collection takes about ten times as long as to see how near its nearest
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +15,7 @@ from typing import Final
 from pinakes.app import App
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import PinakesError
-from pinakes.core.ports import Index, VectorQuery, lexicon_of
+from pinakes.core.ports import Index, Lexicon, VectorQuery, lexicon_of
 from pinakes.search import Request
 from pinakes.search.federated import CollectionModels
 from pinakes.search.query.syntax import parse_query
@@ -25,9 +24,12 @@ from pinakes.search.retrieval.term_statistics import TermStatistics
 
 FAR: Final = 0.1
 """A collection is far where both its nearest chunk and its nearest five, on the mean, have a cosine so much lower than
-in the collection where that is highest. Of 494 questions asked beside three collections about other fields, the own one
-was never so far; of 630 asked beside any three, in 0.5 %, where others had more of what was asked for: the sets of
-docs/measurements.md."""
+in the collection where that is highest. Of 602 questions asked beside four collections about other fields, the own one
+was so far once, with ``_LACKING`` as well: the sets of docs/measurements.md."""
+
+_LACKING = 0.2
+"""A collection without any of the words that another near one has counts as so much farther, one that lacks some of
+them by the share of these, as they are rare: what it has would lose more than that when it is merged."""
 
 _NEAREST = 5
 _FEWEST_COLLECTIONS = 3
@@ -50,17 +52,18 @@ _FIELD = re.compile(r"\w:\S")
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A collection's ``model``, the cosine of its ``nearest`` chunk, the ``mean`` of the nearest ones, and its words.
-
-    ``words`` are those of the question that it has; such a ``share`` of its documents has them all where these may be a
-    name, 0 else.
-    """
+    """A collection: its ``model``, the cosine of its ``nearest`` chunk, the ``mean`` of the nearest, its words."""
 
     model: str
     nearest: float
     mean: float
-    words: frozenset[str]
-    share: float
+    index: Index
+    lexicon: Lexicon
+
+    def share(self, words: Sequence[str]) -> float:
+        """Return the largest share of documents that may have all of ``words``, 0 where any is in none."""
+        self.lexicon.prepare(" ".join(words))
+        return min(self.lexicon.counts(words)) / self.lexicon.documents() if all(map(self.lexicon.has, words)) else 0.0
 
 
 def known_of(app: App, asked: Callable[[CollectionRecord], Request], *, now: bool = True) -> CollectionModels:
@@ -69,13 +72,15 @@ def known_of(app: App, asked: Callable[[CollectionRecord], Request], *, now: boo
     return CollectionModels(lambda name: app.record(name).fingerprint, far, partial(terms_in, app))
 
 
-def terms_in(app: App, names: Sequence[str], query: str) -> TermStatistics | None:
-    """Return how rare the words of ``query`` are in these collections together."""
-    indexes: list[Index] = []
-    for name in names:
+def terms_in(app: App, names: Sequence[str], query: str) -> list[TermStatistics | None]:
+    """Return for each of these collections how many of its documents have the words of ``query``; None if unknown."""
+
+    def of_one(name: str) -> TermStatistics | None:
         with suppress(PinakesError):  # it was deleted meanwhile, or cannot be read
-            indexes.append(app.index(name, wait=False)[1])
-    return TermStatistics.of_all(query, indexes)
+            return TermStatistics.from_query(query, app.index(name, wait=False)[1])
+        return None
+
+    return [of_one(name) for name in names]
 
 
 def far_from(app: App, asked: Callable[[CollectionRecord], Request], names: Sequence[str]) -> list[str]:
@@ -88,21 +93,57 @@ def far_from(app: App, asked: Callable[[CollectionRecord], Request], names: Sequ
     if len(names) < _FEWEST_COLLECTIONS:
         return []
     looks = {name: look for name in names if (look := _look(app, asked, name)) is not None}
-    far = {name: one for name, one in looks.items() if _is_far(one, looks.values())}
-    near = [one for name, one in looks.items() if name not in far]
-    lacking = Counter(word for one in far.values() for word in one.words.difference(*(other.words for other in near)))
-    usual = max((one.share for one in near), default=0.0)
+    if not looks:
+        return []
+    with suppress(PinakesError):  # to be told when they are asked
+        query = asked(app.record(next(iter(looks)))).query
+        near = _near(looks, query)
+        far = {name: one for name, one in looks.items() if name not in near}
+        having = _with_words(far, list(near.values()), list(taken_apart(query).words)) if far else ()
+        return [name for name in far if name not in having]
+    return []
 
-    def is_asked(one: _Look) -> bool:
-        return any(0 < lacking[word] <= _RARE for word in one.words) or 0 < one.share >= usual
 
-    return [name for name, one in far.items() if not is_asked(one)]
+def _near(looks: Mapping[str, _Look], query: str) -> dict[str, _Look]:
+    """Return the collections that are near by cosine; of several, without those that lack much of ``query``."""
+    gaps = {name: _gap(one, looks.values()) for name, one in looks.items()}
+    near = {name: one for name, one in looks.items() if gaps[name] <= FAR}
+    found = {name: TermStatistics.from_query(query, one.index) for name, one in near.items()} if len(near) > 1 else {}
+    terms = {name: one for name, one in found.items() if one is not None}
+    if not terms or len(terms) < len(near):
+        return near
+    every = TermStatistics.together(list(terms.values()))
+    there = {name: every.of_words([word for word in one.counts if one.counts[word]]) for name, one in terms.items()}
+    most = max(there.values())
+    return {
+        name: one
+        for name, one in near.items()
+        if gaps[name] <= 0 or gaps[name] + _LACKING * (1 - there[name] / most if most else 0.0) <= FAR
+    }
 
 
-def _is_far(look: _Look, every: Iterable[_Look]) -> bool:
+def _with_words(far: Mapping[str, _Look], near: Sequence[_Look], words: Sequence[str]) -> set[str]:
+    """Return those of the ``far`` collections that have rare words which no near one has, or what may be a name."""
+    if not 0 < len(words) <= _MOST_WORDS:
+        return set()
+    lacking = list(words)
+    for one in near:
+        one.lexicon.prepare(" ".join(lacking))
+        lacking = [word for word in lacking if not one.lexicon.has(word)]
+    found = set[str]()
+    for word in lacking:
+        having = [name for name, one in far.items() if one.lexicon.has(word)]
+        found.update(having if len(having) <= _RARE else ())
+    if len(words) <= _NAME_WORDS:
+        usual = max((one.share(words) for one in near), default=0.0)
+        found.update(name for name, one in far.items() if 0 < one.share(words) >= usual)
+    return found
+
+
+def _gap(look: _Look, every: Iterable[_Look]) -> float:
+    """Return how much lower the cosines are than in the collection of this model where they are highest."""
     alike = [one for one in every if one.model == look.model]
-    nearest, mean = max(one.nearest for one in alike), max(one.mean for one in alike)
-    return look.nearest < nearest - FAR and look.mean < mean - FAR
+    return min(max(one.nearest for one in alike) - look.nearest, max(one.mean for one in alike) - look.mean)
 
 
 def _look(app: App, asked: Callable[[CollectionRecord], Request], name: str) -> _Look | None:
@@ -113,21 +154,14 @@ def _look(app: App, asked: Callable[[CollectionRecord], Request], name: str) -> 
         if not _is_plain(request) or vectors.fingerprint != record.fingerprint:
             return None
         lexicon = lexicon_of(index)
-        if lexicon is None or not app.statistics.all_embedded(record, index) or _names(app, record, request.query):
+        if lexicon is None or not app.statistics.is_embedded(record, index) or _names(app, record, request.query):
             return None
         [nearest] = index.vector(VectorQuery(vectors.vector_of(request.query.strip()), _NEAREST))
-        words = list(taken_apart(request.query).words)
-        if len(words) > _MOST_WORDS:
-            words = []
-        lexicon.prepare(" ".join(words))
-        there = frozenset(filter(lexicon.has, words))
-        may_be_named = 0 < len(there) == len(words) <= _NAME_WORDS
-        share = min(lexicon.counts(words)) / lexicon.documents() if may_be_named else 0.0
     except PinakesError:  # to be told when it is asked
         return None
     if len(nearest) < _NEAREST:
         return None
-    return _Look(record.fingerprint, float(nearest.scores[0]), float(nearest.scores.mean()), there, share)
+    return _Look(record.fingerprint, float(nearest.scores[0]), float(nearest.scores.mean()), index, lexicon)
 
 
 def _names(app: App, record: CollectionRecord, query: str) -> bool:

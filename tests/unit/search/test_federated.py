@@ -60,6 +60,8 @@ def ask(
     fold: bool = True,
     words: float = 0.0,
     versions: frozenset[str] = frozenset(),
+    having: Mapping[str, int] | None = None,
+    documents: int = 100,
 ) -> Results:
     by_name = {one.collection if isinstance(one, Results) else one[0]: one for one in answers}
 
@@ -71,7 +73,10 @@ def ask(
 
     model_of: Callable[[str], str] = (models or dict.fromkeys(by_name, MODEL)).__getitem__
     known = CollectionModels(
-        model_of, terms=lambda _names, _query: TermStatistics(TEN, 100, dict.fromkeys(TEN.words, 10))
+        model_of,
+        terms=lambda names, _: [
+            TermStatistics(TEN, documents, dict.fromkeys(TEN.words, (having or {}).get(name, 10))) for name in names
+        ],
     )
     return ask_all(list(by_name), one, known, HitLimits(most, min_score, fold, words, versions))
 
@@ -196,7 +201,7 @@ def test_of_several_enough_is_asked_to_see_how_near_they_are() -> None:
 
 
 def test_scores_that_do_not_compare_are_merged_by_rank_and_that_is_said() -> None:
-    meaning = answer("a", [hit("a", 1, 0.6, has=0.7), hit("a", 2, 0.5, has=0.7)], answerable=0.4 - 0.04 / 0.6)
+    meaning = answer("a", [hit("a", 1, 0.6, has=0.7), hit("a", 2, 0.5, has=0.7)], answerable=0.4 - 0.04 / 0.4)
     by_words = [hit("b", 1, 1.0, has=0.7, bm25=3.0), hit("b", 2, 0.9, has=0.7, bm25=2.0)]
     words = answer("b", by_words, degraded="keyword search only: gone")
     found = ask(meaning, words)
@@ -223,8 +228,17 @@ def test_a_collection_whose_chunks_have_fewer_words_of_the_question_is_lower() -
     found = ask(answer("a", own), answer("b", other)).hits
     assert [one.collection for one in found] == ["a"] * 5 + ["b"] * 5
     assert found[0].score == 0.8
-    assert found[5].score == pytest.approx(0.82 - 2 * 1.5 / 9 * 0.82)
-    assert found[5].score_parts == {"collections": pytest.approx(-2 * 1.5 / 9 * 0.82)}
+    assert found[5].score == pytest.approx(0.82 - 2 * 2 / 9 * 0.82)
+    assert found[5].score_parts == {"collections": pytest.approx(-2 * 2 / 9 * 0.82)}
+
+
+def test_a_collection_that_seldom_has_the_words_of_the_question_is_lower() -> None:
+    seldom = answer("a", [hit("a", number, 0.82 - number / 100, has=0.8) for number in range(3)])
+    often = answer("b", [hit("b", number, 0.8 - number / 100, has=0.8) for number in range(3)])
+    found = ask(seldom, often, having={"a": 10, "b": 90}, documents=1000)
+    assert ids(found) == ["b_0", "b_1", "b_2", "a_0", "a_1", "a_2"]
+    by_words = replace(seldom, hits=tuple(hit("a", n, 1.0, has=0.85, cosine=None, bm25=3.0) for n in range(3)))
+    assert ids(ask(by_words, often, having={"a": 10, "b": 90}, documents=1000))[0] == "b_0"
 
 
 def test_scores_do_not_fall_below_nothing_and_keep_their_order() -> None:

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from typing import TypeAlias
 
@@ -112,6 +113,7 @@ def openings(connection: Connection, text: str, named: Sequence[NamedDocuments])
     return Ranking(ids, owners, np.zeros(len(ids), np.float32))
 
 
+@lru_cache(maxsize=256)
 def may_name(text: str) -> bool:
     """Return whether any word of ``text`` looks like the name of a document."""
     return any(True for _ in _places(text)) or any(True for _ in _identifiers(text))

@@ -74,21 +74,24 @@ def answer_probability(
 def signs(ranked: Ranked, chunks: ChunkTexts) -> Signs | None:
     """Return the signals of ``ranked``.
 
-    None unless both retrievers answered, weighted fusion was used, and the IDF of the words is known.
+    None unless both retrievers answered, weighted fusion was used, the IDF of the words is known, and any chunk has a
+    vector.
     """
     found = ranked.candidates
     if found.evidence is None or found.evidence.terms is None or not len(ranked.rows):
+        return None
+    near = found.retrieved["vector"].scores
+    if not len(near):
         return None
     missing = 1.0
     for terms in chunks.terms(found.ids[ranked.rows[:_BEST]].tolist()):
         missing = min(missing, found.evidence.terms.missing(frozenset[str]().union(*terms.values())))
         if not missing:
             break
-    near = found.retrieved["vector"].scores
     return Signs(
         score=float(ranked.scores[0] if found.fused is None else found.fused.max()),
         missing=missing,
-        ahead=float(near[0] - near[min(_FAR, len(near) - 1)]) if len(near) else 0.0,
+        ahead=float(near[0] - near[min(_FAR, len(near) - 1)]),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,11 +34,8 @@ class TermStatistics:
         return cls(words, every, counts)
 
     @classmethod
-    def of_all(cls, query: str, indexes: Iterable[Index]) -> TermStatistics | None:
-        """Return the statistics over several collections together; None if no collection has any."""
-        every = [one for index in indexes if (one := cls.from_query(query, index)) is not None]
-        if not every:
-            return None
+    def together(cls, every: Sequence[TermStatistics]) -> TermStatistics:
+        """Return the statistics of one query over several collections together."""
         counts = {word: sum(one.counts[word] for one in every) for word in every[0].counts}
         return cls(every[0].words, sum(one.documents for one in every), counts)
 

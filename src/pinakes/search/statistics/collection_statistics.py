@@ -15,6 +15,8 @@ from pinakes.search.statistics.document_features import FeatureCache
 _REMEMBERED_TOTALS = 256
 _REMEMBERED_COLLECTIONS = 64
 _REMEMBERED_GROUPS = 10_000
+_MOSTLY = 0.99
+"""A few chunks may wait for their vectors, as those of a document that was just added."""
 
 
 class CollectionStatistics:
@@ -66,11 +68,12 @@ class CollectionStatistics:
         key = (collection.id, collection.line, collection.model_id, collection.head)
         return self._totals.get_or_make(key, lambda: contents.totals(connection, collection, vectors))
 
-    def all_embedded(self, collection: CollectionRecord, index: Index) -> bool:
-        """Return whether ``index`` has a model vector for every chunk of ``collection``."""
+    def is_embedded(self, collection: CollectionRecord, index: Index) -> bool:
+        """Return whether ``index`` has a model vector for (nearly) every chunk of ``collection``."""
 
         def looked_up() -> bool:
             held = index.describe()
-            return held.get("exact_vectors", held.get("vectors")) == held.get("keyword_chunks")
+            vectors, chunks = held.get("exact_vectors", held.get("vectors")), held.get("keyword_chunks")
+            return isinstance(vectors, int) and isinstance(chunks, int) and vectors >= _MOSTLY * chunks
 
         return self._embedded.get_or_make((collection.id, collection.model_id, index.position()), looked_up)

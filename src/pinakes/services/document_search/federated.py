@@ -33,17 +33,18 @@ class CollectionDocuments:
 
 
 def merge_collections(
-    answers: Sequence[CollectionDocuments], chunks: ChunkTexts, terms: TermStatistics | None
+    answers: Sequence[CollectionDocuments], chunks: ChunkTexts, terms: Sequence[TermStatistics | None]
 ) -> list[FoundDocument]:
     """Return the documents of all collections: by score, or by rank where these do not compare.
 
-    Those of a collection that fits the question less lose by that (``fitting``). ``terms`` are those of all
-    collections together.
+    Those of a collection that fits the question less lose by that (``fitting``). ``terms``: one for each of
+    ``answers``.
     """
     found = [answer for answer in answers if answer.found]
     if len(found) < 2:
         return in_order([one for answer in found for one in answer.found])
-    behind = fit_penalties([_answered(answer, chunks) for answer in found], terms)
+    theirs = [one for one, answer in zip(terms, answers, strict=True) if answer.found]
+    behind = fit_penalties([_answered(answer, chunks) for answer in found], theirs)
     if len({(answer.record.fingerprint, answer.by_words) for answer in found}) == 1:
         best = max(one.score for answer in found for one in answer.found)
         scored = zip(found, behind, strict=True)

@@ -378,7 +378,7 @@ class DocumentSearch:
         """
         names = {answer.record.id: answer.record.name for answer in answers}
         several = len(answers) > 1
-        terms = terms_in(self._app, list(names.values()), query) if several else None
+        terms = terms_in(self._app, list(names.values()), query) if several else [None]
         with self._app.catalog.read() as connection:
             ranked = merge_collections(answers, ChunkTexts(connection, query), terms)
             if named is not None and self._app.settings.search.fold_duplicates:

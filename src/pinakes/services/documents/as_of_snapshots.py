@@ -108,7 +108,8 @@ class Snapshots:
         wanted = federated.HitLimits(request.top_k, request.min_score, fold=False)
         index = self._app.index(name, wait=False)[1]
         known = federated.CollectionModels(
-            lambda _: record.fingerprint, terms=lambda _, query: TermStatistics.from_query(query, index)
+            lambda _: record.fingerprint,
+            terms=lambda names, query: [TermStatistics.from_query(query, index)] * len(names),
         )
         both = federated.ask_all(list(answers), answers.__getitem__, known, wanted)
         return _noted(replace(both, collection=name, query=now.query), count, lost, at)
