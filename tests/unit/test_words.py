@@ -66,8 +66,10 @@ def test_characters_in_expressions_compounds_and_numbers_of_items_are_no_words(t
         (r're.compile(r"\bword\d+\nterm")', "re.compile word term bword nterm"),
         (r'"C:\\new\\table" "\\nback"', "new table nback"),
         (r"@'C:\new\table'", "ew able new table"),
-        (r'"na\u00efve caf\u{e9} \x41lpha \ud83d\ude00x"', "naïve café Alpha"),
-        (r'"\033[1;31mError\e[0m \x1b[0mdone\0end"', "Error done end"),
+        (r'"na\u00efve caf\u{e9} \x41lpha"', "naïve café Alpha na u00efve caf e9 x41lpha"),
+        (r'"\033[1;31mError\e[0m \x1b[0mdone\0end"', "Error done end 033 31mError 0m x1b 0mdone 0end"),
+        (r"bin\x64\Release C:\lib\x86\foo.dll", "bind Release lib oo.dll bin x64 x86 foo.dll"),
+        (r"src\tests\test.py D:\new-api\v2.1", "src ests est.py ew-api 2.1 tests test.py new-api v2.1"),
     ],
 )
 def test_an_escape_in_a_string_of_code_parts_words_and_what_may_be_a_path_stays_found(code: str, words: str) -> None:

@@ -102,9 +102,9 @@ _RAW = _Words(IGNORED, _IN_TEXT, signs=True, slashes=True)
 """The same for text that is not normalised."""
 
 _ESCAPED = lazy(
-    r"\\(?:\\|(?:e|033|x1[bB]|u001[bB])\[[\d;]*m|0(?:33)?(?!\d)|([abfnrtv]\w+)|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\})"
+    r"\\(?:\\|(?:e|033|x1[bB]|u001[bB])\[[\d;]*m|0(?:33)?(?!\d)|[abfnrtv](?=\w)|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\})"
 )
-"""An escape in a string of code, with the word that it would begin if it were none; or an escaped backslash."""
+"""An escape in a string of code, before a word or of a character, with the digits of that; or an escaped backslash."""
 
 _FENCE = lazy(r"^[ \t>]*(?:```|~~~).*$", re.MULTILINE)
 _ENDS = lazy(r"\s*(?:[^\w\s]|$)")
@@ -177,20 +177,20 @@ def of_text(text: str, *, code: bool = False) -> list[str]:
 
 
 def _of_code(text: str) -> list[str]:
-    """Return the words of code, with escapes of strings as what they mean.
+    """Return the words of code, with escapes of strings as what they mean; then words that are there without that.
 
     Of ``"twelve\\nthirteen"`` ``thirteen`` is a word, and, at the end, ``nthirteen``: it might be the name in a path.
     """
     if "\\" not in text:
         return _CODE.of(text).findall(text)
-    paths = [found[1] for found in _ESCAPED.finditer(text) if found[1]]
     meant = _ESCAPED.sub(_meant, text)
-    return [*_CODE.of(meant).findall(meant), *paths]
+    words = _CODE.of(meant).findall(meant)
+    there = frozenset(words)
+    written = " ".join(run for run in text.split() if "\\" in run)
+    return [*words, *(word for word in _CODE.of(written).findall(written) if word not in there)]
 
 
 def _meant(found: re.Match[str]) -> str:
-    if found[1]:
-        return f" {found[1][1:]}"
     digits = found[found.lastindex] if found.lastindex else ""
     char = chr(min(int(digits, 16), 0x10FFFF)) if digits else " "
     return char if char.isalnum() else " "
