@@ -50,8 +50,9 @@ def chunk(document: Document, sizing: Sizing) -> list[Chunk]:
     """Cut ``document`` into chunks within ``sizing``, in the order of the text, with ordinals from 0.
 
     Each is an exact slice of the text, never blank. Together they contain every character except white space; and of a
-    Markdown document HTML comments between its blocks, tables of contents whose words its headings have, and headings
-    that these separate from their text: such a heading is in the chunk's header. A blank document has no chunks.
+    Markdown document HTML comments between its blocks, tables of contents whose words its headings have, headings that
+    these separate from their text (the chunk's header has them), and headings over nothing else. A blank document has
+    no chunks.
     """
     if not document.text.strip():
         return []

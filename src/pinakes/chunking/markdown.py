@@ -42,8 +42,13 @@ _DASHES = re.compile(r"[\s|:-]+")
 _ROWS = re.compile(r"(?:^|\n)[ \t]*\|.*+\s*+\Z", re.DOTALL)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _BULLET = re.compile(r"\s*[-*+]\s+")
-_ENTRY = re.compile(r"[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t]++\[([^\n]*)\]\(#[^\s()]*+\)[ \t]*+")
+_ENTRY = re.compile(r"[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t]++\[([^\n]*)\]\(#([^\s()]*+)\)[ \t]*+")
 _WORDS = re.compile(r"\w+")
+_NOT_IN_ANCHORS = re.compile(r"[^\w -]")
+_NUMBERED = re.compile(r"-\d+\Z")
+_MOST_LISTED = 0.8
+"""A table of contents has so much of the headings after it, down to the level of its deepest entry."""
+
 _CONTAINERS = re.compile(r"\A(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t])))+[ \t]*")
 _COMMENTS = re.compile(r"(?:\s*+<!--(?:(?!-->).)*+-->)++\s*+", re.DOTALL)
 _INNER_LINES = {
@@ -126,14 +131,28 @@ class _Blocks:
         return AFTER_COLON if kind == "paragraph" and self.text[start:end].rstrip().endswith(":") else BLOCK
 
     def _tables_of_contents(self) -> Iterator[tuple[int, int]]:
-        """Yield the lists that only link to headings of the document and have no word that a heading lacks."""
+        """Yield the lists of links to the headings after them that have no word which the headings lack."""
         if not self.link_lists:
             return
         known = {word for *_, name in self.headings for word in _WORDS.findall(name.lower())}
+        anchors = [_NOT_IN_ANCHORS.sub("", name.lower()).replace(" ", "-") for *_, name in self.headings]
+        levels = dict(zip(anchors, (level for _, _, level, _ in self.headings), strict=True))
         for start, end in self.link_lists:
             entries = [_ENTRY.fullmatch(line) for line in self.text[start:end].splitlines() if line.strip()]
             names = " ".join(entry[1].lower() for entry in entries if entry)
-            if all(entries) and known.issuperset(_WORDS.findall(unescape(_HTML_TAG.sub("", names)).replace("\\", ""))):
+            targets = [entry[2].lower() for entry in entries if entry]
+            listed = {one if one in levels else _NUMBERED.sub("", one) for one in targets}
+            if not (all(entries) and listed <= levels.keys()):
+                continue
+            deepest = max(levels[one] for one in listed)
+            after = [
+                anchor
+                for (place, _, level, _), anchor in zip(self.headings, anchors, strict=True)
+                if place >= end and level <= deepest
+            ]
+            if sum(anchor in listed for anchor in after) < max(1, _MOST_LISTED * len(after)):
+                continue
+            if known.issuperset(_WORDS.findall(unescape(_HTML_TAG.sub("", names)).replace("\\", ""))):
                 yield start, end
 
     def _captioned(self, start: int, end: int) -> bool:

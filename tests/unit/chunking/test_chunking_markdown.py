@@ -155,8 +155,6 @@ CONTENTS = """\
 - [Summary](#summary)
 - [Design &amp; <code>API</code>](#design--api)
   - [The `kube\\_proxy` field](#the-kube_proxy-field)
-
-1. [Summary](#summary)
 """
 SECTIONS = """\
 ## Summary
@@ -171,7 +169,10 @@ Seven eight nine ten eleven.
 """
 
 
-@pytest.mark.parametrize("contents", [CONTENTS, f"<!-- toc -->\n{CONTENTS}<!-- /toc -->\n", CONTENTS.replace("-", "*")])
+BULLETED = CONTENTS.replace("- [", "* [")
+
+
+@pytest.mark.parametrize("contents", [CONTENTS, BULLETED, f"<!-- toc -->\n{CONTENTS}<!-- /toc -->\n"])
 def test_a_table_of_contents_is_left_out(contents: str) -> None:
     chunks = cut(f"# Guide\n\nAn opening.\n\n{contents}\n{SECTIONS}", 20)
     summary, design = SECTIONS.strip().split("\n\n## Design")
@@ -185,12 +186,26 @@ def test_a_table_of_contents_is_left_out(contents: str) -> None:
         "- [Summary](#summary) says why",
         "- [Summary](https://example.org/#summary)",
         "- [Summary](other.md#summary)",
+        "- [Summary](#/admin/summary)",
+        "- [Summary](#E1042)",
         "- Summary",
     ],
 )
 def test_a_list_that_says_more_than_the_headings_is_kept(line: str) -> None:
-    chunks = cut(f"# Guide\n\n- [Summary](#summary)\n{line}\n\n{SECTIONS}", 20)
+    chunks = cut(f"# Guide\n\n{CONTENTS}{line}\n\n{SECTIONS}", 30)
     assert any(line in each.text for each in chunks)
+
+
+def test_a_list_of_links_to_some_of_the_headings_is_kept() -> None:
+    chunks = cut(f"# Guide\n\nRead this first:\n\n1. [Summary](#summary)\n\n{SECTIONS}", 20)
+    assert "first:\n\n1. [Summary](#summary)" in chunks[0].text
+
+
+def test_a_numbered_heading_or_anchor_may_be_in_a_table_of_contents() -> None:
+    contents = "- [Story 1](#story-1)\n- [Notes](#notes)\n- [Notes](#notes-1)\n"
+    stories = "## Story 1\n\nOne.\n\n## Notes\n\nTwo.\n\n## Notes\n\nThree.\n"
+    chunks = cut(f"# Guide\n\nAn opening.\n\n{contents}\n{stories}", 20)
+    assert not any("#story" in each.text for each in chunks)
 
 
 def test_a_short_comment_does_not_part_a_heading_from_its_text() -> None:
