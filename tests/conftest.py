@@ -2,6 +2,7 @@
 
 What is collected stays to the end: the garbage collector does not run meanwhile, and does not look at it again.
 Memory that is freed stays with the process: thousands of indexes are opened, and each would ask the system anew.
+Hypothesis sets no time limits: the load of the machine would decide.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from kept_memory import keep_memory
 from sqlalchemy import Connection, Dialect, Engine, create_engine, event
@@ -20,6 +22,9 @@ from sqlalchemy import Connection, Dialect, Engine, create_engine, event
 from pinakes.catalog.dialects import sqlite as catalogue
 
 HERE = Path(__file__).resolve().parent
+
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:

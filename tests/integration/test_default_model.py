@@ -116,7 +116,7 @@ PIECES = [*MARKUP, "word ", "Ünïcödé ", "東京都 ", "😀", "\u200b", "a" 
     size=st.integers(8, 60),
     kind=st.sampled_from(["markdown", "code", "text"]),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_chunk_is_longer_than_its_tokens_allow(embedder: BertEmbedder, text: str, size: int, kind: str) -> None:
     document = Document(text, "Title", kind, "c")  # type: ignore[arg-type]
     for piece in chunk(document, Sizing(size, 0, embedder.token_starts)):

@@ -77,7 +77,7 @@ def check(document: Document, chunks: list[Chunk], sizing: Sizing, *, all_covere
 
 @pytest.mark.parametrize(("unit", "starts"), UNITS)
 @given(text=joined(MARKUP), size=st.integers(1, 60), share=st.sampled_from([0, 0, 0.2, 0.5]), title=joined(PROSE))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_markdown_keeps_every_promise(
     unit: str, starts: Callable[[str], Int64], text: str, size: int, share: float, title: str
 ) -> None:
@@ -87,7 +87,7 @@ def test_markdown_keeps_every_promise(
 
 
 @given(text=joined(COMMENTED), size=st.integers(1, 60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_markdown_with_comments_loses_nothing_but_comments_and_headings(text: str, size: int) -> None:
     document = Document(text)
     sizing = Sizing(size, 0, word_starts)
@@ -98,7 +98,7 @@ def test_markdown_with_comments_loses_nothing_but_comments_and_headings(text: st
 
 @pytest.mark.parametrize("language", [*LANGUAGES, "cobol", None])
 @given(text=joined(CODE), size=st.integers(1, 60))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_code_keeps_every_promise(language: str | None, text: str, size: int) -> None:
     document = Document(text, "file", "code", language)
     sizing = Sizing(size, 0, word_starts)
@@ -108,7 +108,7 @@ def test_code_keeps_every_promise(language: str | None, text: str, size: int) ->
 @pytest.mark.parametrize("language", [None, "rst", "yaml"])
 @pytest.mark.parametrize(("unit", "starts"), UNITS)
 @given(text=joined(RST), size=st.integers(1, 60), share=st.sampled_from([0, 0.3]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_text_keeps_every_promise(
     unit: str, starts: Callable[[str], Int64], language: str | None, text: str, size: int, share: float
 ) -> None:
@@ -119,7 +119,7 @@ def test_text_keeps_every_promise(
 
 @given(text=joined(MARKUP), size=st.integers(4, 40), most=st.integers(4, 60))
 @example(text="<div>\n# Title\n# Title\n# Title\n    code\n<div>\n0000000000000", size=6, most=40)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_both_limits_hold_when_the_unit_is_not_the_models_token(text: str, size: int, most: int) -> None:
     sizing = Sizing(size, 0, word_starts, char_starts, most)
     document = Document(text, "Some title")

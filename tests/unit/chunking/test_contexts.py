@@ -190,7 +190,7 @@ class TestTables:
         assert {each.heading_path for each in cut(text, kind="text", language="csv")} == {()}
 
     @given(columns=st.integers(1, 8), count=st.integers(1, 30), size=st.integers(30, 80), words=st.integers(1, 4))
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     def test_every_chunk_has_the_names_and_no_row_is_cut_where_it_fits(
         self, columns: int, count: int, size: int, words: int
     ) -> None:
@@ -340,7 +340,7 @@ PIECES = ["- a: 1\n", "  b: c\n", "key:\n", "  - name: x\n", "    id: y\n", "# n
 
 @pytest.mark.parametrize("language", ["yaml", "json", "xml", "toml", "ini", "csv"])
 @given(pieces=st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=60), size=st.integers(2, 60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_data_loses_nothing_and_keeps_the_budget(language: str, pieces: list[str], size: int) -> None:
     cut("".join(pieces).replace("\r", " "), size, kind="text", language=language)
 
@@ -348,7 +348,7 @@ def test_data_loses_nothing_and_keeps_the_budget(language: str, pieces: list[str
 @given(pieces=st.lists(st.sampled_from(["| a | b |\n", "|---|---|\n", "| c |\n", "- x\n", "  - y y y\n", "Lead:\n",
                                         "\n", "| \\| | d e |\n", "# H\n", "N/A\n", "word " * 9]), max_size=60),
        size=st.integers(4, 400))  # fmt: skip
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_budget_holds_in_characters_too(pieces: list[str], size: int) -> None:
     text = "".join(pieces)
     for each in chunk(Document(text, "Title"), Sizing(size, size // 4, char_starts)):
@@ -433,7 +433,7 @@ class TestPlainText:
                                         "     - y\n", "- i\n", "  - j k\n", ".. csv-table:: C\n", "   a,b\n",
                                         "T\n=\n"]),
                        max_size=60), size=st.integers(4, 60))  # fmt: skip
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_rst_loses_nothing_and_keeps_the_budget(pieces: list[str], size: int) -> None:
     cut("".join(pieces), size, kind="text", language="rst")
 

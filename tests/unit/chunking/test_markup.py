@@ -185,7 +185,7 @@ PIECES = ["|===\n", ",===\n", "----\n", "====\n", "= A\n", "== B b\n", "|a |b\n"
 
 
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=40), st.sampled_from(["a.adoc", "a.tex"]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_no_word_is_lost_whatever_stands_where(pieces: list[str], path: str) -> None:
     if "".join(pieces).strip():
         cut("".join(pieces), path, size=30)

@@ -65,7 +65,7 @@ CHANGES = st.lists(
 
 
 @given(CHANGES, st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_updated_after_any_changes_they_are_those_made_anew(steps: list[list[tuple[int, str, int]]], seed: int) -> None:
     rows, kept = Rows(seed), DocumentSums.none(DIMENSION)
     for step in steps:
@@ -79,7 +79,7 @@ def test_updated_after_any_changes_they_are_those_made_anew(steps: list[list[tup
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_they_do_not_depend_on_the_order_of_the_rows(seed: int) -> None:
     rows = Rows(seed)
     for document in rows.random.permutation(12).tolist():

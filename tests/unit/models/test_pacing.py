@@ -80,7 +80,7 @@ def test_nothing_waits_where_nothing_is_limited() -> None:
     assert {pace.take(10**9) for _ in range(1000)} == {0.0}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     requests=st.integers(1, 30),
     tokens=st.sampled_from([0, 50, 1000]),

@@ -336,7 +336,7 @@ SIZING: Final = Sizing(40, 0, word_starts)
 
 @pytest.mark.parametrize("extension", BUILT)
 @given(data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_every_word_of_a_document_is_in_its_chunks(extension: str, data: st.DataObject) -> None:
     content = data.draw(parts(LEFT if extension == ".pdf" else WORD))  # a PDF has words as they are drawn
     made = BUILT[extension](content)

@@ -65,7 +65,7 @@ def test_fields_show_their_result(source: str, shown: str) -> None:
 WORDS = st.lists(st.from_regex(r"[^\W_]{1,9}", fullmatch=True), min_size=1, max_size=6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(WORDS, min_size=1, max_size=20))
 def test_no_word_of_a_document_is_lost(paragraphs: list[list[str]]) -> None:
     data = doc("".join(f"{' '.join(words)}\r" for words in paragraphs))

@@ -233,7 +233,7 @@ WORDS = st.text(alphabet="abcdefghijklmnopqrstuvwxyz0123456789", min_size=3, max
 
 
 @given(st.lists(st.lists(WORDS, min_size=1, max_size=5), min_size=1, max_size=14))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_word_of_a_page_is_lost(content: list[list[str]]) -> None:
     drawn = [
         At(72 + 100 * at, 740 - 20 * row, word) for row, words in enumerate(content) for at, word in enumerate(words)

@@ -166,7 +166,7 @@ def test_ten_thousand_pages_are_cleaned_in_linear_time() -> None:
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdefghijklm"), min_size=0, max_size=9), min_size=1, max_size=8))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_word_is_lost_from_all_pages(pages: list[list[str]]) -> None:
     printed_pages = ["\n".join(f"{word * 3} stands here" for word in page) for page in pages]
     before, after = " ".join(printed_pages).split(), " ".join(cleaned(printed_pages).pages).split()

@@ -134,7 +134,7 @@ def test_token_starts_of_a_long_text_are_those_of_one_pass(embedder: BertEmbedde
 
 
 @given(st.text(max_size=300), st.text(st.characters(categories=["Cs", "Mn", "Cc", "Lo", "So"]), max_size=30))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 def test_any_text_has_ascending_token_starts_within_it(
     embedder: BertEmbedder, folder: Path, text: str, odd: str
 ) -> None:
@@ -146,7 +146,7 @@ def test_any_text_has_ascending_token_starts_within_it(
 
 
 @given(st.text(max_size=8))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 def test_any_query_has_a_finite_vector_of_unit_length(embedder: BertEmbedder, text: str) -> None:
     assert np.linalg.norm(embedder.embed_query(text)) == pytest.approx(1, abs=1e-5)
 

@@ -120,7 +120,7 @@ def test_after_closing_it_can_be_used_again(folder: Path, tmp_path: Path) -> Non
 
 
 @given(st.text(max_size=20), st.text(max_size=200))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 def test_any_question_and_chunk_have_a_score(reranker: CrossEncoder, query: str, chunk: str) -> None:
     assert np.isfinite(reranker.score(query, [chunk, chunk + "\ud800"])).all()
 
