@@ -7,7 +7,7 @@ are noted in a file of the home first.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,8 +92,11 @@ class Credentials:
         for document_id in ids:
             _mask_document(self._app, document_id, masking)
         if found:
+            with self._app.catalog.read() as connection:  # masking takes long, and writers would wait for it
+                masked = list(_masked_others(connection, masking))
             with self._app.catalog.write() as connection:
-                _mask_others(connection, masking)
+                for place, changed in masked:
+                    held.mask_other(connection, place, changed)
         degraded = _indexed(self._app, touched)
         self._app.catalog.erase_deleted()
         note.unlink(missing_ok=True)
@@ -170,11 +173,12 @@ def _chunk(row: Mapping[str, JSON], text: str, masking: Masking) -> held.Row:
     return {**written, "embedding_key": key}
 
 
-def _mask_others(connection: Connection, masking: Masking) -> None:
-    for place, values in list(held.each_other(connection)):
+def _masked_others(connection: Connection, masking: Masking) -> Iterator[tuple[held.RowReference, held.Row]]:
+    """Yield the places besides documents that hold credentials, each with its changed columns."""
+    for place, values in held.each_other(connection):
         masked = {name: _of_column(name, value, masking) for name, value in values.items()}
         if changed := {name: value for name, value in masked.items() if value != values[name]}:
-            held.mask_other(connection, place, changed)
+            yield place, changed
 
 
 def _noted(note: Path) -> list[str]:
