@@ -54,6 +54,7 @@ _IDLE: Final = "idle_in_transaction_session_timeout"
 _OF_WAIT: Final = 0.5
 """Who writes and sends nothing for this share of the time for which others wait is ended: it sleeps, or its machine is
 lost, and they get what it held."""
+_LEAST_IDLE_MS: Final = 1000
 
 
 class PostgresDatabase:
@@ -86,7 +87,7 @@ class PostgresDatabase:
             _IDLE: "0",
             HOME: home,
         }
-        self._idle_ms = round(settings.lock_timeout_s * _OF_WAIT * 1000)
+        self._idle_ms = max(_LEAST_IDLE_MS, round(settings.lock_timeout_s * _OF_WAIT * 1000))
         self._direct, self._news = direct, News(direct, self._notice)
         self._epoch, self._replaced = "", False
         self._on_replaced: list[Callable[[], object]] = []
