@@ -146,11 +146,11 @@ def _note(connection: Connection, statement: ReturningInsert[Any], values: Mappi
 def prune(connection: Connection, most: int = MOST_KEPT) -> None:
     """Drop all but the latest events."""
     last = newest(connection)
-    for leap_ in connection.execute(_LEAPS):
-        if last - leap_.upto >= most:
+    for leap in connection.execute(_LEAPS):
+        if last - leap.upto >= most:
             break
-        most -= max(0, last - leap_.upto)
-        last = min(last, leap_.after)
+        most -= max(0, last - leap.upto)
+        last = min(last, leap.after)
     connection.execute(delete(events).where(events.c.id.between(1, last - most)))
 
 

@@ -38,7 +38,7 @@ class LruCache(Generic[K, V]):
                 self._kept.popitem(last=False)
 
     def get_or_make(self, key: K, make: Callable[[], V]) -> V:
-        """Return the value of ``key``, or that of ``make``, which is kept then; two threads may both make it."""
+        """Return the value of ``key``, or that of ``make``, kept unless it is None; two threads may both make it."""
         found = self.get(key)
         if found is None:
             found = make()

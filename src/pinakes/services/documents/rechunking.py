@@ -41,7 +41,7 @@ def rechunk(app: App, name: str, *, only_older: bool = False) -> Iterator[Event]
         return
     tools, changed = ingestion_runs.tools(app, record), 0
     for number, part in enumerate(batches(uids, _AT_ONCE)):
-        changed += _recut(app, record, tools, part)
+        changed += _rechunk_some(app, record, tools, part)
         yield Event("index", number * _AT_ONCE + len(part), len(uids))
     if not changed:
         return
@@ -50,11 +50,11 @@ def rechunk(app: App, name: str, *, only_older: bool = False) -> Iterator[Event]
         with closing(ingestion_runs.embed_waiting(app, name, rest=not app.embeds_later, wait=True)) as events:
             yield from events
     except (InvalidInput, ModelUnavailable) as error:
-        _log.warning("chunks that were cut anew wait for their vectors: %s", error)
+        _log.warning("new chunks wait for their vectors: %s", error)
 
 
-def _recut(app: App, record: CollectionRecord, tools: Tools, uids: list[str]) -> int:
-    """Cut some documents anew; return how many were cut otherwise before. One that others change meanwhile is left."""
+def _rechunk_some(app: App, record: CollectionRecord, tools: Tools, uids: list[str]) -> int:
+    """Rechunk some documents; return how many had other chunks before. One that others change meanwhile is left."""
     with app.catalog.read() as connection:
         contents = full_documents.of_uids(connection, record.id, uids)
     counter = token_counter(app.settings.cache)
