@@ -319,11 +319,12 @@ def test_other_languages_of_the_settings_make_an_index_an_older_one(home: Path) 
         assert library.sync()[0].changed == 0
 
 
-def test_an_index_of_the_analyser_before_answers_until_it_is_built_anew(home: Path) -> None:
+@pytest.mark.parametrize("analyser", range(2, analysis.VERSION))
+def test_an_index_of_an_analyser_before_answers_until_it_is_built_anew(home: Path, analyser: int) -> None:
     with Library.open(home) as library:
         library.sync()
         [place] = (home / "index").glob("*/versions.json")
-    record = asdict(replace(versions.current_version(), analyser=2))
+    record = asdict(replace(versions.current_version(), analyser=analyser))
     place.write_text(checksums.sealed(record), "utf-8")
     with Library.open(home) as library:
         told = status(library).upgrade

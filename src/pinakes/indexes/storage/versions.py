@@ -78,8 +78,11 @@ def _first_analyser() -> Analysis:
     return AnalyzerV1()
 
 
-_ANALYSERS: Mapping[int, Callable[[], Analysis]] = {1: _first_analyser, 2: Analyzer, analysis.VERSION: Analyzer}
-"""Those of version 2 lack forms that this one has: hyphenated words and powers as one word."""
+_ANALYSERS: Mapping[int, Callable[[], Analysis]] = {
+    1: _first_analyser,
+    **dict.fromkeys(range(2, analysis.VERSION + 1), Analyzer),
+}
+"""Indexes of versions 2 and 3 lack some terms of this one: words with hyphens, powers, words behind an escape."""
 
 FIRST = IndexVersion(1, 1, ("english",))
 """The version of indexes that recorded none."""
