@@ -129,7 +129,7 @@ class _Document:
         part = self._part(_PARAGRAPHS)
         count = (len(part) - 4) // 8
         found: dict[int, _Style] = {}
-        for number in struct.unpack_from(f"<{count}I", part, 4 * (count + 1)):
+        for number in dict.fromkeys(struct.unpack_from(f"<{count}I", part, 4 * (count + 1))):
             page = self._main[number * _PAGE : (number + 1) * _PAGE]
             runs = page[-1]
             ends = struct.unpack_from(f"<{runs}I", page, 4)
@@ -152,6 +152,8 @@ class _Document:
         part, begins = self._part(number), self._part(number + 1)
         places = struct.unpack_from(f"<{len(begins) // 4 - 2}I", part) if len(begins) > 8 else ()
         edges = struct.unpack_from(f"<{len(places) + 1}I", begins) if places else ()
+        if any(one > end for one, end in pairwise((*edges, story[1] - story[0]))):  # a text would be read many times
+            raise ValueError("Notes overlap.")
         return [*places], [flat(self._blocks(story[0] + one, story[0] + end)) for one, end in pairwise(edges)]
 
     def _blocks(self, begin: int, end: int) -> Iterable[Block]:

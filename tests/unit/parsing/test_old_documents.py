@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from contextlib import suppress
 
@@ -12,6 +13,8 @@ from small_doc import HEADING, ITEM, ROW, TABLE, doc
 
 from pinakes import parsing
 from pinakes.core.errors import TooLarge, Unreadable
+from pinakes.parsing.limits import Limits
+from pinakes.parsing.old_documents import read_old_document
 
 
 def read(data: bytes, most: int = 1_000_000) -> str:
@@ -84,3 +87,19 @@ def test_hostile_documents_take_linear_time_and_respect_the_limit() -> None:
     with pytest.raises(TooLarge):
         read(doc("words " * 3_000 + "\r", narrow=True), 1_000)
     assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize("edges", [(0, 18, 0), (0, 9, 19), (9, 18, 2**32 - 1)])
+def test_notes_that_overlap_or_leave_their_part_are_refused(edges: tuple[int, int, int]) -> None:
+    data = doc("One\2 two\2.\r", footnotes=[" At foot\r", " Further\r"])
+    sound = struct.pack("<3I", 0, 9, 18)
+    assert read_old_document(data, Limits(100)).endswith("- [^1] At foot\n- [^2] Further\n")
+    with pytest.raises(ValueError, match="overlap"):
+        read_old_document(data.replace(sound, struct.pack("<3I", *edges)), Limits(100))
+
+
+def test_a_page_of_paragraphs_that_is_named_often_is_read_once() -> None:
+    data = doc("words\r" * 20, narrow=True, pages=600_000)
+    start = time.perf_counter()
+    assert read_old_document(data, Limits(1000)).split() == ["words"] * 20
+    assert time.perf_counter() - start < 3
