@@ -36,7 +36,7 @@ _RUN: Final = re.compile("[\x00-\x1f]|[^\x00-\x1f]+")
 _ENDS: Final = "\r\x07\x0c\x0e"
 """Ends of a paragraph, a cell or row, a page, a column."""
 _SHOWN: Final = {"\t": " ", "\x0b": "\n", "\x1e": "-"}
-_LINK: Final = re.compile(r"\s*HYPERLINK\s+\"([^\"\s]+)\"")
+_LINK: Final = re.compile(r"\s*HYPERLINK\s+\"([^\"\s\x00-\x1f]+)\"")
 
 
 class _Style(NamedTuple):
@@ -179,25 +179,23 @@ class _Document:
 
         Of fields the result is shown, not the instruction.
         """
-        fields: list[tuple[str | None, str]] = []  # of each: its instruction, None after it; the link around it
+        fields: list[tuple[int | None, str]] = []  # where each's instruction begins, None after it; the link around it
         link, instructions = "", 0
         for match in _RUN.finditer(self._text, begin, end):
             run = match[0]
-            instruction, around = fields[-1] if fields else (None, "")
+            opened, around = fields[-1] if fields else (None, "")
             if run == "\x13":
-                fields.append(("", link))
+                fields.append((match.end(), link))
                 instructions += 1
             elif run in "\x14\x15" and fields:
-                found = _LINK.match(instruction or "")
+                found = None if opened is None else _LINK.match(self._text, opened, match.start())
                 link = found[1] if found and run == "\x14" else around if run == "\x15" else link
-                instructions -= instruction is not None
+                instructions -= opened is not None
                 fields[-1:] = [(None, around)] if run == "\x14" else []
             elif run in _ENDS:
                 if instructions:  # a paragraph ends none: the file is damaged
                     fields, link, instructions = [], "", 0
                 yield match.start()
-            elif instruction is not None:
-                fields[-1] = instruction + run, around
             elif instructions:
                 continue
             elif match.start() in self._marks:

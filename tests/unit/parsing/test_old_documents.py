@@ -103,3 +103,9 @@ def test_a_page_of_paragraphs_that_is_named_often_is_read_once() -> None:
     start = time.perf_counter()
     assert read_old_document(data, Limits(1000)).split() == ["words"] * 20
     assert time.perf_counter() - start < 3
+
+
+def test_a_field_without_an_end_takes_linear_time() -> None:
+    start = time.perf_counter()
+    assert read_old_document(doc("words\r\x13" + "ab\t" * 400_000, narrow=True), Limits(2_000_000)) == "words\n"
+    assert time.perf_counter() - start < 5
