@@ -23,13 +23,14 @@ def doc(
     styles: Sequence[tuple[int, bytes]] = (),
     narrow: bool = False,
     pages: int = 1,
+    data: bytes = b"",
     fib: Sequence[tuple[int, int]] = (),
 ) -> bytes:
     """Return a document.
 
     ``styles`` of the first paragraphs: style number and properties. Marks of notes: 2 in ``main``, of comments: 5.
-    ``narrow``: one byte per character. ``pages``: how often the page of paragraphs is named. ``fib``: numbers to
-    write at places of the header, after all others.
+    ``narrow``: one byte per character. ``pages``: how often the page of paragraphs is named. ``data``: what
+    pages have no room for. ``fib``: numbers to write at places of the header, after all others.
     """
     main = _units(main)
     stories = [main, *map(_units, ("".join(footnotes), headers, "", "".join(comments), "".join(endnotes), boxes, ""))]
@@ -56,7 +57,8 @@ def doc(
         table += part
     for at, value in fib:
         struct.pack_into("<I", stream, at, value)
-    return compound({"WordDocument": bytes(stream), "1Table": bytes(table)})
+    streams = {"WordDocument": bytes(stream), "1Table": bytes(table)}
+    return compound(streams | {"Data": data} if data else streams)
 
 
 def _units(text: str) -> str:

@@ -34,6 +34,14 @@ def test_cells_are_those_of_their_row() -> None:
     assert text == "| Item | Pieces |\n| --- | --- |\n| nut | 3 |\n\nAfter\n"
 
 
+@pytest.mark.parametrize("place", [b"\x46\x66", b"\x45\x66"])
+def test_a_row_whose_properties_are_too_large_for_their_page_ends(place: bytes) -> None:
+    cells = [(0, TABLE), (0, TABLE), (0, place + struct.pack("<I", 4))]
+    data = b"????" + struct.pack("<H", 3000) + ROW + bytes(3000)
+    text = read(doc("Item\x07Pieces\x07\x07nut\x07\x07\x07After\r", styles=[*cells, *cells, (0, b"")], data=data))
+    assert text == "| Item | Pieces |\n| --- | --- |\n| nut |  |\n\nAfter\n"
+
+
 def test_notes_comments_headers_and_boxes_are_read() -> None:
     text = read(
         doc(
@@ -59,6 +67,9 @@ def test_notes_comments_headers_and_boxes_are_read() -> None:
         ("name: \x13 FORMTEXT \x01\x14Bo\x15", "name: Bo"),
         ("\x13 TOC \\o \x14Intro \x13 PAGEREF b \x143\x15\x15 end", "Intro 3 end"),
         ("a\x1fb\x1ec\td", "ab-c d"),
+        ("to \x13 MACROBUTTON NoMacro [Click here] \\* MERGEFORMAT \x15.", "to [Click here]."),
+        ("go \x13 GOTOBUTTON mark there\x15, \x13 IF \x13 MACROBUTTON a b\x15 \x14now\x15", "go there, now"),
+        ("half \x13 EQ \\f(1,2)\x15 done", "half done"),
     ],
 )
 def test_fields_show_their_result(source: str, shown: str) -> None:
