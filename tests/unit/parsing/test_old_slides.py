@@ -63,6 +63,13 @@ def test_a_slide_that_was_replaced_is_not_read() -> None:
     assert read(ppt(old, new, directory=directory)).text == "After\n"
 
 
+def test_a_slide_with_several_numbers_is_read_once_and_a_bad_place_is_skipped() -> None:
+    begin, first, second = 8 + len(NEWER), slide("One"), slide("Two")
+    places = [begin, *[begin + len(first)] * 500, begin + 8, 2**30, begin + len(first)]
+    directory = struct.pack(f"<{len(places) + 1}I", 1 | len(places) << 20, *places)
+    assert read(ppt(first, second, directory=directory)).text == "One\n\nTwo\n"
+
+
 @pytest.mark.parametrize("directory", [b"", b"\xff" * 40, struct.pack("<2I", 1 | 9 << 20, 2**31)])
 def test_a_damaged_directory_gives_a_reason(directory: bytes) -> None:
     with pytest.raises(Unreadable) as caught:
