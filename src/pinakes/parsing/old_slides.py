@@ -1,7 +1,7 @@
 """The texts of presentations of the old format (PPT) that newer programs saved.
 
 The converter finds none in them, since one of their records holds a ZIP container instead of records.
-Source: [MS-PPT] 2.3.4 (where the current records are), 2.9.41 and 2.9.42 (texts).
+Source: [MS-PPT] 2.3.4 (where the current records are), 2.4.14.3 (list of slides), 2.9.41 and 2.9.42 (texts).
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from typing import Final
 
 from pinakes.parsing.limits import Limits
 from pinakes.parsing.openxml import clean
-from pinakes.parsing.slide_records import NOTES, PLACES, SLIDE, Record, records, texts
+from pinakes.parsing.slide_records import DOCUMENT, LIST, LISTED, NOTES, PLACES, SLIDE, Record, records, texts
 
+_OF_MASTERS: Final = 1
+"""The instance of the list of masters; those of slides and notes are others."""
+_NOWHERE: Final = Record(SLIDE, 0, 0, 0, 0)
+"""A slide of which the file has only what the list says."""
 _FIELD: Final = "*"
 """What stands for the number or date of a slide."""
 
 
 def read_old_slides(data: bytes, limits: Limits) -> list[str]:
-    """Return the text of each slide and of each page of notes.
+    """Return the text of each slide and of each page of notes, in the order in which they are shown.
 
     Raises:
         Exception: whatever the library raises on a damaged file.
@@ -33,16 +37,18 @@ def read_old_slides(data: bytes, limits: Limits) -> list[str]:
     for record in records(stream, 0, len(stream)):
         if record.kind == PLACES:  # a later directory replaces places of an earlier one
             places |= _places(stream[record.begin : record.end])
-        elif record.kind in (SLIDE, NOTES):
+        elif record.kind in (DOCUMENT, SLIDE, NOTES):
             found[record.at] = record
     current = {number: found.pop(at) for number, at in sorted(places.items()) if at in found}  # each once
+    listed = _listed(stream, current.values())
     parts: list[str] = []
     size = 0
     for wanted, heading in ((SLIDE, ""), (NOTES, "### Notes\n\n")):
-        for record in current.values():
+        for number in dict.fromkeys((*listed, *current)):
+            record = current.get(number, _NOWHERE)
             if record.kind != wanted or (wanted == NOTES and not record.number(stream, 8)):  # the master of notes
                 continue
-            if text := _text(texts(stream, record.begin, record.end)):
+            if text := _text((*listed.get(number, ()), *texts(stream, record.begin, record.end))):
                 parts.append(heading + text)
                 size += len(text)
                 limits.check_size(size)
@@ -58,6 +64,21 @@ def _places(directory: bytes) -> dict[int, int]:
         first, count = numbers[at] & 0xFFFFF, numbers[at] >> 20
         found |= dict(enumerate(numbers[at + 1 : at + 1 + count], first))
         at += 1 + count
+    return found
+
+
+def _listed(stream: bytes, current: Iterable[Record]) -> dict[int, list[str]]:
+    """Return the numbers of slides and notes in their order, and those of their texts that only the lists have."""
+    found: dict[int, list[str]] = {}
+    documents = (record for record in current if record.kind == DOCUMENT)
+    for one in (inner for document in documents for inner in records(stream, document.begin, document.end)):
+        if one.kind == LIST and one.bits >> 4 != _OF_MASTERS:
+            of_slide: list[str] = []
+            for record in records(stream, one.begin, one.end):
+                if record.kind == LISTED:
+                    of_slide = found.setdefault(record.number(stream, 0), [])
+                else:
+                    of_slide += texts(stream, record.at, record.end)
     return found
 
 

@@ -60,6 +60,7 @@ def _prompts(data: bytes, around: Record, depth: int = 0) -> Iterator[int]:
     for record in records(data, around.begin, around.end):
         if record.kind in TEXTS:
             yield record.at
-        is_read = record.kind != SHAPE or data.find(_PLACEHOLDER, record.at, record.end) >= 0
-        if record.holds_records and is_read and depth < _DEEPEST:
+        if record.kind == SHAPE and data.find(_PLACEHOLDER, record.at, record.end) < 0:
+            continue
+        if record.holds_records and depth < _DEEPEST:
             yield from _prompts(data, record, depth + 1)

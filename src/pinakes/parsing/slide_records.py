@@ -9,17 +9,13 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-SLIDE: Final = 0x03EE
-NOTES: Final = 0x03F0
-MASTER: Final = 0x03F8
-HANDOUT_MASTER: Final = 0x0FC9
+DOCUMENT, SLIDE, NOTES, MASTER, HANDOUT_MASTER, SHAPE = 0x03E8, 0x03EE, 0x03F0, 0x03F8, 0x0FC9, 0xF004
+LIST, LISTED = 0x0FF0, 0x03F3
+"""A list of slides, masters or notes; in it the number of each, which its texts of the outline follow."""
+PLACES, OTHER_DATA = 0x1772, 0x1388
+"""A directory: the numbers of records, and where they are; what programs add, which is no text."""
 TEXTS: Final = {0x0FA0: "utf-16-le", 0x0FA8: "latin-1"}
 """Kind of a text → its encoding."""
-OTHER_DATA: Final = 0x1388
-PLACES: Final = 0x1772
-"""A directory of records: their numbers, and where they are."""
-SHAPE: Final = 0xF004
-
 _HEADER: Final = struct.Struct("<HHI")
 _HOLDS_RECORDS: Final = 15
 
@@ -27,7 +23,7 @@ _HOLDS_RECORDS: Final = 15
 class Record(NamedTuple):
     """A record of a kind: where it is, and where its content begins and ends.
 
-    ``bits``: whether it holds other records, and its instance.
+    ``bits``: whether it holds other records, and above that its instance, which some kinds number.
     """
 
     kind: int
