@@ -28,10 +28,12 @@ _LENGTHS_AT: Final = 0x4C
 _TABLES_AT: Final = 0x9A
 """Pairs of the place and the length of each table; the numbers of tables follow."""
 _FOOTNOTES, _COMMENTS, _PARAGRAPHS, _PIECES, _ENDNOTES = 2, 4, 13, 33, 46
+"""Numbers of tables: of the marks of notes and comments, of the pages of paragraphs, of the pieces of text."""
 _PAGE: Final = 512
 _LEVELS: Final = {style: min(style, 6) for style in range(1, 10)}
 """Style number → level of a heading: the numbers of these styles are fixed."""
 _IN_TABLE, _ENDS_ROW, _IS_ITEM = b"\x16\x24\x01", b"\x17\x24\x01", re.compile(rb"\x0b\x46(?!\0\0)")
+"""Properties are searched as bytes, not parsed: these bytes may also be in the value of another one, which is rare."""
 _ELSEWHERE: Final = re.compile(rb"[\x45\x46]\x66(.{4})", re.DOTALL)
 """The properties are too large for their page: where they are in the data stream."""
 _RUN: Final = re.compile("[\x00-\x1f]|[^\x00-\x1f]+")
@@ -49,6 +51,9 @@ class _Style(NamedTuple):
     properties: bytes
 
 
+_PLAIN_STYLE: Final = _Style(0, b"")
+
+
 def read_old_document(data: bytes, limits: Limits) -> str:
     """Return the text of a document as Markdown.
 
@@ -63,9 +68,6 @@ def read_old_document(data: bytes, limits: Limits) -> str:
     flags = struct.unpack_from("<H", main, 10)[0]
     table = container.get_named_stream("1Table" if flags & 0x200 else "0Table")
     return _Document(main, table, container.get_named_stream("Data") or b"", limits).text()
-
-
-_PLAIN_STYLE: Final = _Style(0, b"")
 
 
 class _Document:
@@ -160,7 +162,10 @@ class _Document:
         return self._styles[run] if run < len(self._styles) else _PLAIN_STYLE
 
     def _notes(self, number: int, story: tuple[int, int]) -> tuple[list[int], list[str]]:
-        """Return the places of the marks of notes or comments, and their texts."""
+        """Return the places of the marks of notes or comments, and their texts.
+
+        The table after the one of the marks has where each text begins in the ``story``, and where the last one ends.
+        """
         part, begins = self._part(number), self._part(number + 1)
         places = struct.unpack_from(f"<{len(begins) // 4 - 2}I", part) if len(begins) > 8 else ()
         edges = struct.unpack_from(f"<{len(places) + 1}I", begins) if places else ()
