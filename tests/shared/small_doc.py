@@ -22,12 +22,15 @@ def doc(
     boxes: str = "",
     styles: Sequence[tuple[int, bytes]] = (),
     narrow: bool = False,
+    pages: int = 1,
+    data: bytes = b"",
     fib: Sequence[tuple[int, int]] = (),
 ) -> bytes:
     """Return a document.
 
     ``styles`` of the first paragraphs: style number and properties. Marks of notes: 2 in ``main``, of comments: 5.
-    ``narrow``: one byte per character. ``fib``: numbers to write at places of the header, after all others.
+    ``narrow``: one byte per character. ``pages``: how often the page of paragraphs is named. ``data``: what
+    pages have no room for. ``fib``: numbers to write at places of the header, after all others.
     """
     main = _units(main)
     stories = [main, *map(_units, ("".join(footnotes), headers, "", "".join(comments), "".join(endnotes), boxes, ""))]
@@ -40,7 +43,7 @@ def doc(
     stream += _page([at + 1 for at, char in enumerate(text) if char in "\r\x07"], styles, width)
     marks = [at for at, char in enumerate(main) if char == "\2"]
     parts = {
-        13: struct.pack("<3I", _TEXT_AT, _TEXT_AT + len(raw), page_at),
+        13: struct.pack(f"<{2 * pages + 1}I", *[_TEXT_AT] * pages, _TEXT_AT + len(raw), *[page_at] * pages),
         33: b"\2" + struct.pack("<3I2xI2x", 16, 0, len(text), _TEXT_AT * 2 | 1 << 30 if narrow else _TEXT_AT),
         **_notes(2, marks[: len(footnotes)], footnotes, 2),
         **_notes(46, marks[len(footnotes) :], endnotes, 2),
@@ -54,7 +57,8 @@ def doc(
         table += part
     for at, value in fib:
         struct.pack_into("<I", stream, at, value)
-    return compound({"WordDocument": bytes(stream), "1Table": bytes(table)})
+    streams = {"WordDocument": bytes(stream), "1Table": bytes(table)}
+    return compound(streams | {"Data": data} if data else streams)
 
 
 def _units(text: str) -> str:
@@ -89,7 +93,9 @@ def _notes(number: int, marks: Sequence[int], texts: Sequence[str], size: int) -
 
 def compound(streams: dict[str, bytes]) -> bytes:
     """Return an OLE container with these streams."""
-    entries, sectors, links = [_entry("Root Entry", 5, _END, 0, child=1)], b"", [0xFFFFFFFD, _END]
+    wanted = sum(max(_LEAST, len(content) + _SECTOR) // _SECTOR for content in streams.values())
+    tables = wanted // 120 + 1
+    entries, sectors, links = [_entry("Root Entry", 5, _END, 0, child=1)], b"", [*[0xFFFFFFFD] * tables, _END]
     for number, (name, content) in enumerate(streams.items(), 1):
         size = max(_LEAST, -(-len(content) // _SECTOR) * _SECTOR)
         after = number + 1 if number < len(streams) else _FREE
@@ -100,9 +106,9 @@ def compound(streams: dict[str, bytes]) -> bytes:
     header = bytearray(_SECTOR)
     header[:8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
     struct.pack_into("<5H", header, 24, 0x3E, 3, 0xFFFE, 9, 6)
-    struct.pack_into("<9I", header, 40, 0, 1, 1, 0, _LEAST, _END, 0, _END, 0)
-    struct.pack_into("<109I", header, 76, 0, *[_FREE] * 108)
-    table = struct.pack("<128I", *links, *[_FREE] * (128 - len(links)))
+    struct.pack_into("<9I", header, 40, 0, tables, tables, 0, _LEAST, _END, 0, _END, 0)
+    struct.pack_into("<109I", header, 76, *range(tables), *[_FREE] * (109 - tables))
+    table = struct.pack(f"<{128 * tables}I", *links, *[_FREE] * (128 * tables - len(links)))
     return bytes(header) + table + b"".join(entries).ljust(_SECTOR, b"\0") + sectors
 
 

@@ -1,30 +1,30 @@
 """The texts of presentations of the old format (PPT) that newer programs saved.
 
 The converter finds none in them, since one of their records holds a ZIP container instead of records.
-Source: [MS-PPT] 2.3.1 (records), 2.3.4 (where the current records are), 2.9.41 and 2.9.42 (texts).
+Source: [MS-PPT] 2.3.4 (where the current records are), 2.4.14.3 (list of slides), 2.9.41 and 2.9.42 (texts).
 """
 
 from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from pinakes.parsing.limits import Limits
 from pinakes.parsing.openxml import clean
+from pinakes.parsing.slide_records import DOCUMENT, LIST, LISTED, NOTES, PLACES, SLIDE, Record, records, texts
 
-_HEADER: Final = struct.Struct("<HHI")
-_CONTAINER: Final = 15
-_SLIDE, _NOTES, _PLACES, _OTHER_DATA = 1006, 1008, 6002, 5000
-_CODECS: Final = {4000: "utf-16-le", 4008: "latin-1"}
-"""Kind of a text → its encoding."""
+_OF_MASTERS: Final = 1
+"""The instance of the list of masters; those of slides and notes are others."""
+_NOWHERE: Final = Record(SLIDE, 0, 0, 0, 0)
+"""A slide of which the file has only what the list says."""
 _FIELD: Final = "*"
 """What stands for the number or date of a slide."""
 
 
 def read_old_slides(data: bytes, limits: Limits) -> list[str]:
-    """Return the text of each slide and of each page of notes.
+    """Return the text of each slide and of each page of notes, in the order in which they are shown.
 
     Raises:
         Exception: whatever the library raises on a damaged file.
@@ -32,22 +32,26 @@ def read_old_slides(data: bytes, limits: Limits) -> list[str]:
     from xlrd.compdoc import CompDoc
 
     stream = CompDoc(data, logfile=io.StringIO()).get_named_stream("PowerPoint Document")
-    current: dict[int, int] = {}
-    for kind, begin, end in _records(stream, 0, len(stream), deep=False):
-        if kind == _PLACES:  # a later directory replaces places of an earlier one
-            current |= _places(stream[begin:end])
+    found: dict[int, Record] = {}
+    places: dict[int, int] = {}
+    for record in records(stream, 0, len(stream)):
+        if record.kind == PLACES:  # a later directory replaces places of an earlier one
+            places |= _places(stream[record.begin : record.end])
+        elif record.kind in (DOCUMENT, SLIDE, NOTES):
+            found[record.at] = record
+    current = {number: found.pop(at) for number, at in sorted(places.items()) if at in found}  # each once
+    listed = _listed(stream, current.values())
     parts: list[str] = []
-    size_of_all = 0
-    for wanted, heading in ((_SLIDE, ""), (_NOTES, "### Notes\n\n")):
-        for number in sorted(current):
-            at = current[number]
-            _, kind, size, *_, of_slide = struct.unpack_from("<HHIQI", stream, at)
-            if kind == _NOTES and not of_slide:  # the master of notes
+    size = 0
+    for wanted, heading in ((SLIDE, ""), (NOTES, "### Notes\n\n")):
+        for number in dict.fromkeys((*listed, *current)):
+            record = current.get(number, _NOWHERE)
+            if record.kind != wanted or (wanted == NOTES and not record.number(stream, 8)):  # the master of notes
                 continue
-            if kind == wanted and (text := _text(stream, at + _HEADER.size, size)):
+            if text := _text((*listed.get(number, ()), *texts(stream, record.begin, record.end))):
                 parts.append(heading + text)
-                size_of_all += len(text)
-                limits.check_size(size_of_all)
+                size += len(text)
+                limits.check_size(size)
     return parts
 
 
@@ -63,26 +67,21 @@ def _places(directory: bytes) -> dict[int, int]:
     return found
 
 
-def _text(stream: bytes, begin: int, size: int) -> str:
-    texts = (
-        stream[start:end].decode(_CODECS[kind], "replace").replace("\r", "\n").replace("\x0b", "\n").strip()
-        for kind, start, end in _records(stream, begin, min(begin + size, len(stream)))
-        if kind in _CODECS
-    )
-    return "\n\n".join(clean(text) for text in texts if text and text != _FIELD)
+def _listed(stream: bytes, current: Iterable[Record]) -> dict[int, list[str]]:
+    """Return the numbers of slides and notes in their order, and those of their texts that only the lists have."""
+    found: dict[int, list[str]] = {}
+    documents = (record for record in current if record.kind == DOCUMENT)
+    for one in (inner for document in documents for inner in records(stream, document.begin, document.end)):
+        if one.kind == LIST and one.bits >> 4 != _OF_MASTERS:
+            of_slide: list[str] = []
+            for record in records(stream, one.begin, one.end):
+                if record.kind == LISTED:
+                    of_slide = found.setdefault(record.number(stream, 0), [])
+                else:
+                    of_slide += texts(stream, record.at, record.end)
+    return found
 
 
-def _records(stream: bytes, begin: int, end: int, *, deep: bool = True) -> Iterator[tuple[int, int, int]]:
-    """Yield the kind, begin and end of each record, ``deep``: also of those in others."""
-    left = [(begin, end)]
-    while left:
-        at, end = left.pop()
-        if at + _HEADER.size > end:
-            continue
-        bits, kind, size = _HEADER.unpack_from(stream, at)
-        after = min(at + _HEADER.size + size, end)
-        left.append((after, end))
-        if deep and bits & _CONTAINER == _CONTAINER and kind != _OTHER_DATA:
-            left.append((at + _HEADER.size, after))
-        else:
-            yield kind, at + _HEADER.size, after
+def _text(found: Iterable[str]) -> str:
+    lines = (text.replace("\r", "\n").replace("\x0b", "\n").strip() for text in found)
+    return "\n\n".join(clean(text) for text in lines if text and text != _FIELD)

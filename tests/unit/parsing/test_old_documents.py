@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from contextlib import suppress
 
@@ -12,6 +13,8 @@ from small_doc import HEADING, ITEM, ROW, TABLE, doc
 
 from pinakes import parsing
 from pinakes.core.errors import TooLarge, Unreadable
+from pinakes.parsing.limits import Limits
+from pinakes.parsing.old_documents import read_old_document
 
 
 def read(data: bytes, most: int = 1_000_000) -> str:
@@ -29,6 +32,14 @@ def test_cells_are_those_of_their_row() -> None:
     cells = [(0, TABLE), (0, TABLE), (0, ROW)]
     text = read(doc("Item\x07Pieces\x07\x07nut\x073\x07\x07After\r", styles=[*cells, *cells, (0, b"")]))
     assert text == "| Item | Pieces |\n| --- | --- |\n| nut | 3 |\n\nAfter\n"
+
+
+@pytest.mark.parametrize("place", [b"\x46\x66", b"\x45\x66"])
+def test_a_row_whose_properties_are_too_large_for_their_page_ends(place: bytes) -> None:
+    cells = [(0, TABLE), (0, TABLE), (0, place + struct.pack("<I", 4))]
+    data = b"????" + struct.pack("<H", 3000) + ROW + bytes(3000)
+    text = read(doc("Item\x07Pieces\x07\x07nut\x07\x07\x07After\r", styles=[*cells, *cells, (0, b"")], data=data))
+    assert text == "| Item | Pieces |\n| --- | --- |\n| nut |  |\n\nAfter\n"
 
 
 def test_notes_comments_headers_and_boxes_are_read() -> None:
@@ -56,6 +67,9 @@ def test_notes_comments_headers_and_boxes_are_read() -> None:
         ("name: \x13 FORMTEXT \x01\x14Bo\x15", "name: Bo"),
         ("\x13 TOC \\o \x14Intro \x13 PAGEREF b \x143\x15\x15 end", "Intro 3 end"),
         ("a\x1fb\x1ec\td", "ab-c d"),
+        ("to \x13 MACROBUTTON NoMacro [Click here] \\* MERGEFORMAT \x15.", "to [Click here]."),
+        ("go \x13 GOTOBUTTON mark there\x15, \x13 IF \x13 MACROBUTTON a b\x15 \x14now\x15", "go there, now"),
+        ("half \x13 EQ \\f(1,2)\x15 done", "half done"),
     ],
 )
 def test_fields_show_their_result(source: str, shown: str) -> None:
@@ -83,4 +97,26 @@ def test_hostile_documents_take_linear_time_and_respect_the_limit() -> None:
     assert read(doc("\x13" * 9_000 + "\x14" * 5_000 + "\rwords" + "\x15" * 9_000 + "\r", narrow=True)) == "words\n"
     with pytest.raises(TooLarge):
         read(doc("words " * 3_000 + "\r", narrow=True), 1_000)
+    assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize("edges", [(0, 18, 0), (0, 9, 19), (9, 18, 2**32 - 1)])
+def test_notes_that_overlap_or_leave_their_part_are_refused(edges: tuple[int, int, int]) -> None:
+    data = doc("One\2 two\2.\r", footnotes=[" At foot\r", " Further\r"])
+    sound = struct.pack("<3I", 0, 9, 18)
+    assert read_old_document(data, Limits(100)).endswith("- [^1] At foot\n- [^2] Further\n")
+    with pytest.raises(ValueError, match="overlap"):
+        read_old_document(data.replace(sound, struct.pack("<3I", *edges)), Limits(100))
+
+
+def test_a_page_of_paragraphs_that_is_named_often_is_read_once() -> None:
+    data = doc("words\r" * 20, narrow=True, pages=600_000)
+    start = time.perf_counter()
+    assert read_old_document(data, Limits(1000)).split() == ["words"] * 20
+    assert time.perf_counter() - start < 3
+
+
+def test_a_field_without_an_end_takes_linear_time() -> None:
+    start = time.perf_counter()
+    assert read_old_document(doc("words\r\x13" + "ab\t" * 400_000, narrow=True), Limits(2_000_000)) == "words\n"
     assert time.perf_counter() - start < 5

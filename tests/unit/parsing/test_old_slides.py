@@ -63,6 +63,39 @@ def test_a_slide_that_was_replaced_is_not_read() -> None:
     assert read(ppt(old, new, directory=directory)).text == "After\n"
 
 
+def test_a_slide_with_several_numbers_is_read_once_and_a_bad_place_is_skipped() -> None:
+    begin, first, second = 8 + len(NEWER), slide("One"), slide("Two")
+    places = [begin, *[begin + len(first)] * 500, begin + 8, 2**30, begin + len(first)]
+    directory = struct.pack(f"<{len(places) + 1}I", 1 | len(places) << 20, *places)
+    assert read(ppt(first, second, directory=directory)).text == "One\n\nTwo\n"
+
+
+def listed(*entries: tuple[int, str], instance: int = 0) -> bytes:
+    """Return a list of slides: of each its number in the directory, and its text of the outline."""
+    inside = b"".join(
+        record(1011, struct.pack("<I16x", number)) + record(3999, bytes(4)) + record(4008, words.encode("latin-1"))
+        for number, words in entries
+    )
+    return struct.pack("<HHI", 15 | instance << 4, 4080, len(inside)) + inside
+
+
+def test_slides_are_in_the_order_of_their_list_with_its_texts() -> None:
+    masters, order, of_notes = (
+        listed((6, "Master"), instance=1),
+        listed((3, "Grün"), (2, ""), (9, "Nowhere")),
+        listed((5, ""), (4, ""), instance=2),
+    )
+    document = record(1000, NEWER + masters + order + of_notes, holds_others=True)
+    pages = slide("Two"), slide("Three", "drawn"), notes("A"), notes("B"), slide("Not in the list")
+    text = read(ppt(document, *pages)).text
+    assert text == ("Grün\n\nThree\n\ndrawn\n\nTwo\n\nNowhere\n\nNot in the list\n\n### Notes\n\nB\n\n### Notes\n\nA\n")
+
+
+def test_texts_that_only_the_list_has_are_read() -> None:
+    document = record(1000, listed((2, "First\rline"), (3, "Second")), holds_others=True)
+    assert read(ppt(document, slide(), slide())).text == "First\nline\n\nSecond\n"
+
+
 @pytest.mark.parametrize("directory", [b"", b"\xff" * 40, struct.pack("<2I", 1 | 9 << 20, 2**31)])
 def test_a_damaged_directory_gives_a_reason(directory: bytes) -> None:
     with pytest.raises(Unreadable) as caught:
