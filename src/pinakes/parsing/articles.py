@@ -417,7 +417,7 @@ def _spoken(node: Node, *, top: bool, labels: bool) -> Iterator[str]:
         name = local(part.name)
         is_mark = name == "xref" and part.attributes.get("ref-type") == "bibr" and _NUMERIC.fullmatch(part.raw)
         hidden = (
-            (name == "ref" and part.attributes.get("type") == "foot")
+            (name == "ref" and _is_note_mark(part, "type", ("foot",)))
             or name in _HIDDEN_INLINE
             or (name == "label" and not labels)
             or name in _FLOATS
@@ -425,7 +425,7 @@ def _spoken(node: Node, *, top: bool, labels: bool) -> Iterator[str]:
         if not is_top and (is_mark or hidden):
             continue
         is_top = False
-        if name == "xref" and part.attributes.get("ref-type") in _NOTE_TYPES and _NOTE_MARK.fullmatch(part.raw.strip()):
+        if name == "xref" and _is_note_mark(part, "ref-type", _NOTE_TYPES):
             left.append(f"[{part.raw.strip()}]" if before[-1:].isalnum() else part.raw)
             continue
         if name in ("inline-formula", "disp-formula") and (formula := _formula(part)):
@@ -442,6 +442,11 @@ def _spoken(node: Node, *, top: bool, labels: bool) -> Iterator[str]:
         left.extend([" "] if inner else [])
         left.extend(reversed(part.parts))
         left.extend([" "] if inner else [])
+
+
+def _is_note_mark(reference: Node, attribute: str, types: Collection[str]) -> bool:
+    """Return whether a reference leads to a note and has its mark as text, rather than words of the sentence."""
+    return reference.attributes.get(attribute) in types and bool(_NOTE_MARK.fullmatch(reference.raw.strip()))
 
 
 _BEFORE_CHARS: Final = 40

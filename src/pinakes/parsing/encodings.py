@@ -20,6 +20,8 @@ _ENOUGH: Final = 12
 _WORST: Final = -7.5
 """Log probability of a letter that the language does not use."""
 _PUNCTUATION: Final = -4.5
+_PLACED: Final = 3.5
+"""What a mark where marks usually stand regains: it is then more probable than a common letter."""
 _SYMBOL: Final = -9.0
 _BROKEN: Final = -6.0
 """Penalty for a capital after a small letter, a sign inside a word, or mixed scripts in a word."""
@@ -139,6 +141,14 @@ _MOST_ALONE: Final = 0.2
 _STATEFUL: Final = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$", "iso2022_jp_2"), (b"\x1b(J", "iso2022_jp_2"), (b"~{", "hz"))
 _MARKS: Final = frozenset("“”„‚‘’«»‹›–—…•€£¥§©®™°·¿¡№\u00a0´`×½¼²³µ±−")
 _INSIDE: Final = frozenset("’‘'·-\u00ad")
+_IN_PLACE: Final = lazy(
+    r"(?i:(?<=[^\W\d_])’(?=(?:[dmst]|re|ve|ll)\b)|(?:\b(?:[cdjlmnost]|qu|un)|ll)’(?=[^\W\d_]))"
+    r"|(?<!\S)[–—](?!\S)|(?<=\d)–(?=\d)|(?<=\w)…(?![\w.…])"
+)
+"""Apostrophes of common contractions, dashes between words or numbers, and ellipses behind words."""
+_OPENING: Final = lazy(r"(?<![^\s(\[])[“‘„«»”’‚]\u00a0?(?=\w)")
+_CLOSING: Final = lazy(r"(?<=[\w.,!?…])\u00a0?[”’“»«‘](?![\w“”„‘’«»])")
+_LATIN_LETTER: Final = lazy("[A-Za-z]")
 _SAFE: Final = lazy(
     r"(?:utf[-_]?(?:8|16|32)|iso8859|hp[-_]|iso2022|cp(?:125\d|437|737|775|8[56]\d|874|932|949|950|1125)|koi8|mac[-_]|gb|big5|euc"
     r"|shift_jis|johab|hz|tis|ptcp154|kz1048)"
@@ -300,7 +310,8 @@ def _single_byte(sample: bytes) -> list[_Reading]:
             text = sample.decode(encoding)
         except UnicodeDecodeError:
             continue
-        shape = _shape(text)
+        is_latin = _is_latin(_LETTERS[languages[0]][0])
+        shape = _shape(text) + _PLACED * _marks_in_place(text if is_latin else _LATIN_LETTER.sub("*", text))
         letters = [char for char in text.lower() if char > "\x7f" and (char.isalpha() or _is_mark(char))]
         score = max(_letters_score(letters, language) for language in languages)
         shape += _BROKEN * len(_NO_THAI.findall(text)) if encoding == "cp874" else 0.0
@@ -345,6 +356,12 @@ def _shape(text: str) -> float:
             score += (_PUNCTUATION if char in _MARKS else _SYMBOL) + inside * _BROKEN
         before = char
     return score
+
+
+def _marks_in_place(text: str) -> int:
+    """Return how many typographic marks are where texts have them; quotation marks only in pairs."""
+    pairs = min(len(_OPENING.findall(text)), len(_CLOSING.findall(text)))
+    return len(_IN_PLACE.findall(text)) + 2 * pairs
 
 
 def _pair(before: str, char: str) -> float:

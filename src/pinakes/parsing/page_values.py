@@ -9,6 +9,7 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from pinakes.parsing.scripts import scripted
@@ -47,6 +48,7 @@ _FIELDS: Final = frozenset(
 _KINDS: Final = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _PLACED: Final = {
     "mfrac": ("", "/"),
+    "mroot": ("", "^(1/"),
     **dict.fromkeys(("msup", "mover"), ("", "^")),
     **dict.fromkeys(("msub", "munder"), ("", "_")),
     **dict.fromkeys(("msubsup", "munderover"), ("", "_", "^")),
@@ -54,7 +56,10 @@ _PLACED: Final = {
 """Element of MathML → the signs before its parts."""
 _ANNOTATIONS: Final = ("annotation", "annotation-xml")
 """What repeats a formula in another notation."""
+_ROWS: Final = ("math", "mrow", "mstyle", "mpadded", "menclose", "mtd", "msqrt")
+"""Elements of MathML whose parts stand side by side."""
 _MATH_WORD: Final = re.compile(r">\s*[^<\s]")
+_MATH_PLACE: Final = re.compile(r"</?m(?:frac|sqrt|root|sup|sub|over|under)")
 _FORM: Final = re.compile(r"(</?)form(?=[\s/>])", re.IGNORECASE)
 """The conversion drops forms with all of their text, which is the whole page for some web frameworks."""
 _OPENED, _CLOSED = "☐", "☒"
@@ -126,6 +131,23 @@ def _mathematics(source: str, found: Sequence[Element]) -> Iterator[Change]:
         for sign, part in zip(_PLACED.get(element.tag, ()), parts.get(at, ()), strict=False):
             yield found[part].start, found[part].start, sign
             yield from _grouped(source, found[part])
+            if sign.startswith("^("):
+                yield found[part].end, found[part].end, ")"
+        if element.tag in _ROWS:
+            sides = [found[part] for part in parts.get(at, ())]
+            yield from (
+                (right.start, right.start, " ") for left, right in pairwise(sides) if _would_join(source, left, right)
+            )
+
+
+def _would_join(source: str, left: Element, right: Element) -> bool:
+    """Return whether two parts of a formula, of which one has other places than the line, would read as one word."""
+    before = source[max(left.start, left.end - _AROUND_CHARS) : left.end]
+    after = source[right.start : min(right.end, right.start + _AROUND_CHARS)]
+    if right.tag == "msqrt" or not (_MATH_PLACE.search(before) or _MATH_PLACE.search(after)):
+        return False
+    ends, begins = (html.unescape(_TAG.sub("", one)).strip() for one in (before, after))
+    return ends[-1:].isalnum() and begins[:1].isalnum()
 
 
 def _grouped(source: str, part: Element) -> Iterator[Change]:

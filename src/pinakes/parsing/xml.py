@@ -221,7 +221,8 @@ def feed_of(root: Node, limits: Limits) -> Document | None:
 
 
 def _entry(entry: Node) -> str:
-    title, link = escape(entry.first("title")) or "…", _link(entry)
+    titles = (entry.first("title"), *(one.words for one in _called(entry, "title")))
+    title, link = escape(next(filter(None, titles), "…")), _link(entry)
     heading = f'<a href="{escape(link)}">{title}</a>' if link else title
     tags = (one.words or one.attributes.get("term", "") for name in _TAGS for one in _called(entry, name))
     facts = filter(None, (_date(entry)[:10], _author(entry), ", ".join(dict.fromkeys(filter(None, tags)))))

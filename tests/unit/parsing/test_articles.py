@@ -149,6 +149,8 @@ def test_equations_notes_and_listings_are_kept(source: str, said: str) -> None:
         ("activities<xref ref-type='table-fn' rid='n1'>a</xref> rose", "activities[a] rose"),
         ("menopause<xref ref-type='fn' rid='n2'><sup>d</sup></xref> began", "menopause[d] began"),
         ("mass (<xref ref-type='fn' rid='n3'>b</xref>)", "mass (b)"),
+        ("grew<ref type='foot' target='#n4'>12</ref> fast", "grew fast"),
+        ("grew <ref type='foot' target='#n5'>See the long note</ref> fast", "grew See the long note fast"),
     ],
 )
 def test_formulas_scripts_and_marks_of_notes_do_not_join_words(source: str, said: str) -> None:

@@ -158,3 +158,18 @@ def test_what_other_vocabularies_say_of_an_entry_is_read(item: str, said: str) -
     spaces = " ".join(f"xmlns:{one}='urn:{one}'" for one in ("itunes", "dc", "media", "xhtml"))
     feed = f"<rss {spaces}><channel><title>News</title><item><title>One</title>{item}</item></channel></rss>"
     assert said in read(feed).text
+
+
+@pytest.mark.parametrize(
+    ("titles", "heading"),
+    [
+        ("<media:group><media:title>In the group</media:title></media:group>", "## In the group"),
+        ("<media:content url='a.mp4'><media:title>In the film</media:title></media:content>", "## In the film"),
+        ("<title> </title><media:title>Beside it</media:title>", "## Beside it"),
+        ("<media:title>Of the film</media:title><title>Of the entry</title>", "## Of the entry"),
+        ("<description>No title at all</description>", "## …"),
+    ],
+)
+def test_an_entry_has_its_own_title_as_heading_or_else_that_of_its_media(titles: str, heading: str) -> None:
+    feed = f"<rss xmlns:media='urn:media'><channel><title>News</title><item>{titles}</item></channel></rss>"
+    assert heading in read(feed).text.splitlines()
