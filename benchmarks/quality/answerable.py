@@ -35,7 +35,7 @@ DEPTH = 300
 SHOWN = 5
 """An answer is there where one of so many documents has it."""
 
-REFUSED = 0.06
+REFUSED = 0.03
 """The share of questions whose answer is found for which the probability falls below one half."""
 
 RIDGE = 0.03
