@@ -25,6 +25,10 @@ SCORE, RANKS = 2.0, 100
 """Penalty per unit of worse fit: as a multiple of the best score of all, or in ranks if scores do not compare."""
 
 _WORDS, _ANSWERABLE, _USUAL, _TOPIC = 2.0, 0.4, 0.4, 0.15
+_PRIOR = 100
+"""Documents, with a word as often as all collections together have it, that count as if each one also had these: a
+small one tells little."""
+
 _WORDS_ALONE = 0.04
 """Subtracted for answers of keyword search alone: their chunks share more words without fitting better."""
 
@@ -39,10 +43,6 @@ class CollectionAnswer:
     words: Sequence[Collection[str]]
     answerable: float | None
     by_words: bool
-
-
-_PRIOR = 100
-"""Documents of the mean of all collections that count as if they were in each: a small one tells little."""
 
 
 def fit_penalties(answers: Sequence[CollectionAnswer], terms: Sequence[TermStatistics | None]) -> list[float]:
@@ -70,15 +70,18 @@ def _fit(shares: Sequence[float], topic: float, answer: CollectionAnswer) -> flo
 
 
 def _topics(terms: Sequence[TermStatistics]) -> list[float]:
-    """Return how much more frequent the query's words are in each collection than on the mean of all.
+    """Return how much more frequent the query's words are in each collection than in all of them on the mean.
 
-    The mean over the words of log (p / mean p), where p is the share of documents with the word, with a Dirichlet prior
-    of ``_PRIOR`` documents: the language model of collections by which Si et al. (CIKM 2002) select them.
+    The mean over the words of log (p / mean p), where p is the share of documents with the word, smoothed towards the
+    share in all collections together by a Dirichlet prior of ``_PRIOR`` documents: the language model of collections
+    by which Si et al. (CIKM 2002) select them.
     """
+    together = TermStatistics.together(terms)
     sums = [0.0] * len(terms)
-    for word in terms[0].counts:
-        mean = fmean(one.counts[word] / max(1, one.documents) for one in terms)
+    for word, count in together.counts.items():
+        prior = _PRIOR * count / max(1, together.documents)
+        shares = [(one.counts[word] + prior) / (one.documents + _PRIOR) for one in terms]
+        mean = fmean(shares)
         if mean:
-            for place, one in enumerate(terms):
-                sums[place] += math.log((one.counts[word] / mean + _PRIOR) / (one.documents + _PRIOR))
-    return [each / len(terms[0].counts) for each in sums]
+            sums = [before + math.log(share / mean) for before, share in zip(sums, shares, strict=True)]
+    return [each / len(together.counts) for each in sums]
