@@ -253,6 +253,14 @@ def test_a_few_documents_that_have_the_word_tell_little(documents: int, having: 
     assert SCORE * large <= most
 
 
+def test_of_two_answers_as_many_chunks_are_compared_as_both_have() -> None:
+    own, chunks = answer("a", [hit("a", 1, 0.7, has=0.9)]), (1.0, 0.5, 0.5, 0.5, 0.5)
+    many = answer("b", [hit("b", number, 0.8 - number / 100, has=has) for number, has in enumerate(chunks)])
+    assert ids(ask(own, many)) == ["b_0", "b_1", "b_2", "b_3", "b_4", "a_1"]
+    more = answer("c", [hit("c", number, 0.79, has=0.9) for number in range(5)])
+    assert ids(ask(own, many, more))[:5] == [f"c_{number}" for number in range(5)]
+
+
 def test_scores_do_not_fall_below_nothing_and_keep_their_order() -> None:
     other = [hit("b", number, 0.5 - number / 10, has=0.0) for number in range(3)]
     found = ask(answer("a", [hit("a", 1, 0.6, has=1.0)]), answer("b", other)).hits
