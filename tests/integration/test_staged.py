@@ -312,6 +312,18 @@ def test_several_collections_answer_together(zoo: Library) -> None:
         zoo.staged.summaries("badgers", "nowhere")
 
 
+def test_documents_that_lose_all_of_their_score_keep_their_order(zoo: Library) -> None:
+    for words in ("It is as dark as in any other place once the sun is gone at night", "Dark at night", "At night"):
+        zoo.documents.put(words, title=words, collection="others")
+    question: dict[str, Any] = {"query": "badgers eat earthworms at night", "mode": "keyword"}
+    alone = zoo.staged.summaries(collection="others", **question).documents
+    found = zoo.staged.summaries(collection="*", **question).documents
+    assert [one.document.uid for one in found if one.collection == "others"] == [one.document.uid for one in alone]
+    lost = [one for one in found if one.collection == "others"]
+    assert [one.score for one in lost] == [0.0] * 3
+    assert [sum(one.score_parts.values()) for one in lost] == pytest.approx([0.0] * 3)
+
+
 def test_one_collection_that_fails_does_not_keep_the_others_from_answering(zoo: Library) -> None:
     zoo.documents.put("Badgers eat earthworms.", title="Another badger", collection="others")
     found = zoo.staged.summaries("badgers", "others,nowhere")

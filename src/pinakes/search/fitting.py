@@ -25,6 +25,10 @@ SCORE, RANKS = 2.0, 100
 """Penalty per unit of worse fit: as a multiple of the best score of all, or in ranks if scores do not compare."""
 
 _WORDS, _ANSWERABLE, _USUAL, _TOPIC = 2.0, 0.4, 0.4, 0.15
+_PRIOR = 100
+"""Documents, with a word as often as all collections together have it, that count as if each one also had these: a
+small one tells little."""
+
 _WORDS_ALONE = 0.04
 """Subtracted for answers of keyword search alone: their chunks share more words without fitting better."""
 
@@ -41,14 +45,12 @@ class CollectionAnswer:
     by_words: bool
 
 
-_PRIOR = 100
-"""Documents of the mean of all collections that count as if they were in each: a small one tells little."""
-
-
 def fit_penalties(answers: Sequence[CollectionAnswer], terms: Sequence[TermStatistics | None]) -> list[float]:
     """Return how much less each answer fits than the best one, in the order of ``answers``, as ``terms`` are.
 
-    Query words are weighted by their IDF over all collections together; words that no chunk has are ignored.
+    Of two answers as many chunks are compared as both have, up to ``_BEST``: the best one alone has more of the words
+    than several on the mean. Words are weighted by their IDF over all collections together; those that no chunk has are
+    ignored.
     """
     looked_at = [one.words[:LOOKED_AT] for one in answers]
     known = frozenset[str]().union(*(words for chunks in looked_at for words in chunks))
@@ -57,28 +59,42 @@ def fit_penalties(answers: Sequence[CollectionAnswer], terms: Sequence[TermStati
     most = every.of_words(known) if every else 0.0
     shares = [[every.of_words(words) / most if every and most else 0.0 for words in those] for those in looked_at]
     topics = _topics(counted) if len(counted) == len(answers) else [0.0] * len(answers)
-    fits = [_fit(*each) for each in zip(shares, topics, answers, strict=True)]
-    return [max(fits) - fit for fit in fits]
+    fits = [_fits(*each) for each in zip(shares, topics, answers, strict=True)]
+    alike = [[one for one in fits if len(one) == count] for count in {*map(len, fits)}]
+    highest = [[max(each) for each in zip(*those, strict=True)] for those in alike]
+    behind = [max(_lead(other, one) for other in highest) for one in fits]
+    return [each - min(behind) for each in behind]
 
 
-def _fit(shares: Sequence[float], topic: float, answer: CollectionAnswer) -> float:
-    best = sorted(shares, reverse=True)[:_BEST]
-    mean = _TOPIC * topic + (_WORDS * fmean(best) if best else 0.0)
+def _lead(one: Sequence[float], over: Sequence[float]) -> float:
+    count = min(len(one), len(over))
+    return one[count - 1] - over[count - 1]
+
+
+def _fits(shares: Sequence[float], topic: float, answer: CollectionAnswer) -> list[float]:
+    """Return how well an answer fits by its best chunk, by its two best, and so on up to ``_BEST``; at least one."""
+    best = sorted(shares, reverse=True)[:_BEST] or [0.0]
+    other = _TOPIC * topic
     if answer.answerable is not None:
-        return mean + _ANSWERABLE * (answer.answerable - _USUAL)
-    return mean - _WORDS_ALONE if answer.by_words else mean
+        other += _ANSWERABLE * (answer.answerable - _USUAL)
+    elif answer.by_words:
+        other -= _WORDS_ALONE
+    return [other + _WORDS * fmean(best[: count + 1]) for count in range(len(best))]
 
 
 def _topics(terms: Sequence[TermStatistics]) -> list[float]:
-    """Return how much more frequent the query's words are in each collection than on the mean of all.
+    """Return how much more frequent the query's words are in each collection than in all of them on the mean.
 
-    The mean over the words of log (p / mean p), where p is the share of documents with the word, with a Dirichlet prior
-    of ``_PRIOR`` documents: the language model of collections by which Si et al. (CIKM 2002) select them.
+    The mean over the words of log (p / mean p), where p is the share of documents with the word, smoothed towards the
+    share in all collections together by a Dirichlet prior of ``_PRIOR`` documents: the language model of collections
+    by which Si et al. (CIKM 2002) select them.
     """
+    together = TermStatistics.together(terms)
     sums = [0.0] * len(terms)
-    for word in terms[0].counts:
-        mean = fmean(one.counts[word] / max(1, one.documents) for one in terms)
+    for word, count in together.counts.items():
+        prior = _PRIOR * count / max(1, together.documents)
+        shares = [(one.counts[word] + prior) / (one.documents + _PRIOR) for one in terms]
+        mean = fmean(shares)
         if mean:
-            for place, one in enumerate(terms):
-                sums[place] += math.log((one.counts[word] / mean + _PRIOR) / (one.documents + _PRIOR))
-    return [each / len(terms[0].counts) for each in sums]
+            sums = [before + math.log(share / mean) for before, share in zip(sums, shares, strict=True)]
+    return [each / len(together.counts) for each in sums]

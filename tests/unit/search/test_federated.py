@@ -11,6 +11,7 @@ import pytest
 from pinakes.core.errors import InvalidFilter, InvalidInput, ModelUnavailable, NotFound, PinakesError
 from pinakes.core.records import Hit, Results, Scores, Stage, Trace
 from pinakes.search.federated import CollectionModels, HitLimits, ask_all, named
+from pinakes.search.fitting import SCORE, CollectionAnswer, fit_penalties
 from pinakes.search.query.spelling import MissingWord, NearWord, lacked_word
 from pinakes.search.query.words import query_words as taken_apart
 from pinakes.search.retrieval.term_statistics import TermStatistics
@@ -239,6 +240,25 @@ def test_a_collection_that_seldom_has_the_words_of_the_question_is_lower() -> No
     assert ids(found) == ["b_0", "b_1", "b_2", "a_0", "a_1", "a_2"]
     by_words = replace(seldom, hits=tuple(hit("a", n, 1.0, has=0.85, cosine=None, bm25=3.0) for n in range(3)))
     assert ids(ask(by_words, often, having={"a": 10, "b": 90}, documents=1000))[0] == "b_0"
+
+
+@pytest.mark.parametrize(("documents", "having", "most"), [(1, 1, 0.15), (10, 1, 0.1), (0, 0, 0.1), (2000, 40, 0.0)])
+def test_a_few_documents_that_have_the_word_tell_little(documents: int, having: int, most: float) -> None:
+    word = taken_apart("snapshot")
+    terms = [
+        TermStatistics(word, total, dict.fromkeys(word.words, count))
+        for total, count in ((2000, 40), (documents, having))
+    ]
+    large, _ = fit_penalties([CollectionAnswer([set(word.words)], None, by_words=False)] * 2, terms)
+    assert SCORE * large <= most
+
+
+def test_of_two_answers_as_many_chunks_are_compared_as_both_have() -> None:
+    own, chunks = answer("a", [hit("a", 1, 0.7, has=0.9)]), (1.0, 0.5, 0.5, 0.5, 0.5)
+    many = answer("b", [hit("b", number, 0.8 - number / 100, has=has) for number, has in enumerate(chunks)])
+    assert ids(ask(own, many)) == ["b_0", "b_1", "b_2", "b_3", "b_4", "a_1"]
+    more = answer("c", [hit("c", number, 0.79, has=0.9) for number in range(5)])
+    assert ids(ask(own, many, more))[:5] == [f"c_{number}" for number in range(5)]
 
 
 def test_scores_do_not_fall_below_nothing_and_keep_their_order() -> None:

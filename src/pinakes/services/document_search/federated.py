@@ -48,7 +48,8 @@ def merge_collections(
     if len({(answer.record.fingerprint, answer.by_words) for answer in found}) == 1:
         best = max(one.score for answer in found for one in answer.found)
         scored = zip(found, behind, strict=True)
-        return in_order([_less(one, SCORE * less * best) for answer, less in scored for one in answer.found])
+        lowered = in_order([_less(one, SCORE * less * best) for answer, less in scored for one in answer.found])
+        return [_less(one, min(0.0, one.score)) for one in lowered]
     ranked = [
         (rank + RANKS * less, one)
         for answer, less in zip(found, behind, strict=True)
@@ -68,6 +69,5 @@ def _answered(answer: CollectionDocuments, chunks: ChunkTexts) -> CollectionAnsw
 def _less(one: FoundDocument, penalty: float) -> FoundDocument:
     if not penalty:
         return one
-    score = max(0.0, one.score - penalty)
-    parts = plus(one.parts, "collections", score - one.score) if one.parts else {}
-    return replace(one, score=score, parts=parts)
+    parts = plus(one.parts, "collections", -penalty) if one.parts else {}
+    return replace(one, score=one.score - penalty, parts=parts)
