@@ -62,11 +62,12 @@ def fit_penalties(answers: Sequence[CollectionAnswer], terms: Sequence[TermStati
     fits = [_fits(*each) for each in zip(shares, topics, answers, strict=True)]
     alike = [[one for one in fits if len(one) == count] for count in {*map(len, fits)}]
     highest = [[max(each) for each in zip(*those, strict=True)] for those in alike]
-    behind = [max(_lead(other, one) for other in highest) for one in fits]
+    behind = [max(_margin(other, one) for other in highest) for one in fits]
     return [each - min(behind) for each in behind]
 
 
-def _lead(one: Sequence[float], over: Sequence[float]) -> float:
+def _margin(one: Sequence[float], over: Sequence[float]) -> float:
+    """Return how much better ``one`` fits than another, by as many chunks as both have."""
     count = min(len(one), len(over))
     return one[count - 1] - over[count - 1]
 
