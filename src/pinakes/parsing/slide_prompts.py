@@ -6,8 +6,6 @@ import io
 from collections.abc import Iterator
 from typing import Final
 
-from xlrd.compdoc import CompDoc
-
 from pinakes.parsing.slide_records import HANDOUT_MASTER, MASTER, NOTES, SHAPE, SLIDE, TEXTS, Record, records
 
 _STREAM: Final = "PowerPoint Document"
@@ -26,6 +24,8 @@ _DEEPEST: Final = 12
 
 def without_prompts(data: bytes) -> bytes:
     """Return the bytes of a PPT whose masters have no prompts; unchanged if it is damaged."""
+    from xlrd.compdoc import CompDoc
+
     try:
         container = CompDoc(data, logfile=io.StringIO())
         stream, start, size = container.locate_named_stream(_STREAM)
