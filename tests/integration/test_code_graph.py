@@ -253,3 +253,21 @@ def test_an_attribute_with_arguments_is_not_the_name_of_a_function(library_of: M
     library = library_of({"include/a.h": text})
     assert told(library, "zeroed", "CALLS") == {"filled"}
     assert not library.graph.find("__alloc_size")
+
+
+def test_calls_are_found_where_macros_keep_the_parser_from_reading_a_function(library_of: Made) -> None:
+    text = (
+        "#define log(fmt, a...) \\\n\tprint_it(fmt, ## a)\n"
+        "#define for_each(i) for (i = 0; i < 3; i++)\n\n"
+        "int sum(struct s *p, bool (*same)(int, int))\n{\n\tbool (*other)(int);\n\tint i, n = 0;\n\n"
+        '\tfor_each(i)\n\t\tn += value_of(i);\n\tlog("none(%d)", n); /* no call(x) */\n'
+        "#define TWICE(x) twice(x)\n"
+        "\treturn same(n, offset_in(struct s, b)) + offsetof(struct s, b);\n}\n\n"
+        "void broken(void)\n{\n\tBEGIN_LOOP(i {\n\t\tfirst(i);\n}\n\n"
+        "struct s *\nnext_of(struct s *p)\n{\n\treturn second(p);\n}\n"
+    )
+    library = library_of({"a.c": text, "b.c": "int user(void)\n{\n\tnext_of(0);\n\tlog(1);\n\treturn 0;\n}\n"})
+    assert told(library, "sum", "CALLS") == {"for_each@a.c", "value_of", "log@a.c", "->same", "offset_in", "offsetof"}
+    assert told(library, "next_of", "CALLS") == {"second"}
+    assert told(library, "next_of", "CALLS", "in") == {"user"}
+    assert "second" not in told(library, "broken", "CALLS")

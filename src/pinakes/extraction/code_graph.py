@@ -70,7 +70,7 @@ class CodeGraph:
 
     def __init__(self, rules: GraphRules) -> None:
         self._types = frozenset(rules.types)
-        self.fingerprint = f"code:1 {sorted(self._types)!r}"
+        self.fingerprint = f"code:2 {sorted(self._types)!r}"
 
     def extract(self, subject: ExtractionSubject) -> Findings:
         """Return the findings of a file of code; nothing for other documents."""

@@ -66,8 +66,12 @@ _MACRO: Final = re.compile(
 )
 """A macro with arguments, or one that is another name of a function; constants are none."""
 
+_WITH_ARGUMENTS: Final = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w{1,200})\((?:\\\r?\n|[^\n])*", re.MULTILINE)
 _ATTRIBUTE: Final = re.compile(rb"__\w+[ \t]*\([^()\n]*\)[ \t\n]+(?:\w+[ \t\n*]+){1,6}(\w{1,200})[ \t]*\(")
 _BRACE: Final = re.compile(rb"^\{[ \t]*$", re.MULTILINE)
+_CLOSING: Final = re.compile(rb"(?<!\\)\r?\n\}(?![ \t]*[),;\\])")
+"""The brace that ends a function: that of a macro, a value or a type in it has something behind it."""
+
 _HEAD_BEGINS: Final = (b"\n\n", b";\n", b"}\n", b"*/\n")
 _FUNCTION_HEAD: Final = re.compile(
     rb"^(?!\s|#|/|\*|enum\b|union\b)[\w \t*\n]*?\b(?P<name>(?!__\w+__\b)\w{1,200})[ \t]*"
@@ -75,16 +79,20 @@ _FUNCTION_HEAD: Final = re.compile(
     re.MULTILINE,
 )
 _WRITTEN_CALL: Final = re.compile(
-    rb"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|(?:->|\.)\s*\w+|\b(?P<name>[A-Za-z_]\w{0,200})\s*(?=\()",
-    re.DOTALL,
+    rb"/\*.*?(?:\*/|\Z)|//[^\n]*|^[ \t]*#(?:\\\r?\n|[^\n])*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|(?:->|\.)\s*\w+"
+    rb"|\b(?P<name>[A-Za-z_]\w{0,200})\s*(?=\((?!\s*\*\s*+\w*\s*+(?:\[[^\]\n]{0,40}\]\s*+)?\)\s*+\())",
+    re.DOTALL | re.MULTILINE,
 )
+"""A call as it is written; comments, directives, strings and members are passed over, and so are declarations of
+pointers to functions."""
 KEYWORDS: Final = frozenset(
     b"if for while switch return sizeof defined typeof __typeof__ do else case __attribute__ asm __asm__ void int"
-    b" volatile __volatile__".split()
+    b" volatile __volatile__ char short long unsigned bool __alignof__ _Alignof".split()
 )
 _STATIC: Final = re.compile(rb"\bstatic\b")
 _WORD: Final = re.compile(rb"\w{1,200}")
 _HEAD: Final = 400
+_MOST_COMMENT: Final = 20_000
 _LOOKED_BACK: Final = 20
 
 
@@ -129,8 +137,12 @@ def syntax_of(root: Node, source: bytes, language: str) -> Syntax:
     found = Syntax(left_out=max(0, len(nodes) - MAX_DEFINITIONS))
     bare = [one for node in nodes[:MAX_DEFINITIONS] for one in _defined(node, source, language)]
     bare += [one for node in captured.get("value", ())[:MAX_DEFINITIONS] for one in _value(node, source)]
-    unparsed = list(_unparsed(source, bare)) if language in ("c", "cpp") else []
+    unparsed: list[Definition] = []
     if language in ("c", "cpp"):
+        for one in bare:
+            one.end = _closed(source, one)
+        unparsed = list(_unparsed(source, bare))
+        bare += _unread_macros(source, bare)
         bare, inner = _without_inner([*bare, *unparsed], source)
         found.calls += inner
     found.definitions = _qualified(bare, SEPARATORS.get(language, "."))
@@ -139,8 +151,9 @@ def syntax_of(root: Node, source: bytes, language: str) -> Syntax:
         found.left_out += max(0, len(nodes) - MAX_CALLS)
         places += [(node.start_byte, node.end_byte) for node in nodes[:MAX_CALLS]]
         places.sort()
-    if unparsed:
-        calls = {*found.calls, *(place for one in unparsed for place in _written_calls(source, one))}
+    written = [one for one in found.definitions if one.kind == FUNCTION] if language == "c" else unparsed
+    if written:
+        calls = {*found.calls, *(place for one in written for place in _written_calls(source, one))}
         found.calls = sorted(calls)[:MAX_CALLS]
         found.left_out += len(calls) - len(found.calls)
     found.parents = [(node.start_byte, node.end_byte) for node in captured.get("parents", ())[:MAX_DEFINITIONS]]
@@ -203,6 +216,32 @@ def _value(node: Node, source: bytes) -> Iterator[Definition]:
         yield Definition(node.start_byte, node.end_byte, name.start_byte, FUNCTION, simple, simple)
 
 
+def _closed(source: bytes, one: Definition) -> int:
+    """Return where a definition ends: a function at the first brace at the start of a line.
+
+    What the parser cannot read may have made it take all that follows for its body.
+    """
+    if one.kind != FUNCTION or source[one.start - 1 : one.start] not in (b"", b"\n"):
+        return one.end
+    brace = _CLOSING.search(source, one.at, one.end)
+    return brace.end() if brace else one.end
+
+
+def _unread_macros(source: bytes, found: Sequence[Definition]) -> Iterator[Definition]:
+    """Yield macros with arguments that the parser did not read.
+
+    It knows no named rest, ``#define log(fmt, a...)``, and passes over others near code that it cannot read.
+    """
+    known = {one.at for one in found if one.kind == MACRO}
+    for macro in _WITH_ARGUMENTS.finditer(source):
+        start = macro.start()
+        before = max(0, start - _MOST_COMMENT)
+        is_comment = source.rfind(b"/*", before, start) > source.rfind(b"*/", before, start)
+        if macro.start(1) not in known and not is_comment:
+            simple = macro[1].decode()
+            yield Definition(start, macro.end(), macro.start(1), MACRO, simple, simple)
+
+
 def _unparsed(source: bytes, found: Sequence[Definition]) -> Iterator[Definition]:
     """Yield functions of C that macros keep the parser from seeing: a head, and a body between braces at line starts.
 
@@ -243,8 +282,8 @@ def _head_name(head: re.Match[bytes]) -> tuple[bytes, int]:
 
 def _written_calls(source: bytes, one: Definition) -> Iterator[tuple[int, int]]:
     """Yield the calls of a function as they are written, comments and strings aside."""
-    begin = source.find(b"\n{", one.at)
-    for found in _WRITTEN_CALL.finditer(source, begin, one.end):
+    begin = source.find(b"{", one.at, one.end)
+    for found in _WRITTEN_CALL.finditer(source, begin, one.end) if begin >= 0 else ():
         if found["name"] and found["name"] not in KEYWORDS:
             yield found.span("name")
 
