@@ -22,7 +22,7 @@ from pinakes.search.ranking.context import SearchContext, graph_state
 from pinakes.search.ranking.diversity import Diversity
 from pinakes.search.ranking.rank import Ranked, bound, rank, wanted_first
 from pinakes.search.ranking.reranking import Reranking
-from pinakes.search.result_cache import ResultCache
+from pinakes.search.result_cache import ResultCache, state_of
 from pinakes.search.results.answerable import answer_probability
 from pinakes.search.results.chunk_texts import ChunkTexts
 from pinakes.search.results.hydration import deepened, hydrated
@@ -50,6 +50,7 @@ __all__ = [
     "rank",
     "ranked_candidates",
     "retrieve",
+    "retrieved_again",
     "scored",
     "search",
 ]
@@ -96,6 +97,7 @@ def retrieve(request: Request, context: SearchContext, also: Sequence[Ranking] =
         the same errors as ``search``.
     """
     check(request)
+    also_given = bool(also)
     with context.tracer.stage("understand") as detail:
         asked = _parsed(request, context)
         detail |= {"mode": asked.request.mode} if asked.route else {}
@@ -110,7 +112,20 @@ def retrieve(request: Request, context: SearchContext, also: Sequence[Ranking] =
         except IndexUnavailable as error:
             asked, vector, found, degraded = _gathered_by_one(asked, vector, context, also, error)
     found = replace(boosted(asked, found, context), named=asked.named, openings=asked.openings)
-    return Retrieved(asked, vector, degraded, found)
+    known = Retrieved(asked, vector, degraded, found)
+    if not (also_given or degraded or found.exact is not None):  # such vectors get better
+        context.recent.put(state_of(request, context), known)
+    return known
+
+
+def retrieved_again(request: Request, context: SearchContext) -> Retrieved:
+    """Return what ``retrieve`` does, of a request that was just answered without retrieving again.
+
+    Raises:
+        the same errors as ``search``.
+    """
+    known: Retrieved | None = context.recent.get(state_of(request, context))
+    return retrieve(request, replace(context, tracer=Tracer())) if known is None else known
 
 
 def _with_named(
@@ -150,7 +165,8 @@ def scored(request: Request, context: SearchContext, ids: Int64, documents: Int6
     Raises:
         the same errors as ``search``.
     """
-    asked = _parsed(request, context)
+    key = "parsed", state_of(request, context)
+    asked = context.recent.get_or_make(key, lambda: _parsed(request, context))
     vector, _ = _query_vector(asked, context)
     asked, ids, documents = _passing(asked, context, ids, documents)
     found = nothing()

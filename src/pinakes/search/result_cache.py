@@ -30,11 +30,7 @@ class ResultCache:
         """Return the cached answer to ``request``, or the one of ``ask``, which is then cached."""
         if not self._most or request.bare:
             return ask(request, context)
-        record, today = context.collection, datetime.now(UTC).date()  # recency boosts change daily
-        # The catalogue may be ahead of an index that is not writable: the answer depends on both.
-        position = (record.head, context.index.position())
-        identity = (record.id, record.name, record.line, record.generation, record.model_id, repr(record.kept))
-        key = (request, identity, position, today, graph_state(context))
+        key = state_of(request, context)
         known = self._kept.get(key)
         if known is not None:
             with context.tracer.stage("remembered"):
@@ -44,6 +40,15 @@ class ResultCache:
         if _is_final(answer) and not context.tracer.overtaken:
             self._kept.put(key, answer)
         return answer
+
+
+def state_of(request: Request, context: SearchContext) -> Hashable:
+    """Return what the answer to ``request`` depends on: of equal states it is the same."""
+    record, today = context.collection, datetime.now(UTC).date()  # recency boosts change daily
+    # The catalogue may be ahead of an index that is not writable: the answer depends on both.
+    position = (record.head, context.index.position())
+    identity = (record.id, record.name, record.line, record.generation, record.model_id, repr(record.kept))
+    return request, identity, position, today, graph_state(context)
 
 
 def _is_final(answer: Results) -> bool:

@@ -29,7 +29,7 @@ from pinakes.graph.expansion_seeds import MENTIONS, Seeds, shared_entities
 from pinakes.graph.query_names import Linked
 from pinakes.graph.relation_memory import RelationMemory
 from pinakes.graph.relation_names import RelationNames, asked_relations
-from pinakes.search import Request, SearchContext, Tracer, rank, retrieve, scored
+from pinakes.search import Request, SearchContext, Tracer, rank, retrieved_again, scored
 from pinakes.search.as_of import is_moment, moment
 from pinakes.search.ranking.rank import Ranked
 from pinakes.search.results import hydration
@@ -283,7 +283,7 @@ def _none_added(expansion: Expansion) -> str:
 
 def _of_other_documents(request: Request, context: SearchContext, most: int) -> dict[int, int]:
     """Return chunk id → document of the best chunks of ``most`` documents, by the search without its diversity."""
-    known = retrieve(request, replace(context, tracer=Tracer()))
+    known = retrieved_again(request, context)
     ranked = rank(known.asked.request, known.found, context.settings.search)
     owners = known.found.documents[ranked.rows]
     _, first = np.unique(owners, return_index=True)

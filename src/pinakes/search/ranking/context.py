@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pinakes.catalog import Catalog
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.manifest import Stamp
+from pinakes.core.lru_cache import LruCache
 from pinakes.core.ports import Index
 from pinakes.core.records import Float32
 from pinakes.search.ranking.reranking import Reranking
@@ -40,7 +41,7 @@ class SearchContext:
     Everything except ``tracer`` is shared by concurrent searches. ``follow`` lets the index catch up if that is quick
     and returns whether it has caught up or soon will; it raises ``Superseded`` if a newer index version has replaced
     it. ``stamped`` is told what documents were read from, by their uids. ``graph``: its entities, None where it has
-    none, or rankings do not depend on them.
+    none, or rankings do not depend on them. ``recent``: what was retrieved for the last requests.
     """
 
     catalog: Catalog
@@ -54,7 +55,8 @@ class SearchContext:
     tracer: Tracer
     follow: Callable[[], bool]
     stamped: Callable[[CollectionRecord, Mapping[str, Stamp | None]], object]
-    graph: EntityRetriever | None = None
+    graph: EntityRetriever | None
+    recent: LruCache[Hashable, Any]
 
 
 def graph_state(context: SearchContext) -> Hashable:
