@@ -26,7 +26,7 @@ from pinakes.evaluation.names import DocumentNames
 from pinakes.evaluation.questions import Question
 from pinakes.evaluation.run import ranked
 from pinakes.library import Library
-from pinakes.settings import BoostSettings, Settings
+from pinakes.settings import Settings
 
 SETS = ("keps", "handbook", "linux", "k8s-docs-qa", "pinakes-tests")
 NDCG = metric("ndcg@10")
@@ -41,32 +41,14 @@ WITH_TESTS = QuestionSet(
 """The project's own questions, asked where its tests are documents, too."""
 
 OFF: dict[str, Any] = {
-    **{f"boosts__{name}": 0 for name in BoostSettings.model_fields if name.endswith(("_match", "_penalty"))},
-    "boosts__symbol_definition": 0,
+    "boosts__test_penalty": 0,
     "boosts__saturation": 0,
     "search__definition_boost": 0,
 }
 
 SIGNALS: dict[str, Mapping[str, Any]] = {
     "definition 0.15": {"search__definition_boost": 0.15},
-    "symbol definition 0.15": {"search__definition_boost": 0.15, "boosts__symbol_definition": 0.15},
-    "file name 0.05": {"boosts__stem_match": 0.05},
-    "file name 0.1": {"boosts__stem_match": 0.1},
-    "path 0.05": {"boosts__path_match": 0.05},
-    "path 0.1": {"boosts__path_match": 0.1},
-    **{
-        f"{kind} {penalty}": {f"boosts__{kind}_penalty": penalty}
-        for kind, penalties in {
-            "test": (0.05, 0.1, 0.15, 0.2),
-            "generated": (0.1,),
-            "vendored": (0.1,),
-            "legacy": (0.1,),
-            "example": (0.1,),
-        }.items()
-        for penalty in penalties
-    },
-    "MMR 0.9": {"search__mmr_lambda": 0.9},
-    "MMR 0.7": {"search__mmr_lambda": 0.7},
+    **{f"test {penalty}": {"boosts__test_penalty": penalty} for penalty in (0.05, 0.1, 0.15, 0.2)},
 }
 
 

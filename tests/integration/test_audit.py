@@ -24,6 +24,7 @@ from pinakes.catalog.audit import AuditQuery
 from pinakes.core.caller import Caller, calling
 from pinakes.core.errors import InvalidInput, NotFound, StorageFull
 from pinakes.library import Library
+from pinakes.services.audit import Audit
 from pinakes.testing import write_files
 
 OpenLibrary = Callable[..., Library]
@@ -31,6 +32,7 @@ OpenLibrary = Callable[..., Library]
 RECORD = """
 import sys, time
 from pinakes.library import Library
+from pinakes.services.audit import Audit
 library = Library.open(sys.argv[1], embedding__provider="deterministic")
 for number in range(int(sys.argv[2])):
     with library.audit.recording("child", {"number": number}):
@@ -297,25 +299,25 @@ def test_a_call_neither_waits_nor_fails_while_the_log_cannot_be_written(
     assert library.audit.status().problem == ""
 
 
-def test_what_had_to_be_dropped_is_counted_and_told(
-    library: Library, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pinakes.services.audit._MOST_WAITING", 5)
-    with closing(sqlite3.connect(home / "catalog.db", isolation_level=None)) as connection:
-        connection.execute("ALTER TABLE audit RENAME TO elsewhere")
-        for number in range(12):
-            record(library, number=number)
-        library.audit.flush()
-        connection.execute("ALTER TABLE elsewhere RENAME TO audit")
-    assert library.audit.status().lost == 7
-    library.audit.flush()
-    for _ in range(2):
-        record(library, "after")
-        library.audit.flush()
-    outcomes = [entry.outcome for entry in library.audit.entries(100)]
-    assert outcomes.count("LOST") == 1
-    [told] = library.audit.entries(wanted=AuditQuery(outcome="LOST"))
-    assert told.message.startswith("7 calls could not be recorded.")
+def test_what_had_to_be_dropped_is_counted_and_told(library: Library, home: Path) -> None:
+    with closing(Audit(library.app.catalog, library.settings, most_waiting=5)) as audit:
+        with closing(sqlite3.connect(home / "catalog.db", isolation_level=None)) as connection:
+            connection.execute("ALTER TABLE audit RENAME TO elsewhere")
+            for number in range(12):
+                with audit.recording("search", {"number": number}):
+                    pass
+            audit.flush()
+            connection.execute("ALTER TABLE elsewhere RENAME TO audit")
+        assert audit.status().lost == 7
+        audit.flush()
+        for _ in range(2):
+            with audit.recording("after", {}):
+                pass
+            audit.flush()
+        outcomes = [entry.outcome for entry in audit.entries(100)]
+        assert outcomes.count("LOST") == 1
+        [told] = audit.entries(wanted=AuditQuery(outcome="LOST"))
+        assert told.message.startswith("7 calls could not be recorded.")
 
 
 def test_what_cannot_be_written_down_does_not_make_the_call_fail(library: Library) -> None:

@@ -157,23 +157,6 @@ def test_tests_are_lowered_unless_they_are_meant(open_library: OpenLibrary, docs
     assert not any(hit.boosts for hit in library.search("tests of pressing apples").hits)
 
 
-def test_names_in_the_path_lift(open_library: OpenLibrary, docs: Path) -> None:
-    files = {"cider/ripe_apples.md": TEXT, "other.md": TEXT}
-    library = opened(open_library, docs, files, boosts__stem_match=0.1, boosts__path_match=0.1)
-    found = by_path(library.search("ripe juice in cider"))
-    assert found["cider/ripe_apples.md"].boosts == {"file name": 0.05, "path": pytest.approx(0.2 / 3, abs=0.001)}
-    assert found["other.md"].boosts == {}
-
-
-def test_what_a_query_is_nothing_but_the_name_of_is_lifted_where_it_is_defined(
-    open_library: OpenLibrary, docs: Path
-) -> None:
-    files = {"a.py": "def press_apples(box):\n    return box\n", "b.py": "import a\n\na.press_apples(1)\n"}
-    library = opened(open_library, docs, files, boosts__symbol_definition=0.2)
-    assert by_path(library.search("press_apples"))["a.py"].boosts == {"definition": 0.2}
-    assert by_path(library.search("which boxes does press_apples take"))["a.py"].boosts == {}
-
-
 LONG = "# Cider\n\n" + "".join(f"## Part {n}\n\n{'Cider is pressed from apples. ' * 40}\n\n" for n in range(8))
 SHORT = "# Perry\n\nPerry is pressed from pears, cider from apples.\n"
 
@@ -210,16 +193,6 @@ def test_the_share_holds_after_duplicates_are_folded(open_library: OpenLibrary, 
     found = [hit.metadata["vendor"] for hit in library.search("pumps press juice of apples").hits]
     assert len(found) == 4
     assert found.count("Acme") == 1
-
-
-def test_unlike_chunks_come_first_when_that_is_wanted(open_library: OpenLibrary, docs: Path) -> None:
-    same = "# Juice\n\n" + TEXT
-    files = {"a/x.md": same, "b/x.md": same, "c.md": "Pumps need oil, and juice needs sugar.\n"}
-    before = opened(open_library, docs, files).search("pumps press juice")
-    after = open_library(search__mmr_lambda=0.5, **OFF).search("pumps press juice")
-    assert paths(before)[2] == "c.md"
-    assert paths(after) == [paths(before)[0], "c.md", paths(before)[1]]
-    assert {hit.path: hit.score for hit in after.hits} == {hit.path: hit.score for hit in before.hits}
 
 
 @pytest.mark.parametrize(

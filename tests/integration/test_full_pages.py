@@ -66,13 +66,6 @@ def test_a_letter_in_quotation_marks_is_a_word(library: Library, docs: Path) -> 
     assert [hit.path for hit in found.hits] == ["c.txt"]
 
 
-def test_a_symbol_is_lifted_also_where_definitions_are_not(open_library: Callable[..., Library], docs: Path) -> None:
-    (docs / "code.py").write_text("def fetch_page(number):\n    return number\n\n\ndef other():\n    fetch_page(1)\n")
-    library = open_library(search__definition_boost=0.0, boosts__symbol_definition=0.5)
-    library.add(str(docs))
-    assert any(hit.boosts.get("definition") == 0.5 for hit in library.search("fetch_page").hits)
-
-
 def test_the_first_ranked_are_those_of_a_search(filled: Library) -> None:
     for query in ("heron", "place4 place9 dawn", "says"):
         searched = [hit.chunk_id for hit in filled.search(query, top_k=10).hits]

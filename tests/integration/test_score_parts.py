@@ -39,7 +39,7 @@ def written(docs: Path) -> Path:
 @pytest.fixture
 def filled(open_library: OpenLibrary, docs: Path) -> Library:
     """For tests that write."""
-    library = open_library(boosts__path_match=0.1)
+    library = open_library()
     library.add(str(written(docs)))
     return library
 
@@ -48,7 +48,7 @@ def filled(open_library: OpenLibrary, docs: Path) -> Library:
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     """The same, for tests that ask only."""
     place = tmp_path_factory.mktemp("kept")
-    settings = {"embedding__provider": "deterministic", "cache": str(place / "cache"), "boosts__path_match": 0.1}
+    settings = {"embedding__provider": "deterministic", "cache": str(place / "cache")}
     (place / "docs").mkdir()
     with Library.open(place / "home", **settings) as library:
         library.add(str(written(place / "docs")))

@@ -96,7 +96,8 @@ class TestRanking:
             (("search.fusion", "rrf"), ("search.rrf_k", 10)),
             (("search.feedback_weight", 0.0),),
             (("search.definition_boost", 0.0),),
-            (("boosts.stem_match", 0.4),),
+            (("search.identifier_boost", 1.0),),
+            (("boosts.test_penalty", 0.4),),
             (("search.candidates", 10), ("search.title_boost", 1.6)),
         ],
     )

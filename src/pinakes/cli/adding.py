@@ -173,8 +173,7 @@ def show_report(screen: Screen, report: Report) -> None:
         screen.report(f"  again    {report.reread:,} changed as older readers or chunkers had made them")
     if report.notes:
         _show_left_out(screen, "noted", [(path, str(note)) for path, note in report.notes])
-    for reason in report.excluded:
-        screen.report(f"  rules    {reason[:1].lower()}{reason[1:]}")
+    screen.report(*(f"  rules    {reason[:1].lower()}{reason[1:]}" for reason in report.excluded))
     if not any(files.values()) and not report.skipped and not report.failed:
         screen.warn("there is no file to read in it")
     seconds = ", ".join(f"{stage} {value:.1f}" for stage, value in report.seconds.items())

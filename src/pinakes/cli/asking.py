@@ -62,7 +62,6 @@ def _show(session: Session, answered: ChatAnswer) -> None:
         show_caveats(screen, one.changed, one.suspicious)
     if answered.degraded:
         screen.warn(answered.degraded)
-    for note in answered.notes:
-        screen.note(note)
+    screen.note(*answered.notes)
     if words := answered.usage.words:
         screen.say(words)

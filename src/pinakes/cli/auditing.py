@@ -172,8 +172,7 @@ def _say(screen: Screen, found: Explanations) -> None:
         _show_document(screen, one)
     if found.degraded:
         screen.warn(found.degraded)
-    for note in found.notes:
-        screen.note(note)
+    screen.note(*found.notes)
     screen.say(f"{found.candidates:,} chunks of {found.ranked:,} documents were ranked for {found.searched_for!r}")
 
 
@@ -193,10 +192,8 @@ def _show_document(screen: Screen, one: Explanation) -> None:
     if one.passage is not None:
         hit = one.passage
         screen.show(f"    {'chunk':<12} lines {hit.start_line}-{hit.end_line}{' (approximate)' * hit.approximate}")
-    for match in one.matches:
-        screen.show(f"    {'has':<12} {_match(match)}")
-    for match in one.partly:
-        screen.show(f"    {'has parts of':<12} {_match(match)}: {', '.join(match.parts)}")
+    screen.lines(f"    {'has':<12} {_match(match)}" for match in one.matches)
+    screen.lines(f"    {'has parts of':<12} {_match(match)}: {', '.join(match.parts)}" for match in one.partly)
     if one.missing:
         screen.show(f"    {'lacks':<12} {', '.join(one.missing)}")
     screen.show()

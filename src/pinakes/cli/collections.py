@@ -48,8 +48,9 @@ def list_all(session: Session) -> None:
     session.screen.document({"collections": rows})
     figures = ("documents", "chunks", "tokens")
     cells = [(row["name"], *(f"{row[name]:,}" for name in figures), row["description"]) for row in rows]
-    for line in aligned([_HEADS, *cells], right=(1, 2, 3)) if rows else ():
-        session.screen.show(line.replace("\n", " "))
+    session.screen.lines(
+        line.replace("\n", " ") for line in (aligned([_HEADS, *cells], right=(1, 2, 3)) if rows else ())
+    )
     if not rows:
         session.screen.say(f"There are no collections yet. Add documents: {session.command('add', 'PATH')}")
 
@@ -172,8 +173,10 @@ def stats(session: Session, name: _Name) -> None:
         if not isinstance(value, dict):
             shown = f"{value:,}" if isinstance(value, int) else str(value)
             session.screen.show(f"{figure:<20} {shown}".rstrip())
-        for part, count in value.items() if isinstance(value, dict) else ():
-            session.screen.show(f"{figure.partition('_')[0]:<20} {count:>8,}  {part}".replace("\n", " "))
+        session.screen.lines(
+            f"{figure.partition('_')[0]:<20} {count:>8,}  {part}".replace("\n", " ")
+            for part, count in (value.items() if isinstance(value, dict) else ())
+        )
 
 
 def _tell(session: Session, record: CollectionRecord, line: str) -> None:

@@ -38,8 +38,7 @@ def show(screen: Screen, report: ComparisonReport) -> None:
                 screen.show(_cut(f"   {difference}"))
     else:
         screen.show(f"   {len(report.differences)} settings differ (--json names them)")
-    for caution in report.cautions:
-        screen.warn(caution)
+    screen.warn(*report.cautions)
     _show_agreement(screen, report)
     _show_latency(screen, report)
     _show_metrics(screen, report)
@@ -80,10 +79,10 @@ def _show_metrics(screen: Screen, report: ComparisonReport) -> None:
         return
     screen.show()
     screen.show(_row(f"metric, {report.judged} judged", "A", "B", "B - A", "p"))
-    for name, change in report.metrics.items():
-        screen.show(
-            _row(name, f"{change.a:.3f}", f"{change.b:.3f}", f"{change.difference:+.3f}", f"{change.p:.3f}")
-        )  # fmt: skip
+    screen.lines(
+        _row(name, f"{change.a:.3f}", f"{change.b:.3f}", f"{change.difference:+.3f}", f"{change.p:.3f}")
+        for name, change in report.metrics.items()
+    )
 
 
 def _show_flagged(screen: Screen, report: ComparisonReport) -> None:

@@ -55,8 +55,7 @@ def _show(session: Session, report: Completeness) -> None:
     _show_others(screen, [one for one in report.fields if not one.required])
     if report.unlike_count:
         screen.show(f"  values that are not what their field says: {report.unlike_count:,}")
-        for unlike in report.unlike:
-            screen.show(f"    {unlike.path}: {unlike.reason}")
+        screen.lines(f"    {unlike.path}: {unlike.reason}" for unlike in report.unlike)
     if not required and report.documents:
         screen.say("nothing is required: name fields in the setting collections.NAME.required")
     elif any(one.lacking > len(one.missing) for one in required):
@@ -69,15 +68,13 @@ def _show_field(screen: Screen, one: FieldReport) -> None:
     share = percent(one.share) if one.wanted else "–"
     counts = f"{filled:,} of {one.wanted:,}{assumed}"
     screen.show(f"  {one.name:<20} {share:>7}  {counts}  {_types(one)}".rstrip())
-    for path in one.missing:
-        screen.show(f"    missing in {path}")
+    screen.lines(f"    missing in {path}" for path in one.missing)
 
 
 def _show_others(screen: Screen, others: Sequence[FieldReport]) -> None:
     if others:
         screen.show("  other fields")
-    for one in others[:_MOST_OTHERS]:
-        screen.show(f"    {one.name:<20} {percent(one.share):>7}  {_types(one)}")
+    screen.lines(f"    {one.name:<20} {percent(one.share):>7}  {_types(one)}" for one in others[:_MOST_OTHERS])
     if len(others) > _MOST_OTHERS:
         screen.show(f"    … and {len(others) - _MOST_OTHERS:,} more")
 

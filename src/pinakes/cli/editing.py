@@ -272,8 +272,7 @@ def _tell(session: Session, written: WrittenDocument, *, done: str = "") -> None
     )
     if written.degraded:
         screen.say(f"found by words only until a model is there: {written.degraded}")
-    for note in written.notes:
-        screen.say(f"note: {note}")
+    screen.say(*(f"note: {note}" for note in written.notes))
 
 
 def _show(session: Session, document: FullDocument) -> None:

@@ -134,8 +134,7 @@ def _evaluate(session: Session, wanted: EvaluateOptions, uses: ReportOptions) ->
     questions = golden.read(wanted.golden, queries=wanted.queries, qrels=wanted.qrels, texts=wanted.run is None)
     if uses.baseline:
         baseline.of_questions(uses.baseline, questions)
-    for note in questions.notes:
-        session.screen.warn(note)
+    session.screen.warn(*questions.notes)
     run, before = _measured(session, wanted, questions, names, uses.against)
     if session.has_home():
         run = runs.save(run, session.settings.home)
@@ -337,8 +336,7 @@ def _list(session: Session) -> None:
         counted = f"{run.golden.answerable} questions with an answer"
         session.screen.show(f"{run.name}  {run.corpus.collection}, {counted}")
         session.screen.show(f"    {headline}: {figures}")
-        for change in changes:
-            session.screen.show(f"    {change}")
+        session.screen.lines(f"    {change}" for change in changes)
     if not kept:
         session.screen.say(f"No run was stored yet. Make one: {session.command('evaluate', 'GOLDEN')}")
 

@@ -28,8 +28,7 @@ def show(screen: Screen, run: Run, comparison: Comparison | None, verdict: Verdi
     )
     if corpus.model:
         screen.show(f"model {corpus.model}")
-    for caution in cautions(run):
-        screen.warn(caution)
+    screen.warn(*cautions(run))
     screen.show()
     _show_figures(screen, run)
     _show_kinds(screen, run)
@@ -44,11 +43,12 @@ def show(screen: Screen, run: Run, comparison: Comparison | None, verdict: Verdi
 def _show_figures(screen: Screen, run: Run) -> None:
     modes = run.modes.values()
     screen.show(f"{'metric':<{_NAME}}" + _cells([mode.mode for mode in modes]))
-    for name in run.metrics:
-        screen.show(f"{name:<{_NAME}}" + _cells([_figure(mode.overall, name) for mode in modes]))
+    screen.lines(f"{name:<{_NAME}}" + _cells([_figure(mode.overall, name) for mode in modes]) for name in run.metrics)
     if any(mode.latency.p99_ms for mode in modes):
-        for name, label in (("p50_ms", "p50 ms"), ("p95_ms", "p95 ms"), ("p99_ms", "p99 ms")):
-            screen.show(f"{label:<{_NAME}}" + _cells([f"{getattr(mode.latency, name):.1f}" for mode in modes]))
+        screen.lines(
+            f"{label:<{_NAME}}" + _cells([f"{getattr(mode.latency, name):.1f}" for mode in modes])
+            for name, label in (("p50_ms", "p50 ms"), ("p95_ms", "p95 ms"), ("p99_ms", "p99 ms"))
+        )
 
 
 def _show_kinds(screen: Screen, run: Run) -> None:
@@ -82,8 +82,7 @@ def _show_misses(screen: Screen, mode: ModeFigures) -> None:
 def _show_comparison(screen: Screen, comparison: Comparison) -> None:
     screen.show()
     screen.show(f"against {comparison.against}")
-    for difference in comparison.differences:
-        screen.warn(f"not the same: {difference}")
+    screen.warn(*(f"not the same: {difference}" for difference in comparison.differences))
     for mode, one in comparison.modes.items():
         screen.show(f"{mode}, {one.questions} questions")
         screen.show(f"  {'metric':<{_NAME}}{'then':>8}{'now':>8}{'change':>9}{'p':>8}")
@@ -99,12 +98,10 @@ def _show_comparison(screen: Screen, comparison: Comparison) -> None:
 
 def _show_verdict(screen: Screen, verdict: Verdict) -> None:
     screen.show()
-    for warning in verdict.warnings:
-        screen.warn(warning)
+    screen.warn(*verdict.warnings)
     word = "passed" if verdict.passed else "FAILED"
     screen.show(f"gate {word}: {verdict.checked} metrics, of which none may fall by more than {verdict.tolerance:.1%}")
-    for fallen in verdict.fallen:
-        screen.show(f"  {fallen}")
+    screen.lines(f"  {fallen}" for fallen in verdict.fallen)
 
 
 def _figure(figures: Figures, name: str) -> str:

@@ -154,8 +154,7 @@ def _time(one: Forecast) -> str:
 def _show_reasons(screen: Screen, label: str, reasons: Mapping[str, int]) -> None:
     if reasons:
         screen.report(f"  {label:<8} {sum(reasons.values()):,}")
-    for reason, number in list(reasons.items())[:_NAMED_REASONS]:
-        screen.report(f"    {number:,} × {reason}")
+    screen.report(*(f"    {number:,} × {reason}" for reason, number in list(reasons.items())[:_NAMED_REASONS]))
     if len(reasons) > _NAMED_REASONS:
         screen.report(f"    … and {len(reasons) - _NAMED_REASONS:,} other reasons")
 

@@ -49,9 +49,7 @@ def evaluate(session: Session, file: Path, collection: str | None) -> None:
             )
     screen.show(f"recall of listed entities {found.listed.recall:.3f}, of others {found.unlisted.recall:.3f}")
     for kind, lines in (("wrong", found.wrong), ("missed", found.missed)):
-        for line in lines[:_SHOWN]:
-            screen.show(printable(f"  {kind}: {line}"))
+        screen.lines(printable(f"  {kind}: {line}") for line in lines[:_SHOWN])
         if len(lines) > _SHOWN:
             screen.show(f"  … and {len(lines) - _SHOWN:,} more {kind} ones; --json has all")
-    for path in found.unknown:
-        screen.warn(f"no document {path!r} in collection {name!r}")
+    screen.warn(*(f"no document {path!r} in collection {name!r}" for path in found.unknown))

@@ -68,14 +68,11 @@ def show(session: Session, name: Name, collection: Searched = None, limit: Limit
         screen.show(f"  missing: {report.missing}")
     if entity.note:
         screen.show(f"  not resolved: {entity.note}")
-    for other, why in report.merged:
-        screen.show(f"  merged: {other} ({why})")
+    screen.lines(f"  merged: {other} ({why})" for other, why in report.merged)
     for relation in report.relations:
         _show_relation(session, relation)
-    for place in report.mentions:
-        screen.show(f"  mentioned in {place.path or place.title}")
-    for note in (*report.notes, *chosen.notes):
-        screen.say(note)
+    screen.lines(f"  mentioned in {place.path or place.title}" for place in report.mentions)
+    screen.say(*(*report.notes, *chosen.notes))
     _say_cut(session, len(report.relations), report.total)
 
 
@@ -105,8 +102,7 @@ def neighbours(
     )
     for relation in page.relations:
         _show_relation(session, relation)
-    for note in page.notes:
-        session.screen.say(note)
+    session.screen.say(*page.notes)
     _say_cut(session, len(found), page.total)
 
 
@@ -150,8 +146,7 @@ def path(
         session.screen.show(f"path {number}: {counted(len(each), 'hop')}")
         for one in each:
             _show_step(session, one)
-    for note in notes:
-        session.screen.say(note)
+    session.screen.say(*notes)
 
 
 def _step(one: PathRelation) -> dict[str, Any]:
@@ -166,13 +161,11 @@ def top(session: Session, types: Types = None, collection: Searched = None, limi
         there = {} if found else library.graph.counts(collection or None)
         absent = [] if found else library.graph.absent(collection or None)
     session.screen.document({"entities": [asdict(one) for one in found], "notes": absent})
-    for one in found:
-        session.screen.show(f"{one.documents:>6}  {one.type:<14} {one.name}")
+    session.screen.lines(f"{one.documents:>6}  {one.type:<14} {one.name}" for one in found)
     if there:
         wanted = ", ".join(one.upper() for one in types or ())
         session.screen.say(f"There are no entities of type {wanted}. There are {', '.join(there)}.")
-    for note in absent:
-        session.screen.say(note)
+    session.screen.say(*absent)
 
 
 @command(graph_app, "missing")
@@ -230,10 +223,10 @@ def experts(session: Session, name: Name, collection: Searched = None, limit: Li
             f"wrote {counted(one.wrote, 'document')}, answers for {one.answers:,}, {counted(one.mentions, 'mention')}"
         )
         session.screen.show(f"{one.name}  {counts}")
-        for each in one.documents:
-            session.screen.show(f"    {each.path or each.title} ({', '.join(each.fields)}; {each.mentions:,})")
-    for note in found.notes:
-        session.screen.say(note)
+        session.screen.lines(
+            f"    {each.path or each.title} ({', '.join(each.fields)}; {each.mentions:,})" for each in one.documents
+        )
+    session.screen.say(*found.notes)
     if not found.total:
         session.screen.say(f"No document that mentions {entity.name} names people in its metadata.")
 
@@ -247,8 +240,7 @@ def impact(session: Session, name: Name, collection: Searched = None, limit: Lim
     session.screen.document({"entity": asdict(entity), **asdict(found)})
     for one in found.documents:
         _show_affected(session, one)
-    for note in found.notes:
-        session.screen.say(note)
+    session.screen.say(*found.notes)
     if not found.total:
         session.screen.say(f"No document speaks of {entity.name}.")
 
@@ -256,8 +248,7 @@ def impact(session: Session, name: Name, collection: Searched = None, limit: Lim
 def _show_affected(session: Session, one: Affected) -> None:
     mentions = f"  ({counted(one.mentions, 'mention')})" if one.mentions else ""
     session.screen.show(f"{one.path or one.title}: {_LINKS[one.link]}{mentions}")
-    for relation in one.relations[:3]:
-        session.screen.show(f"    {relation}")
+    session.screen.lines(f"    {relation}" for relation in one.relations[:3])
     if one.text:
         session.screen.show(f"    {_quoted(one.text)}")
 
@@ -290,8 +281,7 @@ def report(
         }
     )
     for one in told:
-        for line in _lines(one):
-            session.screen.show(line)
+        session.screen.lines(_lines(one))
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,8 +423,7 @@ def _show_report(session: Session, one: GraphReport) -> None:
     for each in one.missing:
         referred = f"{', '.join(each.fields)}, {counted(each.references, 'reference')}"
         show(f"  no document: {each.type} {each.name} ({referred}; {each.reason})")
-    for problem in one.problems:
-        session.screen.warn(problem)
+    session.screen.warn(*one.problems)
 
 
 def _show_relation(session: Session, relation: Relation) -> None:

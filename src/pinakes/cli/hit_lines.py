@@ -56,12 +56,10 @@ def show_hit(screen: Screen, rank: int, hit: Hit, results: Results, *, explain: 
     show_caveats(screen, hit.changed, hit.suspicious, gone=hit.source_state == "missing")
     if hit.link:
         screen.show(Text(_MARGIN + one_line(hit.link), "dim"))
-    for line in blocks(hit, screen.out):
-        screen.show(line)
+    screen.lines(blocks(hit, screen.out))
     if hit.relationship_path:
         screen.show(Text(_MARGIN + one_line(path_line(hit.relationship_path)), "dim"))
-    for who in (*blame_of_hit(hit), *(_why(hit) if explain else ())):
-        screen.show(Text(_MARGIN + who, "dim"))
+    screen.lines(Text(_MARGIN + who, "dim") for who in (*blame_of_hit(hit), *(_why(hit) if explain else ())))
     screen.show()
 
 

@@ -33,8 +33,7 @@ def list_keys(session: Session) -> None:
     with session.library() as library:
         every = library.keys.list_all()
     session.screen.document({"keys": [_as_data(key) for key in every]})
-    for line in aligned([_HEADS, *map(_row, every)]) if every else ():
-        session.screen.show(line)
+    session.screen.lines(aligned([_HEADS, *map(_row, every)]) if every else ())
     if not every:
         session.screen.say(f"There are no keys. Make one: {session.command('keys', 'create', 'NAME')}")
 
@@ -65,8 +64,12 @@ def create(
         key, secret = library.keys.create(name, scope, collections or None, per_minute=per_minute, expires_at=at)
     session.screen.document({**_as_data(key), "key": secret})
     session.screen.show(secret)
-    for missing in sorted(set(key.collections or ()) - there):
-        session.screen.warn(f"there is no collection {missing!r} yet: the key is for the one that is made so")
+    session.screen.warn(
+        *(
+            f"there is no collection {missing!r} yet: the key is for the one that is made so"
+            for missing in sorted(set(key.collections or ()) - there)
+        )
+    )
     session.screen.say(f"{key.name}: made, {_what(key)}. Keep it well: it is not shown again.")
 
 

@@ -95,8 +95,7 @@ def _show_status(session: Session, collection: str | None, *, problems: bool, ch
         screen.show(f"profile  {settings.profile}")
     ready = "ready" if model["installed"] and not model["problem"] else model["problem"]
     screen.show(f"model    {model['model']}: {ready}")
-    for job in jobs:
-        screen.show(f"job      {job.key}: {job.state}{f': {job.error}' if job.state == 'failed' else ''}")
+    screen.lines(f"job      {job.key}: {job.state}{f': {job.error}' if job.state == 'failed' else ''}" for job in jobs)
     for state in states:
         screen.show()
         _show_collection(session, state, problems)
@@ -126,8 +125,7 @@ def _show_stale(screen: Screen, found: Iterable[Stale]) -> None:
         differences = ", ".join(f"{len(paths):,} {what}" for what, paths in counts.items() if paths)
         screen.show(f"  stale    {where}: {differences or 'nothing'}, {one.current:,} current")
         named = [(what, path) for what, paths in counts.items() for path in paths]
-        for what, path in named[:_NAMED_PATHS]:
-            screen.show(f"             {what:<8} {path}")
+        screen.lines(f"             {what:<8} {path}" for what, path in named[:_NAMED_PATHS])
         if len(named) > _NAMED_PATHS:
             screen.show(f"             and {len(named) - _NAMED_PATHS:,} more (--json names all)")
 
@@ -141,8 +139,7 @@ def _show_cluster(session: Session) -> None:
     if screen.as_json:
         return
     for one in members:
-        for line in _member_lines(one):
-            screen.show(line)
+        screen.lines(_member_lines(one))
     if not shared:
         screen.say("The catalogue is a file of this home: no other machine shares it. See catalog.url.")
     elif not members:
@@ -179,8 +176,7 @@ def list_plugins(session: Session) -> None:
     lines: dict[tuple[str, str], list[str]] = {}
     for part in parts:
         lines.setdefault((part.group, f"{part.distribution} {part.version}"), []).append(part.name)
-    for (group, maker), names in lines.items():
-        session.screen.show(f"{group:<10} {maker}: {', '.join(names)}")
+    session.screen.lines(f"{group:<10} {maker}: {', '.join(names)}" for (group, maker), names in lines.items())
     for part in parts:
         if part.error:
             session.screen.warn(part.error)
@@ -206,16 +202,14 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
             f"  index    {index.get('engine')}: {index.get('keyword_chunks', 0):,} by words, "
             f"{index.get('vectors', 0):,} by meaning{search}, {megabytes(stored)}"
         )
-    for line in (*_rules_lines(session, state), *upgrade_lines(session, state)):
-        screen.show(f"  upgrade  {line}")
+    screen.lines(f"  upgrade  {line}" for line in (*_rules_lines(session, state), *upgrade_lines(session, state)))
     screen.show(f"  vectors  {state.model or 'none yet'}{f': {exactness(state)}' if state.chunks else ''}")
     if beside := beside_line(state):
         screen.show(f"  beside   {beside}")
     for source in state.sources:
         _show_source(screen, source)
     if problems:
-        for problem in state.problems:
-            screen.show(f"  {problem['status']:<8} {problem['path']}: {problem['reason']}")
+        screen.lines(f"  {problem['status']:<8} {problem['path']}: {problem['reason']}" for problem in state.problems)
         for note in state.notes:
             where = f"{note['path']}:{note['line']}" if note["line"] else note["path"]
             screen.show(f"  noted    {where}: {note['message']}")
@@ -313,8 +307,7 @@ def verify(
         )
         if version in ("older", "building"):
             session.screen.show(f"  version: {upgrade_lines(session, state)[0]}")
-        for each in differences:
-            session.screen.show(f"  {_difference_line(each)}")
+        session.screen.lines(f"  {_difference_line(each)}" for each in differences)
     broken = {name: {each.part for each in differences} for name, differences in found.items() if differences}
     if broken:
         raise session.incomplete(_refusal(session, broken), document)

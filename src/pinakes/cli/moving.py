@@ -67,8 +67,7 @@ def import_(
     screen = session.screen
     screen.document(asdict(done))
     screen.report(f"{done.collection}: {_held(done)} in {done.seconds:.1f} s")
-    for note in done.notes:
-        screen.note(note)
+    screen.note(*done.notes)
     if done.renamed:
         screen.note(f"{done.renamed:,} documents have new ids, since there are, or were, documents of their ids here")
     if done.pending:
@@ -95,8 +94,7 @@ def backup(
     screen.document(asdict(done))
     held = f"{counted(done.collections, 'collection')}, {counted(done.documents, 'document')}"
     screen.report(f"{done.file}: {held}, {megabytes(done.bytes)} in {done.seconds:.1f} s")
-    for one in done.left_out:
-        screen.warn(f"left out: {one}")
+    screen.warn(*(f"left out: {one}" for one in done.left_out))
 
 
 def restore(

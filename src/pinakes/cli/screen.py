@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
@@ -52,6 +52,11 @@ class Screen:
         if not self.as_json:
             self.out.print(printable(line) if isinstance(line, str) else line, soft_wrap=True)
 
+    def lines(self, lines: Iterable[Text | str]) -> None:
+        """Print each line as ``show`` does."""
+        for line in lines:
+            self.show(line)
+
     def text(self, text: str) -> None:
         """Print a text, ended by a newline; on a terminal without what could steer it. Nothing in JSON mode."""
         if not self.as_json:
@@ -63,24 +68,23 @@ class Screen:
         if self.as_json:
             write_json(value)
 
-    def say(self, words: str) -> None:
-        """Say on stderr how it goes or what comes next; not in quiet mode."""
-        if not self.quiet:
+    def say(self, *messages: str) -> None:
+        """Say on stderr how it goes or what comes next, a line each; not in quiet mode."""
+        for words in messages if not self.quiet else ():
             self.err.print(printable(words), soft_wrap=True)
 
-    def report(self, line: str) -> None:
-        """Print a line about what was done, for people; nothing in quiet mode."""
-        if not self.quiet:
-            self.show(line)
+    def report(self, *lines: str) -> None:
+        """Print lines about what was done, for people; nothing in quiet mode."""
+        self.lines(lines if not self.quiet else ())
 
-    def warn(self, words: str) -> None:
+    def warn(self, *messages: str) -> None:
         """Say on stderr what the user should know about the result; not in quiet mode."""
-        if not self.quiet:
+        for words in messages if not self.quiet else ():
             self._labelled("warning", "yellow", words)
 
-    def note(self, words: str) -> None:
+    def note(self, *messages: str) -> None:
         """Say on stderr how a question was understood, or what an answer lacks; not in quiet mode."""
-        if not self.quiet:
+        for words in messages if not self.quiet else ():
             self._labelled("note", "cyan", words)
 
     def fail(self, message: str, hint: str = "") -> None:

@@ -46,8 +46,7 @@ def query(session: Session, question: SearchOptions, min_similarity: float) -> N
     results = ask(session, question, min_similarity)
     if session.screen.as_json:
         session.screen.document(_as_data(results))
-    for rank, hit in enumerate(results.hits, start=1):
-        session.screen.show(line_of(rank, hit, results))
+    session.screen.lines(line_of(rank, hit, results) for rank, hit in enumerate(results.hits, start=1))
     _say_about(session.screen, results)
 
 
@@ -114,8 +113,7 @@ def read(
     if reason:
         session.screen.warn(f"it is not known who wrote these lines: {reason}")
     if blamed:
-        for line in blame_of_text(text, blamed):
-            session.screen.show(line)
+        session.screen.lines(blame_of_text(text, blamed))
     else:
         session.screen.text(text.text)
 
@@ -175,8 +173,7 @@ def _figure(value: JSON) -> str:
 def _say_about(screen: Screen, results: Results) -> None:
     if results.degraded:
         screen.warn(results.degraded)
-    for note in results.notes:
-        screen.note(note)
+    screen.note(*results.notes)
     if any(hit.approximate for hit in results.hits):
         screen.say("~ approximate: this chunk is not embedded yet, its score may change when it is")
     if results.hits and results.doubtful:

@@ -61,5 +61,4 @@ def _show(session: Session, found: list[HeldCredential]) -> None:
 
 
 def _show_unmasked_places(session: Session, places: list[str]) -> None:
-    for place in places:
-        session.screen.warn(f"{place} may still have what was found: it is not changed")
+    session.screen.warn(*(f"{place} may still have what was found: it is not changed" for place in places))

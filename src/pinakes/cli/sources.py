@@ -47,8 +47,7 @@ def list_sources(session: Session, collection: OneOrAll = None) -> None:
     if found:
         screen.show(heads)
     for one, line in zip(found, lines, strict=True):
-        for shown in (line, *(f"  {word}" for word in _troubles(session, one))):
-            screen.show(shown)
+        screen.lines((line, *(f"  {word}" for word in _troubles(session, one))))
     if not found:
         screen.say(f"There are no sources yet. Add one: {session.command('add', 'PATH')}")
 
@@ -90,10 +89,8 @@ def show(session: Session, name: _Source) -> None:
     for label, text in lines.items():
         if text:
             screen.show(f"{label:<11} {text}")
-    for reason, count in list(one.skipped.items())[:_MOST_SHOWN]:
-        screen.show(f"{'skipped':<11} {count:,} × {reason}")
-    for word in _troubles(session, one):
-        screen.show(f"{'trouble':<11} {word}")
+    screen.lines(f"{'skipped':<11} {count:,} × {reason}" for reason, count in list(one.skipped.items())[:_MOST_SHOWN])
+    screen.lines(f"{'trouble':<11} {word}" for word in _troubles(session, one))
     for file in one.failing[:_MOST_SHOWN]:
         again = f"; tried {file.tries}×, again {_when(file.retry_at)}" if file.retry_at else ""
         screen.show(f"{'failed':<11} {file.path}: {file.reason}{again}")

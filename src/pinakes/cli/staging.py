@@ -49,8 +49,7 @@ def summaries(session: Session, question: SearchOptions) -> None:
         return
     for rank, one in enumerate(found.documents, start=1):
         _show(session, rank, one)
-    for note in filter(None, (found.degraded, *found.notes)):
-        screen.note(note)
+    screen.note(*filter(None, (found.degraded, *found.notes)))
     if not found.documents:
         screen.say("Nothing was found.")
 
@@ -122,8 +121,7 @@ def summarize(
         spent = library.staged.texts.spent
     for name, (written, left) in done.items():
         session.screen.report(f"{name}: {written:,} summaries written" + (f", {len(left):,} failed" if left else ""))
-        for path, why in left:
-            session.screen.warn(f"no summary was written for {one_line(path)}: {why}")
+        session.screen.warn(*(f"no summary was written for {one_line(path)}: {why}" for path, why in left))
     if spent.words:
         session.screen.say(spent.words)
     document: dict[str, JSON] = {
@@ -192,6 +190,7 @@ def _show(session: Session, rank: int, one: DocumentHit) -> None:
     session.screen.show(Text(f"{_INDENT}{one_line(document.title)}", "bold"))
     show_caveats(session.screen, one.changed, one.suspicious)
     width = max(40, min(session.screen.out.width, 100) - len(_INDENT))
-    for line in Text(one_line(one.summary.text)).wrap(session.screen.out, width):
-        session.screen.show(Text(_INDENT) + line)
+    session.screen.lines(
+        Text(_INDENT) + line for line in Text(one_line(one.summary.text)).wrap(session.screen.out, width)
+    )
     session.screen.show()

@@ -84,8 +84,7 @@ def tune(session: Session, wanted: TuneOptions) -> None:
     wanted = replace(wanted, what=knobs.check(families), metric=metrics.metric(wanted.metric).name)
     _check(session, wanted)
     questions = golden.read(wanted.golden, queries=wanted.queries, qrels=wanted.qrels)
-    for note in questions.notes:
-        session.screen.warn(note)
+    session.screen.warn(*questions.notes)
     asked = run.judged(questions.questions, wanted.folds)
     with session.library() as library:
         name = wanted.collection or collection_of_folder(library, questions) or library.chosen()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 RESAMPLES = 2000
 FLIPS = 10_000
 LEVEL = 0.95
@@ -23,8 +25,6 @@ class Latency:
 
 def latency(milliseconds: Sequence[float]) -> Latency:
     """Return the percentiles of these times, interpolated linearly; zeros when there are none."""
-    import numpy as np
-
     return Latency(*(float(p) for p in np.percentile(milliseconds, (50, 95, 99)))) if milliseconds else Latency(0, 0, 0)
 
 
@@ -34,8 +34,6 @@ def intervals(scores: Sequence[Sequence[float]], level: float = LEVEL) -> list[t
     The percentile bootstrap: questions are drawn again with replacement, all metrics from the same draw (Efron and
     Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13).
     """
-    import numpy as np
-
     table = np.asarray(scores, np.float64)
     count = len(table)
     random = np.random.default_rng(_SEED)
@@ -53,8 +51,6 @@ def paired_p(differences: Sequence[float]) -> float:
     Under the null hypothesis each pair may be swapped, so signs are flipped at random; the value is the share of
     flips whose mean is as far from 0, the observed one included (Smucker, Allan and Carterette, CIKM 2007).
     """
-    import numpy as np
-
     table = np.asarray(differences, np.float64)
     observed = abs(table.sum())
     if not table.any():

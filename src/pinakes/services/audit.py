@@ -40,7 +40,6 @@ __all__ = ["FAILED", "OK", "Audit", "AuditEntry", "AuditQuery", "AuditStatus", "
 _PAUSE_S = 0.15
 _RETRY_S = 5.0
 _CLOSE_TIMEOUT_S = 5.0
-_MOST_WAITING = 10_000
 _MOST_IDS = 100
 _MOST_MESSAGE_CHARS = 300
 _MOST_NAME_CHARS = 200
@@ -129,7 +128,9 @@ class _Pending:
 class Audit:
     """The log of one home. Thread-safe; several processes may write at a time."""
 
-    def __init__(self, catalog: Catalog, settings: Settings) -> None:
+    def __init__(self, catalog: Catalog, settings: Settings, most_waiting: int = 10_000) -> None:
+        """``most_waiting``: so many calls are kept until they can be written; what comes then is counted as lost."""
+        self._most_waiting = most_waiting
         self._catalog = catalog
         self._settings = settings.audit
         self._cleaner = ParameterCleaner.from_settings(settings)
@@ -237,7 +238,7 @@ class Audit:
 
     def _record(self, pending: _Pending) -> None:
         with self._lock:
-            if self._ended.is_set() or len(self._pending) + len(self._ready) >= _MOST_WAITING:
+            if self._ended.is_set() or len(self._pending) + len(self._ready) >= self._most_waiting:
                 self._lost += 1
                 return
             self._pending.append(pending)

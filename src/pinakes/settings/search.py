@@ -90,34 +90,17 @@ class SearchSettings(Section):
         "",
         description="Metadata field whose values occur at most once each among the first five hits; empty = no limit.",
     )
-    mmr_lambda: float = Field(
-        1,
-        ge=0,
-        le=1,
-        description="Weight of the score against dissimilarity to better hits: maximal marginal relevance.",
-    )
 
 
 class BoostSettings(Section):
     """Boosts and penalties of chunks, as shares of the score; 0 = off."""
 
-    stem_match: float = Field(
-        0, ge=0, description="For the file name, times the share of its words that the query has."
-    )
-    path_match: float = Field(0, ge=0, description="For the path, times the share of the query's words that it has.")
-    symbol_definition: float = Field(
-        0, ge=0, description="For defining a name if the query consists of it; see also `search.definition_boost`."
-    )
     test_penalty: float = Field(
         0.15,
         ge=0,
         le=1,
         description="For code in folders or files with names of tests, unless the query asks for tests.",
     )
-    generated_penalty: float = Field(0, ge=0, le=1, description="The same for generated code.")
-    vendored_penalty: float = Field(0, ge=0, le=1, description="The same for vendored code.")
-    legacy_penalty: float = Field(0, ge=0, le=1, description="The same for legacy code.")
-    example_penalty: float = Field(0, ge=0, le=1, description="The same for examples.")
     saturation: float = Field(
         0.02, ge=0, lt=1, description="Penalty of a chunk for each better one of its document, at most ten times."
     )

@@ -45,8 +45,15 @@ def test_the_documentation_describes_every_route(server: Running) -> None:
 
 
 def test_the_documentation_names_every_field_of_an_answer(home: Path) -> None:
-    body = {"query": "crd conversion", "top_k": 20, "neighbours": 1, "explain": True}
-    with Library(settings_for(home, server__port=0, boosts__path_match=0.2)) as library:
+    body = {"query": "implementable crd conversion", "top_k": 20, "neighbours": 1, "explain": True}
+    with Library(
+        settings_for(
+            home,
+            server__port=0,
+            boosts__metadata_most=0.2,
+            collections={"keps": {"boosts": [{"field": "status", "weight": 0.2}]}},
+        )
+    ) as library:
         running = Running(create_app(library), library.settings)
         try:
             schemas = running.client.get("/openapi.json").json()["components"]["schemas"]

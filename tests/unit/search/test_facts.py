@@ -4,25 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pinakes.search.statistics.document_features import PathFeatures, is_one_of
+from pinakes.search.statistics.document_features import DocumentFeatures
 from pinakes.search.statistics.name_terms import name_terms, query_terms_in_order, terms_in_order
-
-
-@pytest.mark.parametrize(
-    ("path", "words"),
-    [
-        ("mm/page_alloc.c", {"page", "alloc"}),
-        ("src/HttpServer.java", {"http", "server"}),
-        ("keps/3333-default-storage-class/README.md", {"3333", "default", "storag", "class"}),
-        ("guide/index.md", {"guid"}),
-        ("README.md", {"readm"}),
-        ("pkg/apis/types.pb.go", {"type"}),
-        ("the/of.md", set()),
-        (".gitignore", {"gitignor"}),
-    ],
-)
-def test_the_words_of_a_file_name(path: str, words: set[str]) -> None:
-    assert PathFeatures(path, True).stem == words
 
 
 @pytest.mark.parametrize(
@@ -39,16 +22,16 @@ def test_the_words_of_a_file_name(path: str, words: set[str]) -> None:
     ],
 )
 def test_a_test_is_known_by_its_path(path: str) -> None:
-    assert is_one_of(PathFeatures(path, True), frozenset({"test", "tests", "testdata"}))
+    assert DocumentFeatures(path, True, {}).is_test
 
 
 @pytest.mark.parametrize("path", ["latest/run.py", "attest.py", "test.c", "contest_run.py", "run.py", "greatest.go"])
 def test_what_only_looks_like_a_test_is_none(path: str) -> None:
-    assert not is_one_of(PathFeatures(path, True), frozenset({"test", "tests", "testdata"}))
+    assert not DocumentFeatures(path, True, {}).is_test
 
 
 def test_only_code_is_a_test() -> None:
-    assert not is_one_of(PathFeatures("handbook/tests/how.md", False), frozenset({"tests"}))
+    assert not DocumentFeatures("handbook/tests/how.md", False, {}).is_test
 
 
 def test_names_are_cut_at_signs_and_humps() -> None:

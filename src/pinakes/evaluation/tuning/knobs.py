@@ -34,12 +34,7 @@ ALONE = ("ann", "chunking")
 _WEIGHTS = tuple(round(0.1 * tenth, 1) for tenth in range(11))
 _RRF_K = (10, 20, 60, 100)
 _DOUBLING = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-_BOOSTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 1.0)
-_MULTIPLES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
-_SMALL = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
-_UNSEEN = frozenset(("boosts.saturation", "boosts.metadata_most"))
-"""Settings that do not affect, or hardly affect, which document is first."""
-
+_BOOSTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 _POOLS = (10, 20, 30, 50, 100, 150, 200, 300)
 
 
@@ -174,17 +169,8 @@ def _fields(settings: Settings) -> list[Knob]:
 
 
 def _boosts(settings: Settings) -> list[Knob]:
-    """Return ``search.definition_boost`` and the numbers of the section ``boosts``."""
-    found = [_each("search.definition_boost", _BOOSTS, settings)]
-    for line in table(settings):
-        number = isinstance(line.default, int | float) and not isinstance(line.default, bool)
-        if line.name.startswith("boosts.") and number and line.name not in _UNSEEN:
-            found.append(_each(line.name, _around(line.value), settings))
-    return found
-
-
-def _around(value: float) -> list[float]:
-    return [round(value * factor, 4) for factor in _MULTIPLES] if value else list(_SMALL)
+    names = ("search.definition_boost", "search.identifier_boost", "boosts.test_penalty")
+    return [_each(name, _BOOSTS, settings) for name in names]
 
 
 _OF_FAMILY: Mapping[str, Callable[[Settings], list[Knob]]] = {

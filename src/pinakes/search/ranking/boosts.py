@@ -1,4 +1,4 @@
-"""Boosts: score adjustments for names in paths, kinds of code, metadata, entities, and documents with many chunks.
+"""Boosts: score adjustments for tests, metadata, entities, and documents with many chunks.
 
 Each signal is a share of the score; the shares add up, and the score is multiplied by 1 + their sum. So a signal has
 the same effect under every fusion. Constants: ``benchmarks/quality/signals.py``.
@@ -6,7 +6,7 @@ the same effect under every fusion. Constants: ``benchmarks/quality/signals.py``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import cache, partial
@@ -21,18 +21,9 @@ from pinakes.search.query.understanding import ParsedRequest
 from pinakes.search.ranking.context import SearchContext
 from pinakes.search.retrieval.candidates import Candidates
 from pinakes.search.retrieval.scoring import ScoreAdjustments
-from pinakes.search.statistics.document_features import DocumentFeatures, is_one_of
+from pinakes.search.statistics.document_features import TEST_NAMES, DocumentFeatures
 from pinakes.search.statistics.name_terms import name_terms, query_terms_in_order, terms_in_order
-from pinakes.settings import BoostRule, BoostSettings
-
-_NAMES = {
-    "test": ("test", "tests", "testing", "testdata", "selftest", "selftests", "fixtures", "e2e"),
-    "generated": ("generated", "autogen", "zz", "pb", "pb2"),
-    "vendored": ("vendor", "vendored", "third_party", "thirdparty", "node_modules"),
-    "legacy": ("legacy", "deprecated", "obsolete", "attic"),
-    "example": ("example", "examples", "sample", "samples", "demo", "demos"),
-}
-"""Kinds of code: names of their folders, and first or last words of their file names."""
+from pinakes.settings import BoostRule
 
 
 def boosted(asked: ParsedRequest, found: Candidates, context: SearchContext) -> Candidates:
@@ -44,14 +35,12 @@ def boosted(asked: ParsedRequest, found: Candidates, context: SearchContext) -> 
     rules = context.settings.of_collection(context.collection.name, context.collection.kept).boosts
     if not len(found.ids) or asked.request.mode != "hybrid":
         return found
-    signals = _structural(query, settings)
-    if not (signals or rules or settings.symbol_definition):
+    test_penalty = 0.0 if _asks_for_tests(query) else settings.test_penalty
+    if not (test_penalty or rules):
         adjustments = ScoreAdjustments(saturation=settings.saturation)
         return replace(found, adjustments=adjustments) if settings.saturation else found
     with context.tracer.stage("boost") as detail:
-        shares = dict(_definitions(query, found, settings))
-        if signals or rules:
-            shares |= _by_document(query, found, signals, rules, context)
+        shares = _by_document(query, found, test_penalty, rules, context)
         detail |= {name: int(np.count_nonzero(share)) for name, share in shares.items() if share.any()}
     total = np.sum(list(shares.values()), axis=0) if shares else np.zeros(len(found.ids))
     factors = np.maximum(1 + total, 0).astype(np.float32)
@@ -63,22 +52,20 @@ def fields_of(rules: Sequence[BoostRule]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(normal_name(rule.field) for rule in rules if rule.field))
 
 
-_Signal = Callable[[Sequence[DocumentFeatures]], Iterable[float]]
-
-
 def _by_document(
-    query: str, found: Candidates, signals: Mapping[str, _Signal], rules: Sequence[BoostRule], context: SearchContext
+    query: str, found: Candidates, test_penalty: float, rules: Sequence[BoostRule], context: SearchContext
 ) -> dict[str, Float32]:
     """Return signal → share for each candidate, float32 (n,); only those of entities differ within a document."""
     owners, owner_of = np.unique(found.documents, return_inverse=True)
     facts = context.statistics.features.features_of(
         context.catalog.read_each, context.collection, owners.tolist(), fields_of(rules)
     )
-    shares = {name: np.fromiter(signal(facts), np.float32, len(facts)) for name, signal in signals.items()}
+    tests = (-test_penalty if one.is_test else 0.0 for one in facts)
+    penalties = [("test", np.fromiter(tests, np.float32, len(facts))[owner_of])] if test_penalty else []
     by_rule = [(name, share[owner_of]) for name, share in _by_rules(query, rules, facts)]
     by_rule += _by_entities(query, found.ids, rules, context)
     capped = _capped(by_rule, context.settings.boosts.metadata_most)
-    return _joined([*((name, share[owner_of]) for name, share in shares.items()), *capped])
+    return _joined([*penalties, *capped])
 
 
 def _by_entities(
@@ -109,49 +96,15 @@ def _joined(shares: Iterable[tuple[str, Float32]]) -> dict[str, Float32]:
     return found
 
 
-def _structural(query: str, settings: BoostSettings) -> dict[str, _Signal]:
-    """Return name → signal for those that are enabled and apply to ``query``."""
-    signals: dict[str, _Signal] = {}
-    penalties = {kind: float(getattr(settings, f"{kind}_penalty")) for kind in _NAMES}
-    if not (settings.stem_match or settings.path_match or any(penalties.values())):
-        return signals
+def _asks_for_tests(query: str) -> bool:
+    """Return whether a query has all words of one of the names of tests."""
     words = name_terms(query)
-    if settings.stem_match and words:
-        signals["file name"] = partial(_stem, words, settings.stem_match)
-    if settings.path_match and words:
-        signals["path"] = partial(_path, words, settings.path_match)
-    for kind, penalty in penalties.items():
-        if penalty and not any(one <= words for one in _named_by(kind)):
-            signals[kind] = partial(_penalty, frozenset(_NAMES[kind]), penalty)
-    return signals
-
-
-def _stem(words: frozenset[str], weight: float, facts: Sequence[DocumentFeatures]) -> Iterable[float]:
-    stems = [one.path.stem for one in facts]
-    return [weight * len(stem & words) / len(stem) if stem else 0.0 for stem in stems]
-
-
-def _path(words: frozenset[str], weight: float, facts: Sequence[DocumentFeatures]) -> Iterable[float]:
-    return [weight * len(one.path.words & words) / len(words) for one in facts]
-
-
-def _penalty(names: frozenset[str], penalty: float, facts: Sequence[DocumentFeatures]) -> Iterable[float]:
-    return [-penalty if is_one_of(one.path, names) else 0.0 for one in facts]
+    return any(name <= words for name in _terms_of_test_names())
 
 
 @cache
-def _named_by(kind: str) -> tuple[frozenset[str], ...]:
-    """Return the words of each name of a kind of code; a query with all words of one asks for that kind."""
-    return tuple(filter(None, map(name_terms, _NAMES[kind])))
-
-
-def _definitions(query: str, found: Candidates, settings: BoostSettings) -> Iterator[tuple[str, Float32]]:
-    if not settings.symbol_definition or found.evidence is None:
-        return
-    from pinakes.search.query.routing import looks_like_symbol
-
-    if looks_like_symbol(query) is not None:
-        yield "definition", np.where(found.evidence.definitions > 0, settings.symbol_definition, 0).astype(np.float32)
+def _terms_of_test_names() -> tuple[frozenset[str], ...]:
+    return tuple(filter(None, map(name_terms, TEST_NAMES)))
 
 
 def _by_rules(

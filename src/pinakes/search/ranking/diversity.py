@@ -1,4 +1,4 @@
-"""Diversity: reorders the head of a ranking so that it does not repeat one value or one content."""
+"""Diversity: reorders the head of a ranking so that it does not repeat one value."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import numpy as np
 
 from pinakes.catalog import Connection
 from pinakes.core.filters import normal_name
-from pinakes.core.records import Float32, Int64
+from pinakes.core.records import Int64
 from pinakes.search.ranking.context import SearchContext
 from pinakes.search.ranking.rank import Ranked
-from pinakes.settings import SearchSettings
 
 _HEAD = 5
 """The first places, in which each value occurs at most once: this keeps the promised share below 30 %."""
@@ -32,21 +31,16 @@ class Diversity:
     @classmethod
     def wanted(cls, context: SearchContext, connection: Connection) -> Diversity | None:
         """Return the diversifier; None if the settings enable no diversity."""
-        settings = context.settings.search
-        return cls(context, connection) if settings.diversity_field or settings.mmr_lambda < 1 else None
+        return cls(context, connection) if context.settings.search.diversity_field else None
 
     def diversified(self, ranked: Ranked) -> Ranked:
         """Return ``ranked`` with a diverse head; every chunk keeps its score.
 
         Each value of ``search.diversity_field`` takes at most one of the first ``_HEAD`` places while other values
-        remain; documents without the field are not restricted. With ``mmr_lambda`` below 1, each place goes to the
-        chunk with the largest λ · score - (1 - λ) · the largest cosine with one above it: maximal marginal relevance
-        (Carbonell and Goldstein, SIGIR 1998).
+        remain; documents without the field are not restricted.
         """
-        head, parts = ranked.rows[:POOL], self.parts
-        settings = parts.settings.search
-        vectors = ranked.candidates.vectors_of(head, parts.index) if settings.mmr_lambda < 1 else None
-        order = chosen(ranked.scores[: len(head)], self._values(ranked.candidates.documents[head]), vectors, settings)
+        head = ranked.rows[:POOL]
+        order = chosen(self._values(ranked.candidates.documents[head]))
         rest = slice(len(head), None)
         phrases = ranked.candidates.phrases
         if phrases is not None:  # chunks with more phrases stay first
@@ -56,8 +50,6 @@ class Diversity:
 
     def _values(self, documents: Int64) -> Sequence[Collection[str]]:
         field, parts = normal_name(self.parts.settings.search.diversity_field), self.parts
-        if not field:
-            return [()] * len(documents)
 
         def here() -> AbstractContextManager[Connection]:
             return nullcontext(self.connection)  # a second one could deadlock when the pool is exhausted
@@ -66,25 +58,12 @@ class Diversity:
         return [one.values.get(field, ()) for one in facts]
 
 
-def chosen(
-    scores: Float32, values: Sequence[Collection[str]], vectors: Float32 | None, settings: SearchSettings
-) -> Int64:
-    """Return the order of ``Diversity.diversified`` for n chunks, int64 (n,); ties keep their order.
-
-    ``values``: the field values of each chunk. ``vectors``: float32 (n, dim), NaN if missing; None: use scores alone.
-    """
-    weight = settings.mmr_lambda
-    left, order, taken = np.ones(len(scores), np.bool_), list[int](), set[str]()
-    worth = np.arange(len(scores), 0, -1) if vectors is None else weight * scores
-    likeness = np.full(len(scores), -1, np.float32)
-    for place in range(len(scores) if vectors is not None else min(_HEAD, len(scores))):
-        free = left & np.array([taken.isdisjoint(of) for of in values]) if taken and place < _HEAD else left
-        choice = np.flatnonzero(free if free.any() else left)
-        marginal = worth if vectors is None or not place else worth - (1 - weight) * likeness
-        best = int(choice[np.argmax(marginal[choice])])
+def chosen(values: Sequence[Collection[str]]) -> Int64:
+    """Return the order of ``Diversity.diversified`` for n chunks with these values of the field, int64 (n,)."""
+    order, rest, taken = list[int](), list(range(len(values))), set[str]()
+    while rest and len(order) < _HEAD:
+        best = next((one for one in rest if taken.isdisjoint(values[one])), rest[0])
+        rest.remove(best)
         order.append(best)
-        left[best] = False
         taken.update(values[best])
-        if vectors is not None:
-            likeness = np.maximum(likeness, np.nan_to_num(vectors @ vectors[best], nan=0.0))
-    return np.concatenate([np.array(order, np.int64), np.flatnonzero(left)])
+    return np.array([*order, *rest], np.int64)

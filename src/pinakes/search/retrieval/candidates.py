@@ -115,7 +115,7 @@ class _Names:
     def from_query(cls, query: str, settings: Settings) -> _Names:
         """Return the names in a query; ``others`` only if definitions are boosted."""
         wholes = _wholes(query)
-        defining = settings.search.definition_boost or settings.boosts.symbol_definition
+        defining = settings.search.definition_boost
         return cls(wholes, [name for name in identifiers.names(query) if name not in wholes] if defining else ())
 
 

@@ -11,54 +11,34 @@ from typing import TypeAlias
 from pinakes.catalog import Connection, document_queries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.search.statistics.collection_cache import CollectionCache
-from pinakes.search.statistics.name_terms import name_terms, words_in
+from pinakes.search.statistics.name_terms import words_in
 
 _REMEMBERED_DOCUMENTS = 50_000
+TEST_NAMES = frozenset(["test", "tests", "testing", "testdata", "selftest", "selftests", "fixtures", "e2e"])
 _AT_FIRST = 2000
 """So many documents of a collection are read with the first: those of many questions."""
-_FOR_THEIR_FOLDER = frozenset(["readme", "index", "_index", "__init__", "__main__", "mod", "main"])
-"""File names without meaning; the name of their folder is used instead."""
 
 
 @dataclass(frozen=True)
-class PathFeatures:
-    """Features of a document's path, and whether the document is code."""
+class DocumentFeatures:
+    """Features of one document. ``values``: metadata field → its values, normalised as in filters."""
 
     path: str
     is_code: bool
+    values: Mapping[str, Sequence[str]]
 
     @cached_property
-    def stem(self) -> frozenset[str]:
-        """The terms of the file name without its extension."""
-        *folders, name = self.path.split("/")
-        stem = name.partition(".")[0] or name
-        return name_terms(folders[-1] if stem.lower() in _FOR_THEIR_FOLDER and folders else stem)
-
-    @cached_property
-    def words(self) -> frozenset[str]:
-        """The terms of the whole path."""
-        return name_terms(self.path)
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """Folder names, and the first and last word of a file name of several words, lower-cased."""
+    def is_test(self) -> bool:
+        """Whether it is code, and a folder or the first or last of several words of its file name is one of tests."""
         *folders, name = self.path.split("/")
         pieces = words_in(name)
         if "." in name[1:]:
             pieces = pieces[:-1]
         ends = {pieces[0], pieces[-1]} if len(pieces) > 1 else set()
-        return frozenset(one.lower() for one in (*folders, *ends))
+        return self.is_code and not TEST_NAMES.isdisjoint(one.lower() for one in (*folders, *ends))
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentFeatures:
-    """Features of one document. ``values``: metadata field → its values, normalised as in filters."""
-
-    path: PathFeatures
-    values: Mapping[str, Sequence[str]]
-
-
-NOTHING = DocumentFeatures(PathFeatures("", False), {})
+NOTHING = DocumentFeatures("", False, {})
 """The features of a deleted document."""
 
 Connect: TypeAlias = Callable[[], AbstractContextManager[Connection]]
@@ -89,12 +69,4 @@ def _fetched(
 ) -> dict[int, DocumentFeatures]:
     paths = document_queries.paths_and_kinds(connection, ids, collection_id, most)
     values = document_queries.values_of(connection, list(paths), fields) if fields else {}
-    return {
-        one: DocumentFeatures(PathFeatures(path, kind == "code"), values.get(one, {}))
-        for one, (path, kind) in paths.items()
-    }
-
-
-def is_one_of(path: PathFeatures, names: frozenset[str]) -> bool:
-    """Return whether a path is of code, and a folder or the first or last word of its file name is in ``names``."""
-    return path.is_code and not names.isdisjoint(path.names)
+    return {one: DocumentFeatures(path, kind == "code", values.get(one, {})) for one, (path, kind) in paths.items()}

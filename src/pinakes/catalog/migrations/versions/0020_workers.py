@@ -7,8 +7,6 @@ from pinakes.catalog.schema.types import ID, TEXT
 
 revision = "0020"
 down_revision = "0019"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:

@@ -9,8 +9,6 @@ from pinakes.catalog.schema.types import ID, TEXT
 
 revision = "0021"
 down_revision = "0020"
-branch_labels = None
-depends_on = None
 
 
 def _texts(*names: str) -> list[sa.Column[str]]:

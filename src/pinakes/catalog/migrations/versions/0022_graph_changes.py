@@ -7,8 +7,6 @@ from pinakes.catalog.schema.types import ID, TEXT
 
 revision = "0022"
 down_revision = "0021"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
