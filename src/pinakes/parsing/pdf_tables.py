@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from pinakes.parsing.pdf_text import PageLine
+from pinakes.parsing.pdf_words import PageLine
 
 _SAME_ROW: Final = 0.5
 """Lines are in one row if the distance of their middles is less than this share of their height."""
