@@ -15,15 +15,18 @@ from pinakes.parsing.scripts import scripted
 _LETTERS: Final = r"[^\W\d_]{1,40}"
 _TAGS: Final = "b|i|em|strong|span|u|mark|font|small"
 _BEFORE: Final = rf"\*\*(?<=[^\W\d_]\*\*){_LETTERS}\*\*|\*\*{_LETTERS}\*\*(?=[^\W\d_])"
+_SLANTED: Final = r"(?<!\*)\*(?!\*)(?:(?<=[^\W\d_]\*)[^\W\d_]{2,40}\*|[^\W\d_]{2,40}\*(?=[^\W\d_]))(?!\*)"
+"""Single letters between stars are factors."""
 _TAGGED: Final = rf"<(?:{_TAGS})\b[^<>\n]{{0,200}}>{_LETTERS}</(?:{_TAGS})>"
 _ENTITY: Final = r"&(?:#[0-9]{2,6}|#[xX][0-9a-fA-F]{2,6}|[A-Za-z]{2,31}[0-9]{0,2});"
 _REFERENCE: Final = re.compile("[#0-9A-Za-z]{1,33};")
 _SCRIPT: Final = r"(?<=[\w)\]])<(?P<level>su[bp])>(?P<raised>[\w+\-\u2212–=()]{1,20})</(?P=level)>"
-_CUT: Final = tuple(re.compile(pattern) for pattern in (_BEFORE, _TAGGED, _ENTITY, _SCRIPT, "<wbr ?/?>"))
+_CUT: Final = tuple(re.compile(pattern) for pattern in (_BEFORE, _SLANTED, _TAGGED, _ENTITY, _SCRIPT, "<wbr ?/?>"))
 _ALL: Final = re.compile(
-    rf"(?P<entity>{_ENTITY})|(?P<bold>{_BEFORE})|(?P<tag>{_TAGGED})|(?P<script>{_SCRIPT})|(?P<break><wbr ?/?>)",
+    rf"(?P<entity>{_ENTITY})|(?P<bold>{_BEFORE}|{_SLANTED})|(?P<tag>{_TAGGED})"
+    rf"|(?P<script>{_SCRIPT})|(?P<break><wbr ?/?>)",
 )
-_INNER: Final = re.compile(rf"(?:\*\*|>)({_LETTERS})")
+_INNER: Final = re.compile(rf"[*>]({_LETTERS})")
 _TABS: Final = re.compile(r"\t++$", re.MULTILINE)
 _KEPT: Final = re.compile(rb"<(?:!|/?(?:pre|code|script|style|textarea|samp|kbd)\b)", re.IGNORECASE)
 """An HTML block with one of these contains code or a comment."""
@@ -49,7 +52,7 @@ def _marks(text: str) -> set[int]:
         [(kind, value)] = ((event, None),) if isinstance(event, str) else event.items()
         start, end = span["start"], span["end"]
         literal = str(value).startswith("&") and end - start == len(str(value).encode())
-        if value == "Strong" or kind == "InlineHtml" or (kind == "Text" and not literal):
+        if value in ("Strong", "Emphasis") or kind == "InlineHtml" or (kind == "Text" and not literal):
             found.append(start)
         elif kind == "Start" and value == "HtmlBlock" and not _KEPT.search(data, start, end):
             found.extend(mark.start() for mark in _IN_HTML.finditer(data, start, end))

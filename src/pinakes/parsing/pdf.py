@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from pinakes.core.errors import Empty, NeedsOcr, NoText, Unreadable
 from pinakes.core.records import JSON, Document, ReadingNote
-from pinakes.core.wording import counted
+from pinakes.core.wording import counted, first_of
 from pinakes.parsing import ocr, pdfium
 from pinakes.parsing.decode import scrub
 from pinakes.parsing.limits import LimitedReader
@@ -22,10 +22,13 @@ from pinakes.parsing.pdf_prose import Pages, mended
 from pinakes.parsing.pdf_tables import continued, tables_as_text, with_tables
 from pinakes.parsing.pdf_text import PageText, load_text, text_of
 from pinakes.parsing.tidying import tidy
+from pinakes.parsing.titles import cut as shortened
 from pinakes.parsing.titles import first_line, own_title
 
 _NO_TEXT: Final = "No extractable text found in PDF"
 _MIME_TYPE: Final = MIME_TYPES[".pdf"]
+_INSTALL_FONTS: Final = "Install them on this machine, or save the file again with its fonts."
+_NAMED_FONTS: Final = 5
 _LINKS: Final = "Links: "
 _FORMS_SHARE: Final = 0.25
 """The share of a document's time limit that form fields and comments may use."""
@@ -61,7 +64,7 @@ class Pdf(LimitedReader):
         printed = cleaned(pages)
         text, begins = joined(markdown(printed.pages, title, extras))
         if not text.strip():
-            text, begins = self._converted_text(data), ()
+            text, begins = self._converted_text(data, _missing(text for text, _ in read)), ()
         metadata["page_count"] = max(len(pages), 1)
         return Document(
             text=self._limits.check(text),
@@ -98,14 +101,22 @@ class Pdf(LimitedReader):
             pages[0][1].fields.extend(xfa_fields(library, document))
         return pages, annotations.cut
 
-    def _converted_text(self, data: bytes) -> str:
-        """Return what kreuzberg finds if no page has text: alternative texts of pictures."""
+    def _converted_text(self, data: bytes, fonts: str) -> str:
+        """Return what kreuzberg finds if no page has text: alternative texts of pictures. ``fonts``: missing ones."""
         text = tidy(convert(data, _MIME_TYPE, self._limits).content)
         if text.strip():
             return text
+        if fonts:
+            raise NoText(f"{_NO_TEXT}: its fonts are not in the file: {fonts}.", hint=_INSTALL_FONTS)
         if not self._limits.ocr:
             raise NeedsOcr(f"{_NO_TEXT}.", hint=ocr.needed())
         raise NoText(f"{_NO_TEXT}, not by OCR either.", hint="Exclude the file.")
+
+
+def _missing(pages: Iterable[PageText]) -> str:
+    """Return the names of fonts without which pages have no letters."""
+    names = sorted({name for page in pages for name in page.no_fonts})
+    return first_of([shortened(name) for name in names], _NAMED_FONTS)
 
 
 def _page(library: Any, document: Any, number: int, annotations: Annotations) -> tuple[PageText, PageExtras]:
@@ -141,6 +152,9 @@ def _notes(pages: Sequence[PageText], cut: int) -> list[ReadingNote]:
     if unmapped := sum(page.unmapped for page in pages):
         message = f"{unmapped} characters have no letter in the fonts of the file"
         notes.append(ReadingNote("unmapped-characters", message, count=unmapped))
+    if without := sum(bool(page.no_fonts) for page in pages):
+        message = f"{counted(without, 'page')} not read: fonts are not in the file: {_missing(pages)}. {_INSTALL_FONTS}"
+        notes.append(ReadingNote("missing-fonts", message, count=without))
     if cut:
         message = f"{cut} fields or comments not read: those before took too long (ingest.read_timeout_s)"
         notes.append(ReadingNote("limit", message, count=cut))

@@ -19,7 +19,9 @@ _MAX_CHARS: Final = 150
 _LEAST_NUMBERED: Final = 4
 """A number beside words is a page number only if it counts up on this many pages: chapters have numbers, too."""
 _LARGEST_OFFSET: Final = 1000
-"""A number beside words that is larger by this than that of its page is one of a series, such as invoices."""
+"""A number beside words that is larger by this than that of its page is one of a series, such as invoices, unless its
+place alternates between left and right pages, as in journals."""
+_LEAST_SIDES: Final = 2
 _YEARS: Final = (1800, 2100)
 """A number alone that may be a year, unless the document has as many pages."""
 _MAX_EXAMPLE_CHARS: Final = 60
@@ -211,12 +213,15 @@ def _offsets(numbered: Sequence[Sequence[_Numbered]], pages: int) -> tuple[froze
     """
     alone: dict[int, set[int]] = {}
     beside: dict[int, set[int]] = {}
+    sides: dict[int, Counter[tuple[bool, int]]] = {}
     for page, found in enumerate(numbered, start=1):
         for one in found:
             if not one.rest:
                 alone.setdefault(one.number - page, set()).add(page)
             elif one.sure or one.first:
                 beside.setdefault(one.number - page, set()).add(page)
+                sides.setdefault(one.number - page, Counter())[one.first, page % 2] += 1
+    beside = {at: on for at, on in beside.items() if at < _LARGEST_OFFSET or _alternates(sides[at])}
     return tuple(  # type: ignore[return-value]
         frozenset(
             offset
@@ -228,12 +233,21 @@ def _offsets(numbered: Sequence[Sequence[_Numbered]], pages: int) -> tuple[froze
     )
 
 
+def _alternates(sides: Mapping[tuple[bool, int], int]) -> bool:
+    """Return whether numbers begin the lines of left pages and end those of right ones, or the other way round."""
+    return any(
+        min(sides.get((True, side), 0), sides.get((False, 1 - side), 0)) >= _LEAST_SIDES
+        and not sides.get((True, 1 - side), 0) + sides.get((False, side), 0)
+        for side in (0, 1)
+    )
+
+
 def _is_page_number(
     one: _Numbered, page: int, offsets: tuple[frozenset[int], frozenset[int]], rests: Mapping[str, int]
 ) -> bool:
     alone, beside = offsets
     offset = one.number - page
-    if offset >= _LARGEST_OFFSET and (one.rest or _YEARS[0] <= one.number <= _YEARS[1]):
+    if offset >= _LARGEST_OFFSET and not one.rest and _YEARS[0] <= one.number <= _YEARS[1]:
         return False
     if not one.rest:
         return offset in alone or (one.sure and offset == 0)

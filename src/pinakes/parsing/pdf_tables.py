@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from pinakes.parsing.pdf_text import PageLine
+from pinakes.parsing.pdf_words import PageLine
 
 _SAME_ROW: Final = 0.5
 """Lines are in one row if the distance of their middles is less than this share of their height."""
@@ -34,6 +34,7 @@ _EDGE: Final = 4
 _BLANK: Final = 0.75
 """Lines are in different blocks if their distance exceeds this share of their height."""
 _FIGURES: Final = re.compile(r"[\s\d.,:%+−–()/$€£¥-]*\d[\s\d.,:%+−–()/$€£¥-]*(?:E[+-]?\d+)?")
+_NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _WORD: Final = re.compile(r"[^\W\d_]{2}")
 _NAMED: Final = re.compile(r"[^\W\d_](?:[^\W\d_]|\d)|^[^\W\d_]$")
@@ -248,7 +249,12 @@ def _table(block: Sequence[_Row], columns: Sequence[Span], lines: Sequence[PageL
 
 
 def _is_named(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row has names rather than figures; several years count as names."""
+    """Return whether the first row has names rather than figures, and unlike the other rows.
+
+    Several years count as names.
+    """
+    if any(_is_like_others(column) for column in zip(*rows, strict=True)):
+        return False
     first = [cell for cell in rows[0] if cell]
     years = len(list(filter(_YEAR.fullmatch, first)))
     figures = len(list(filter(_FIGURES.fullmatch, first))) - (years if years > 1 else 0)
@@ -256,20 +262,30 @@ def _is_named(rows: Sequence[Sequence[str]]) -> bool:
     return not figures and names * 2 > len(first) and len(first) * 2 >= len(rows[0])
 
 
+def _is_like_others(column: Sequence[str]) -> bool:
+    """Return whether the first cell differs from most others only in its numbers, and has words beside them."""
+    first = _NUMBER.sub("0", column[0])
+    if "0" not in first or not _WORD.search(first):
+        return False
+    return sum(_NUMBER.sub("0", cell) == first for cell in column[1:]) * 2 > len(column) - 1
+
+
 def _with_groups(rows: list[list[str]]) -> list[list[str]]:
     """Return rows with two header rows merged: long names, or group names above others."""
     groups, names = rows[0], rows[1]
-    if len(rows) > 2 and "" in names and not any(map(_FIGURES.fullmatch, names)):
+    if any(map(_FIGURES.fullmatch, names)):
+        return rows
+    repeated = len(set(filter(None, names))) < sum(map(bool, names))
+    if repeated and groups.count("") > names.count(""):
+        filled: list[str] = []
+        for group, name in zip(groups, names, strict=True):
+            filled.append(group if group or not name or not filled else filled[-1])
+        return [[" ".join(filter(None, pair)) for pair in zip(filled, names, strict=True)], *rows[2:]]
+    if len(rows) > 2 and "" in names:
         below = [cell for row in rows[2:] for cell, name in zip(row, names, strict=True) if name and cell]
         if 2 * len(list(filter(_FIGURES.fullmatch, below))) > len(below):
             return [[_joined(*pair) for pair in zip(groups, names, strict=True)], *rows[2:]]
-    repeated = len(set(filter(None, names))) < sum(map(bool, names))
-    if not repeated or groups.count("") <= names.count("") or any(map(_FIGURES.fullmatch, names)):
-        return rows
-    filled: list[str] = []
-    for group, name in zip(groups, names, strict=True):
-        filled.append(group if group or not name or not filled else filled[-1])
-    return [[" ".join(filter(None, pair)) for pair in zip(filled, names, strict=True)], *rows[2:]]
+    return rows
 
 
 def _cells(block: Sequence[_Row], columns: Sequence[Span]) -> list[list[str]]:

@@ -11,7 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pinakes.parsing.pdf_fonts import missing_fonts
 from pinakes.parsing.pdf_gaps import Box, NarrowGaps
+from pinakes.parsing.pdf_vertical import columns, from_right_to_left
+from pinakes.parsing.pdf_words import PageLine, Word
 
 _WORD: Final = re.compile(r"[^\s\x00\x01\x03-\x1f]+")
 _CONTROLS: Final = re.compile(r"[\x01\x03-\x08\x0b\x0c\x0e-\x1f]")
@@ -49,8 +52,6 @@ _KERNING: Final = 0.06
 """Letters closer than this share of their height belong to one word, even if the library inserts a space."""
 _SINGLE: Final = re.compile(r"(?:^|[\W\d_])[^\W\d_] [^\W\d_]|[^\W\d_] [A-Z](?:[\W\d_]|$)")
 """A single letter beside a space: letters of formula fonts are so wide apart that the library inserts one."""
-_CELL_GAP: Final = 0.9
-"""Words farther apart than this share of their height are in different cells."""
 _DROP_CAP: Final = 1.75
 _NEAR: Final = 6
 _LONG: Final = 40
@@ -66,68 +67,20 @@ _TURNS: Final[tuple[Callable[[Box], Box], ...]] = (
 """What turns a box upright for text of 0, 90, 180 and 270 degrees, clockwise."""
 
 
-@dataclass(slots=True)
-class Word:
-    """A word and its box on the page."""
-
-    text: str
-    left: float
-    right: float
-    bottom: float
-    top: float
-    at: int = -1
-    """The index of its first character, if it follows another word in its line."""
-
-    @property
-    def height(self) -> float:
-        """The line height of its font."""
-        return self.top - self.bottom
-
-
-class PageLine:
-    """The words of one line, in reading order, and their bounding box.
-
-    ``height`` is that of most words; ``cells`` are groups of words that are far apart.
-    """
-
-    __slots__ = ("bottom", "cells", "height", "left", "right", "top", "words")
-
-    def __init__(self, words: list[Word]) -> None:
-        self.words = words
-        self.left = min([word.left for word in words])
-        self.right = max([word.right for word in words])
-        self.bottom = min([word.bottom for word in words])
-        self.top = max([word.top for word in words])
-        heights = sorted([word.top - word.bottom for word in words])
-        self.height = heights[len(heights) // 2]
-        self.cells = self._cells()
-
-    def _cells(self) -> list[PageLine]:
-        gap = self.height * _CELL_GAP
-        ends = [at for at in range(1, len(self.words)) if self.words[at].left - self.words[at - 1].right > gap]
-        if not ends:
-            return [self]
-        return [
-            PageLine(self.words[begin:end]) for begin, end in zip((0, *ends), (*ends, len(self.words)), strict=True)
-        ]
-
-    def text(self) -> str:
-        """Return the text of the line; cells are separated by two spaces."""
-        return "  ".join(" ".join([word.text for word in cell.words]) for cell in self.cells)
-
-
 @dataclass(frozen=True, slots=True)
 class PageText:
     """The lines of a page, in the order of the file.
 
     ``outside``: number of words outside of the visible page; ``unmapped``: number of characters without a Unicode
-    mapping; ``hidden``: number of lines drawn invisibly, which are marked.
+    mapping; ``hidden``: number of lines drawn invisibly, which are marked; ``no_fonts``: names of fonts without which
+    the page has no letters.
     """
 
     lines: list[PageLine]
     outside: int = 0
     unmapped: int = 0
     hidden: int = 0
+    no_fonts: frozenset[str] = frozenset()
 
 
 def load_text(library: Any, page: Any) -> Any:
@@ -150,7 +103,7 @@ def text_of(library: Any, page: Any, textpage: Any) -> PageText:
     """Return the text of a loaded page; ``library`` is the module ``pypdfium2.raw``."""
     count = library.FPDFText_CountChars(textpage)
     if count <= 0:
-        return PageText([])
+        return PageText([], no_fonts=missing_fonts(library, page))
     rectangle = library.FS_RECTF()
     shows = bool(library.FPDF_GetPageBoundingBox(page, ctypes.byref(rectangle)))
     turn = _TURNS[_direction(library, textpage)]
@@ -165,8 +118,14 @@ def text_of(library: Any, page: Any, textpage: Any) -> PageText:
     hidden: list[list[Word]] = []
     outside = 0
     was_hidden = False
+    vertical: set[int] = set()
     characters, unmapped = _characters(library, textpage, count, box_of)
     for match in _LINE.finditer(characters):
+        if down := columns(match[0], match.start(), box_of):
+            lines += [[word] for word in down if not shows or _within(word, area)]
+            outside += sum(shows and not _within(word, area) for word in down)
+            vertical |= {id(word) for word in down}
+            continue
         if not match[0].isspace() and (words := _words(match[0], match.start(), box_of, guessed, gaps)):
             seen = [word for word in words if _within(word, area)] if shows else words
             outside += len(words) - len(seen)
@@ -180,7 +139,8 @@ def text_of(library: Any, page: Any, textpage: Any) -> PageText:
     for words in hidden:
         words[0].text = f"{_HIDDEN}{words[0].text}"
         words[-1].text += "]"
-    return PageText([PageLine(words) for words in _with_drop_caps(lines)], outside, unmapped, len(hidden))
+    ordered = from_right_to_left(lines, vertical) if vertical else _with_drop_caps(lines)
+    return PageText([PageLine(words) for words in ordered], outside, unmapped, len(hidden))
 
 
 def _has_picture(library: Any, page: Any) -> bool:

@@ -32,6 +32,7 @@ _BETWEEN_HASHES: Final = " \t\r\n,;'\"-"
 """What stands between the hashes of a list, which are left out as one."""
 _MIN_HASH_SHARE: Final = 0.2
 _MIN_MINIFIED_CHARS: Final = 2000
+_MAX_COMMENT_CHARS: Final = 20_000
 _MAX_URL_CHARS: Final = 2000
 _MAX_KEY_CHARS: Final = 20_000
 
@@ -87,6 +88,10 @@ _HASH: Final = re.compile(
     re.MULTILINE,
 )
 _LONG_LINE: Final = re.compile(rf"^[^\n]{{{_MIN_MINIFIED_CHARS},}}$", re.MULTILINE)
+_COMMENTS: Final = (("/*", "*/"), ("<!--", "-->"))
+_LAST_COMMENT: Final = re.compile(r"(?:(?<=[;})\s])|^)//[^\n;{}=]{1,1000}$", re.MULTILINE)
+_PROSE: Final = re.compile(r"[^\W\d_]{2,}[.,:;!)]?\s+(?:\S\s+){0,3}[^\W\d_]{2,}")
+"""Two words side by side, which marks of programs in comments (``#__PURE__``) are not."""
 _PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 
 
@@ -290,11 +295,38 @@ def _adjacent(text: str, line: re.Pattern[str], least: int) -> Iterator[tuple[in
 
 
 def _minified(text: str) -> Iterator[EmbeddedData]:
+    """Yield minified code in long lines, without the comments there that are text."""
     if len(text) < _MIN_MINIFIED_CHARS or max(map(len, text.split("\n"))) < _MIN_MINIFIED_CHARS:
         return
-    for match in _LONG_LINE.finditer(text):
-        if _is_minified(match[0]):
-            yield EmbeddedData(match.start(), match.end(), "minified code", "[minified code]")
+    lines = [match.span() for match in _LONG_LINE.finditer(text) if _is_minified(match[0])]
+    comments = sorted(_comments(text)) if lines else []
+    for start, end in lines:
+        begin = start
+        for first, last in comments[bisect_right(comments, (start - _MAX_COMMENT_CHARS - 7, 0)) :]:
+            if first >= end:
+                break
+            yield from _minified_code(text, begin, first)
+            begin = max(begin, last)
+        yield from _minified_code(text, begin, end)
+
+
+def _comments(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of comments that are text; the marks of one may also stand in strings of the code."""
+    for mark, close in _COMMENTS:
+        end = 0
+        begin = text.find(mark)
+        while begin >= 0 and (end := end if end >= begin + len(mark) else text.find(close, begin + len(mark))) >= 0:
+            if _is_minified(text[begin : min(end, begin + _MAX_COMMENT_CHARS)]):
+                begin = text.rfind(mark, begin, end)
+            if end - begin <= _MAX_COMMENT_CHARS and _PROSE.search(text, begin, end):
+                yield begin, end + len(close)
+            begin = text.find(mark, end)
+    yield from (match.span() for match in _LAST_COMMENT.finditer(text) if _PROSE.search(match[0]))
+
+
+def _minified_code(text: str, start: int, end: int) -> Iterator[EmbeddedData]:
+    if text[start:end].strip():
+        yield EmbeddedData(start, end, "minified code", "[minified code]")
 
 
 def _is_minified(line: str) -> bool:

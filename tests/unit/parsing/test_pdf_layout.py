@@ -61,6 +61,33 @@ def test_names_of_groups_stand_before_those_of_their_columns() -> None:
     assert rows(document)[0] == ["Item", "2023 Q1", "2023 Q2", "2024 Q1", "2024 Q2"]
 
 
+@pytest.mark.parametrize(
+    ("groups", "names"),
+    [
+        (["Site", "2023", "", "2024", ""], ["", "Q1", "Q2", "Q1", "Q2"]),
+        (["", "Men", "", "Women", ""], ["Age", "Sum", "Share", "Sum", "Share"]),
+        (["Bay", "North", "", "", "South", "", ""], ["", "Low", "Mid", "High", "Low", "Mid", "High"]),
+    ],
+)
+def test_names_of_groups_that_stand_over_their_first_column_are_those_of_all(
+    groups: list[str], names: list[str]
+) -> None:
+    body = [[f"S{at}", *(str(7 * at + column) for column in range(1, len(names)))] for at in range(6)]
+    places = [72 + 60 * column for column in range(len(names))]
+    first, *rest = rows(read(table([groups, names, *body], columns=places)))
+    filled = [max(groups[: at + 1], key=lambda one: (one != "", groups.index(one))) for at in range(len(groups))]
+    assert first == [" ".join(filter(None, pair)) for pair in zip(filled, names, strict=True)]
+    assert rest == body
+
+
+@pytest.mark.parametrize("row", ["Plank {} of oak|{}0 pcs", "Berth {}|{} m|Owner {}", "Mast|No. {}|{},5 kg"])
+def test_a_first_row_like_the_others_has_no_names(row: str) -> None:
+    cells = [row.replace("{}", str(at)).split("|") for at in range(3, 10)]
+    document = read(table(cells))
+    assert not rows(document)
+    assert [line for line in document.text.split("\n") if line] == ["  ".join(one).replace("  ", " ") for one in cells]
+
+
 def test_rows_without_names_stay_lines() -> None:
     document = read(table([["1", "2.5", "3"], ["2", "3.5", "4"], ["3", "4.5", "5"]]))
     assert document.text == "1 2.5 3\n2 3.5 4\n3 4.5 5\n"

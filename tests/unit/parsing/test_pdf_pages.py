@@ -60,6 +60,25 @@ def test_small_roman_numbers_of_pages_go_where_they_fit() -> None:
     ]
 
 
+@pytest.mark.parametrize(("first", "gap"), [(1233, "   "), (2419, "  "), (10_007, " | ")])
+def test_large_page_numbers_that_change_sides_go(first: int, gap: str) -> None:
+    heads = [
+        f"{first + at}{gap}A. Wombat and B. Quoll" if at % 2 else f"Burrows of the South{gap}{first + at}"
+        for at in range(8)
+    ]
+    pages = [f"{head}\nWords of page {'abcdefgh'[at]}\nand more" for at, head in enumerate(heads)]
+    kept = cleaned(pages).pages
+    assert not any(str(first + at) in page for at, page in enumerate(kept))
+    assert sum("Wombat" in page for page in kept) == sum("Burrows" in page for page in kept) == 1
+    assert all("Words of page" in page for page in kept)
+
+
+@pytest.mark.parametrize("line", ["Invoice  {}", "{}  Delivery note", "Certificate {}"])
+def test_large_numbers_of_a_series_stay(line: str) -> None:
+    pages = [f"{line.format(4711 + at)}\nWords of page {'abcdefgh'[at]}" for at in range(8)]
+    assert cleaned(pages).pages == pages
+
+
 def test_few_pages_have_no_running_lines() -> None:
     pages = ["Same head\nOne", "Same head\nTwo"]
     assert cleaned(pages).pages == pages

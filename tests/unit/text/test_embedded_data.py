@@ -94,6 +94,25 @@ def test_a_list_of_hashes_alone_leaves_one_mark_and_its_lines(line: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (f"/*! wombat.js v3.6 | Licence: MIT */{SCRIPT}", "/*! wombat.js v3.6 | Licence: MIT */"),
+        (f"/*!\n * The wombat society\n * all rights reserved */{SCRIPT}", " * all rights reserved */"),
+        (f"{SCRIPT}/* of the wombat\nand the end */\n", "/* of the wombat\nand the end */"),
+        (f"{SCRIPT}/*#__PURE__*/{SCRIPT}/* why wombats dig */{SCRIPT}", "/* why wombats dig */"),
+        (f"{SCRIPT}// Copyright 2020 by wombats", "// Copyright 2020 by wombats"),
+        (f"<!-- Do not edit by hand --><script>{SCRIPT}</script>", "<!-- Do not edit by hand -->"),
+        (f'{SCRIPT}a={{accept:"image/*"}};{SCRIPT}/* after a string */{SCRIPT}', "/* after a string */"),
+    ],
+)
+def test_comments_beside_minified_code_stay(text: str, kept: str) -> None:
+    cleaned = without_embedded_data(text)
+    assert kept in cleaned.text
+    assert len(cleaned.text) < len(kept) + 80
+    assert cleaned.text.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize(
     "text",
     [
         f"The commit {hex_of(20)} and the digest sha256:{hex_of(32)} are named here.",
@@ -142,6 +161,8 @@ def test_lines_and_offsets_stay_true(parts: list[str]) -> None:
         'd="1 2' * 200_000,
         "a," * 500_000,
         ("00000000: " + "ff " * 7 + "\n") * 20_000,
+        SCRIPT + "/*" * 500_000,
+        SCRIPT + "<!--" * 300_000 + "-->",
     ],
 )
 def test_hostile_text_takes_linear_time(text: str) -> None:

@@ -282,3 +282,17 @@ def test_passwords_in_other_languages_commands_and_files_are_masked(before: str,
 )
 def test_what_is_like_them_stays(text: str) -> None:
     assert DETECTOR.mask(text) == text
+
+
+@pytest.mark.parametrize("mark", ["\u200b", "\u00ad", "\u2060", "\ufeff", "\u200d"])
+@pytest.mark.parametrize("between", [1, 4, 11])
+def test_a_secret_parted_by_characters_without_width_is_masked_as_a_whole(mark: str, between: int) -> None:
+    token = "ghp_" + MAKE.of("ABCabc0123", 36)
+    address = "postgres://wombat:" + MAKE.of("ABCabc0123", 20) + "@db.example.org/x"
+    for secret, text in (
+        (token, f"The token {{}} of the {mark} wombat"),
+        (token[4:], "password: {}"),
+        (address[18:38], "see postgres://wombat:{}@db.example.org/x"),
+    ):
+        parted = mark.join(secret[at : at + between] for at in range(0, len(secret), between))
+        assert DETECTOR.mask(text.format(parted)) == text.format(MASK * len(parted))

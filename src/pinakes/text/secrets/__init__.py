@@ -34,6 +34,8 @@ _ANCHOR_CHARS = 8
 _WORD: Final = frozenset(string.ascii_letters + string.digits)
 _ESCAPE: Final = re.compile(r"(?:\\(?:[abfnrtv0]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})|%[0-9A-Fa-f]{2})\Z")
 _ATOM: Final = re.compile(r"\[[^\]]+\]|\\?[^(\[]")
+_UNSEEN: Final = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+"""Characters without width: a secret that they part is whole for who reads or copies it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +134,31 @@ def _hidden(secret: str) -> str:
 
 
 def _every(text: str) -> list[FoundSecret]:
-    """Return all credentials found by form or name, and those in table columns."""
-    found, columns = list(_found(text)), [FoundSecret(_IN_COLUMN, *span) for span in in_columns(text)]
-    if not columns:
-        return found
-    every, end = list[FoundSecret](), 0
-    for one in sorted([*found, *columns], key=lambda one: (one.start, -one.end)):
-        if one.start >= end:
-            every.append(one)
-            end = one.end
-    return every
+    """Return all credentials found by form or name, those in table columns, and those parted by unseen characters."""
+    found = list(_found(text))
+    more = [FoundSecret(_IN_COLUMN, *span) for span in in_columns(text)]
+    if not text.isascii() and _UNSEEN.search(text):
+        more += _parted(text)
+    return _disjoint([*found, *more]) if more else found
+
+
+def _parted(text: str) -> list[FoundSecret]:
+    """Return the credentials in ``text`` as it is seen, without characters of no width."""
+    kept = [at for at, char in enumerate(text) if not _UNSEEN.match(char)]
+    plain = "".join([text[at] for at in kept])
+    return [FoundSecret(one.kind, kept[one.start], kept[one.end - 1] + 1) for one in _every(plain)]
+
+
+def _disjoint(found: Iterable[FoundSecret]) -> list[FoundSecret]:
+    """Return findings in order; of overlapping ones, one that covers them all."""
+    disjoint: list[FoundSecret] = []
+    for one in sorted(found, key=lambda one: (one.start, -one.end)):
+        if disjoint and one.start < disjoint[-1].end:
+            last = disjoint[-1]
+            disjoint[-1] = FoundSecret(last.kind, last.start, max(last.end, one.end))
+        else:
+            disjoint.append(one)
+    return disjoint
 
 
 def _found(text: str) -> Iterator[FoundSecret]:
