@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,16 @@ def test_a_day_means_its_end_and_times_are_utc() -> None:
     assert moment("2026-01-31T18:00") == "2026-01-31T18:00:00.000+00:00"
     assert moment("2026-01-31T18:00+02:00") == "2026-01-31T16:00:00.000+00:00"
     for words in ("yesterday", "", "2026-13-01", "0001-01-01T00:00+05:00", "9999-12-31T23:00-05:00"):
+        with pytest.raises(InvalidInput, match="is no day or time"):
+            moment(words)
+
+
+def test_how_long_ago_is_a_time_to_the_minute() -> None:
+    for words, seconds in (("90m", 5_400), ("12h", 43_200), ("2d", 172_800), ("2d ago", 172_800), ("3 w", 1_814_400)):
+        then = datetime.fromisoformat(moment(words))
+        assert 0 <= (datetime.now(UTC) - then).total_seconds() - seconds <= 120
+        assert then.second == then.microsecond == 0
+    for words in ("2x", "d", "-2d", "999999w", "2d3"):
         with pytest.raises(InvalidInput, match="is no day or time"):
             moment(words)
 

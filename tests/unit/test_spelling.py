@@ -17,6 +17,7 @@ from pinakes.core.ports import Lexicon
 from pinakes.core.records import IndexEntry
 from pinakes.indexes.keyword.stored_terms import TermWriter
 from pinakes.indexes.keyword.tantivy_index import KeywordIndex
+from pinakes.search.query.other_words import other_words
 from pinakes.search.query.spelling import absent, corrected, missing
 from pinakes.settings import SearchSettings
 from pinakes.text.analysis import Analyzer
@@ -91,6 +92,14 @@ def test_a_short_word_that_is_one_word_with_that_beside_it_is_not_named(tmp_path
     for query in ("utf 8", "utf 16 text", "cp 437"):
         assert absent(query, words) == (), query
     assert [one.word for one in absent("utf 9", words)] == ["9"]
+
+
+def test_of_words_that_are_nowhere_the_parts_or_the_whole_hash_are_searched_for(tmp_path: Path) -> None:
+    whole = "9fceb02d0ae598e95dc970b74767f19372d61af8"
+    words = index_of(tmp_path, ["The data center is cooled.", f"It came with commit {whole}."]).lexicon()
+    assert other_words(["datacenter"], words) == {"datacenter": "data center"}
+    assert other_words(["9fceb02", "9FCEB02D0AE5"], words) == {"9fceb02": whole, "9FCEB02D0AE5": whole}
+    assert other_words(["scheduler", "deadbee", "datacentre", "1234567", "a" * 50_000], words) == {}
 
 
 def test_a_number_of_an_account_that_stands_in_other_groups_is_not_named(tmp_path: Path) -> None:

@@ -51,7 +51,9 @@ One: TypeAlias = Annotated[
 AsOf: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--as-of", metavar="TIME", help="As things were on this day (2026-01-31), or at this time, tag or commit."
+        "--as-of",
+        metavar="TIME",
+        help="As things were on this day (2026-01-31), at a time, tag or commit, or 2d ago.",
     ),
 ]
 Blame: TypeAlias = Annotated[

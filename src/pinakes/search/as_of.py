@@ -1,4 +1,4 @@
-"""Parses ``as_of``: a day, a time, or a git ref (branch, tag, commit) of a repository in the collection."""
+"""Parses ``as_of``: a day, a time, how long ago, or a git ref (branch, tag, commit) of a repository."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 
 from pinakes.catalog import Connection, collections, sources
 from pinakes.catalog.collections import CollectionRecord
@@ -16,29 +16,37 @@ from pinakes.sources import read_at
 from pinakes.sources.git_urls import repository_uri
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_AGO = re.compile(r"(\d{1,6}) ?([mhdw])(?: ago)?")
+_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _SLUG = re.compile(r"[^\w.-]+")
 
 
 def moment(words: str) -> str:
-    """Return a day (its end) or a time in the catalogue's format; a time without a zone is UTC.
+    """Return a day (its end), a time, or how long ago, in the catalogue's format; a time without a zone is UTC.
+
+    How long ago is told to the minute, so that questions one after the other share the documents of then.
 
     Raises:
         InvalidInput: ``words`` is neither.
     """
     try:
+        if ago := _AGO.fullmatch(words.strip()):
+            then = datetime.now(UTC) - int(ago[1]) * _UNITS[ago[2]]
+            return then.replace(second=0, microsecond=0).isoformat(timespec="milliseconds")
         at = datetime.fromisoformat(words.strip())
         if len(words.strip()) <= len("2026-01-31"):
             at = datetime.combine(at.date(), time.max)
         at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise InvalidInput(
-            f"{words!r} is no day or time.", hint="Write 2026-01-31 or 2026-01-31T18:00, in UTC."
+            f"{words!r} is no day or time.",
+            hint="Write 2026-01-31 or 2026-01-31T18:00, in UTC, or how long ago: 90m, 12h, 2d, 3w.",
         ) from error
     return at.isoformat(timespec="milliseconds")
 
 
 def is_moment(words: str) -> bool:
-    """Return whether ``words`` are a day or time."""
+    """Return whether ``words`` are a day, a time, or how long ago."""
     with suppress(InvalidInput):
         return bool(moment(words))
     return False

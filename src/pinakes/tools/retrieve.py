@@ -35,7 +35,8 @@ MAX_READ_CHARS = 20_000
 _SHORTER = 0.8
 
 AsOf = Annotated[
-    str, Field(description="As it was on this day (2026-01-31), at this time (UTC), tag or commit; empty = now.")
+    str,
+    Field(description="As it was on this day (2026-01-31), at a time (UTC), tag, commit or 2d ago; empty = now."),
 ]
 Blame = Annotated[bool, Field(description="Also who wrote the lines, when, in which commit, where git knows it.")]
 

@@ -71,6 +71,25 @@ def test_placeholders_code_and_prose_are_no_secrets(text: str) -> None:
     assert DETECTOR.mask(text) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("Das Passwort lautet Sommer2024.", "Sommer2024"),
+        ("password: Gartenzwerg77", "Gartenzwerg77"),
+        ("The password is Winterfell24 until Monday.", "Winterfell24"),
+        ("Passwort ist Frühling2023", "Frühling2023"),
+    ],
+)
+def test_a_word_with_a_year_is_a_password_where_one_is_announced(text: str, secret: str) -> None:
+    found = Detector().find(text)
+    assert [text[one.start : one.end] for one in found] == [secret]
+
+
+def test_a_word_with_a_year_is_no_password_elsewhere() -> None:
+    for text in ("Release Sommer2024 of the catalogue", "password: Welcome2024", "The password is Base64 encoded"):
+        assert not Detector().find(text), text
+
+
 def test_a_finding_is_named_with_its_kind_and_line() -> None:
     text = f"one\ntwo\nkey ghp_{MAKE.of('abcdefABCDEF0123456789', 36)} end\n"
     [found] = DETECTOR.find(text)

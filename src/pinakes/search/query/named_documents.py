@@ -34,6 +34,7 @@ _FIRST = "of that name comes first"
 _AROUND = ".,;:!?()[]{}<>\"'`“”„«»‘’|*"
 _ENDS_AS_FILE = re.compile(r"[^\s/\\][^/\\]*\.[^\W_]\w{0,7}")
 _NUMBERED = re.compile(r"([^\W\d_]{2,16})[-_ ]?(\d{1,8})")
+_JOINED = re.compile(r"[^\W\d_]{2,16}\d{3,8}")
 _PAIR = re.compile(r"\b([^\W\d_]{2,16})(?: |: ?| ?#| (?:no|nr|number)\.? )(\d{1,8})\b(?![.\w-])", re.IGNORECASE)
 _DASHES = str.maketrans(dict.fromkeys("‐‑‒–—―−", "-"))
 _OWN = re.compile(r"(?<=\w)['’]s\b")
@@ -168,7 +169,8 @@ def _identifiers(text: str) -> Iterator[_Identifier]:
     """Yield the identifiers with numbers in ``text``: ``RFC-0011``, ``INV-2024-0113``, ``KEP 753``, ``KEP #753``."""
     text = _plain(text)
     text = " ".join(part for word in text.split() for part in _listed(word))
-    wholes = [one for one in dict.fromkeys(identifiers.numbered(text)) if one[0].isalpha()]
+    joined = (one for word in text.split() if _JOINED.fullmatch(one := word.strip(_AROUND)))
+    wholes = [one for one in dict.fromkeys([*identifiers.numbered(text), *joined]) if one[0].isalpha()]
     for whole in wholes[:_MOST_NAMES]:
         numbered = _NUMBERED.fullmatch(whole)
         if numbered is None:

@@ -16,8 +16,8 @@ from string import ascii_lowercase
 from pinakes.core.ports import Lexicon
 from pinakes.text import identifiers
 from pinakes.text.analysis import NAMES, STOP_WORDS, Analyzer
-from pinakes.text.analysis.folding import other_groups
-from pinakes.text.analysis.segmentation import unspaced
+from pinakes.text.analysis.segmentation import normal, unspaced
+from pinakes.text.analysis.spellings import other_groups
 
 _WORD = re.compile(r"\w+(?:[-.'’]\w+)*")
 _LACKED = "no chunk has "
@@ -123,7 +123,7 @@ def absent(text: str, lexicon: Lexicon) -> tuple[MissingWord, ...]:
     lacking = [word for word in dict.fromkeys(words) if _is_short(word) and not lexicon.has(word)]
     pairs = (pair for pair in pairwise(words) if not set(pair).isdisjoint(lacking))
     joined = {word for pair in pairs if lexicon.has("".join(pair)) for word in pair}
-    for number in other_groups(words):
+    for number in other_groups(words, normal(text)):
         if all(map(lexicon.has, number.others)):
             joined.update(number.words)
     return tuple(map(MissingWord, islice((word for word in lacking if word not in joined), _MOST_MISSING)))

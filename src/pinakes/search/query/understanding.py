@@ -14,8 +14,9 @@ from pinakes.core.ports import Index, lexicon_of
 from pinakes.core.records import SearchMode
 from pinakes.core.wording import first_of
 from pinakes.search.query.expansion import expand
+from pinakes.search.query.other_words import is_whole_of, other_words
 from pinakes.search.query.request import Request, cleaned
-from pinakes.search.query.spelling import absent, corrected, missing, parts_asked_for
+from pinakes.search.query.spelling import MissingWord, absent, corrected, missing, parts_asked_for
 from pinakes.search.query.syntax import parse_query
 from pinakes.search.query.words import query_words
 from pinakes.search.statistics.collection_statistics import CollectionStatistics
@@ -55,7 +56,7 @@ def understand(request: Request, fields: Collection[str], index: Index, settings
     query = parse_query(cleaned(request.query, settings.search.max_query_chars, notes), fields, request.phrases)
     text, notes = query.text, [*notes, *query.notes]
     request = replace(request, where=request.where + query.where)
-    route_taken = None
+    route_taken, others = None, ""
     if request.mode == "auto":
         from pinakes.search.query.routing import route
 
@@ -64,13 +65,13 @@ def understand(request: Request, fields: Collection[str], index: Index, settings
         notes.append(f"searched by {_NAMES[route_taken.mode]}: {route_taken.reason}")
     notes += unsearchable_signs(text, request.mode)
     if request.mode != "vector":
-        text, spelling_notes = _corrected(text, index, settings)
+        text, others, spelling_notes = _corrected(text, index, settings)
         notes += spelling_notes
     expansion = expand(text, settings.expansion)
     return ParsedRequest(
         request,
         text,
-        added=" ".join(expansion.terms),
+        added=" ".join(filter(None, [*expansion.terms, others])),
         phrases=query.phrases,
         preferred=query.preferred,
         excluded=query.excluded,
@@ -82,21 +83,37 @@ def understand(request: Request, fields: Collection[str], index: Index, settings
 _NAMES = {"keyword": "words", "vector": "meaning", "hybrid": "words and meaning"}
 
 
-def _corrected(text: str, index: Index, settings: Settings) -> tuple[str, list[str]]:
-    """Return ``text`` with sure corrections, if these are enabled, and the notes on unknown words."""
+def _corrected(text: str, index: Index, settings: Settings) -> tuple[str, str, list[str]]:
+    """Return ``text`` with sure corrections, if these are enabled, what else to search for, and notes on unknown words.
+
+    What else is searched for stands for unknown words that nothing resembles; the beginning of a hash becomes the hash.
+    """
     spelling = settings.spelling
     lexicon = lexicon_of(index) if (spelling.suggest or spelling.correct) and text else None
     if lexicon is None or not lexicon.holds_any():
-        return text, []
+        return text, "", []
     lexicon.prepare(text, parts_asked_for(text))
-    unknown = missing(text, lexicon)
-    short = [one.note for one in absent(text, lexicon)] if spelling.suggest else []
+    unknown, short = missing(text, lexicon), absent(text, lexicon)
+    others = other_words([one.word for one in (*unknown, *short) if not one.near], lexicon)
+    for word, whole in others.items():
+        if is_whole_of(whole, word):
+            text = text.replace(word, whole)
+    added = " ".join(other for word, other in others.items() if not is_whole_of(other, word))
     if not spelling.correct:
-        return text, [*(one.note for one in unknown), *short]
+        return text, added, [_note(one, others) for one in (*unknown, *short)]
     mended = {one.word for one in unknown if one.sure}
     notes = [f"searched for {one.near[0].word!r} instead of {one.word!r}" for one in unknown if one.sure]
-    notes += [one.note for one in unknown if one.word not in mended and spelling.suggest] + short
-    return corrected(text, unknown), notes
+    if spelling.suggest:
+        notes += [_note(one, others) for one in (*unknown, *short) if one.word not in mended]
+    return corrected(text, unknown), added, notes
+
+
+def _note(missing_word: MissingWord, others: Mapping[str, str]) -> str:
+    other = others.get(missing_word.word)
+    if not other:
+        return missing_word.note
+    how = "instead" if is_whole_of(other, missing_word.word) else "too"
+    return f"{missing_word.note}: searched for {other!r}, {how}"
 
 
 _MOST_NAMED = 5

@@ -26,9 +26,10 @@ import Stemmer
 from pinakes.core.records import Int64, Span
 from pinakes.text.analysis import compounds
 from pinakes.text.analysis import segmentation as cut
-from pinakes.text.analysis.folding import forms, other_groups
+from pinakes.text.analysis.folding import forms
 from pinakes.text.analysis.languages import ENGLISH, LANGUAGES, Stems, detect
 from pinakes.text.analysis.segmentation import NAMES, STOP_WORDS, UNSPACED, unspaced
+from pinakes.text.analysis.spellings import other_groups, spellings
 
 __all__ = [
     "ENGLISH",
@@ -202,16 +203,16 @@ class Analyzer:
         words = cut.of_query(text)
         names = cut.names_in_query(words)
         found: dict[str, QueryTerm] = {}
-        weighted = [(word, 1.0) for word in _content(words, names)]
-        weighted += [(word, number.weight) for number in other_groups(words) for word in number.others]
-        for word, weight in weighted:
-            for one in self._query_terms(word, word in names):
-                term = one if weight == 1.0 else replace(one, weight=one.weight * weight)
-                before = found.get(term.text)
-                if before is None:
-                    found[term.text] = term
-                else:
-                    found[term.text] = _both(before, term)
+        weighted = [one for word in _content(words, names) for one in self._query_terms(word, word in names)]
+        weighted += [
+            replace(one, weight=one.weight * group.weight)
+            for group in other_groups(words, cut.normal(text))
+            for word in group.others
+            for one in self._query_terms(word, False)[:1]
+        ]
+        for term in weighted:
+            before = found.get(term.text)
+            found[term.text] = term if before is None else _both(before, term)
         alone = _ALONE if len(found) <= _MANY_TERMS else _ALONE_AMONG_MANY
         return [replace(term, weight=term.weight * alone) if _is_alone(term.text) else term for term in found.values()]
 
@@ -344,6 +345,7 @@ class Analyzer:
             return tuple(QueryTerm(term) for term in terms)
         with self._lock:
             forms_of = [tuple(self._others(part)) for part in parts]
+            forms_of[:1] = [(*forms_of[0], *self._stems(spellings(parts[0])))] if parts else []
             plain = parts[0] if len(parts) == 1 and word.isalpha() else ""
             inflected = self._inflected(plain) if plain and not self._exact(plain) else ()
         part_weight = _PART_OF_IDENTIFIER if is_identifier(word) else 1.0

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 _LETTERS = str.maketrans(
@@ -39,13 +37,6 @@ _ELISION = re.compile(
 _HYPHENED = re.compile(r"[^\W\d_]+(?:-[^\W_]+){1,2}|(?=[\d-]{10,30}$)\d+(?:-\d+)+")
 """Words of two or three parts of which the first is of letters, and long numbers in groups."""
 
-_ACCOUNT = re.compile(r"[A-Za-z]{2}\d{2}")
-_GROUPED = re.compile(r"[A-Za-z]{2}\d{2}(?=[^\W_]*\d)[A-Za-z0-9]{10,30}")
-_GROUP = re.compile(r"(?:[A-Za-z0-9]{4}|\d{1,4})")
-_WEIGHT_OF_GROUP = 0.15
-_LONGEST_GROUPED = 34
-"""Characters of the longest number of an account (ISO 13616)."""
-
 _IRREGULAR = (
     "indices index, matrices matrix, vertices vertex, vortices vortex, appendices appendix, codices codex, apices "
     "apex, helices helix, cortices cortex, directrices directrix, criteria criterion, phenomena phenomenon, automata "
@@ -70,38 +61,6 @@ _IRREGULAR = (
     "lenses lens, policemen policeman, firemen fireman, chairmen chairman, businessmen businessman, craftsmen "
     "craftsman, salesmen salesman, grandchildren grandchild, schoolchildren schoolchild"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class OtherGroups:
-    """A number of an account: its ``words``, and ``others`` that stand for it, each of which counts ``weight``."""
-
-    words: Sequence[str]
-    others: Sequence[str]
-    weight: float
-
-
-def other_groups(words: Sequence[str]) -> list[OtherGroups]:
-    """Return numbers of accounts as others write them: groups of four joined, a joined one in groups.
-
-    A number that is joined counts as much as all its groups, since each of these may be a part of another number.
-    """
-    found: list[OtherGroups] = []
-    at = 0
-    while at < len(words):
-        first = words[at]
-        end = at + 1
-        if _GROUPED.fullmatch(first):
-            groups = [first[place : place + 4] for place in range(0, len(first), 4)]
-            found.append(OtherGroups([first], groups, _WEIGHT_OF_GROUP))
-        elif _ACCOUNT.fullmatch(first):
-            while end < len(words) and _GROUP.fullmatch(words[end]) and (end == at + 1 or len(words[end - 1]) == 4):
-                end += 1
-            joined = "".join(words[at:end])
-            if _GROUPED.fullmatch(joined) and len(joined) <= _LONGEST_GROUPED:
-                found.append(OtherGroups(words[at:end], [joined], float(end - at)))
-        at = end
-    return found
 
 
 @cache

@@ -109,7 +109,9 @@ def _is_heading(text: str, start: int, value: int) -> bool:
 def _is_secret(value: str, *, quoted: bool, password: bool) -> bool:
     if _SPACE.search(value) or (password and len(value) > _LONGEST_PASSWORD):
         return False
-    return secret_values.is_password(value, quoted=quoted) if password else secret_values.is_token(value, quoted=quoted)
+    if not password:
+        return secret_values.is_token(value, quoted=quoted)
+    return secret_values.is_word_with_year(value) or secret_values.is_password(value, quoted=quoted)
 
 
 def _login(text: str, start: int, _end: int) -> Spans:

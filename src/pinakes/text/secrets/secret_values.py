@@ -111,6 +111,14 @@ def is_password(value: str, *, quoted: bool) -> bool:
     return len(kinds) >= 3 or _turns(value) >= 3
 
 
+def is_word_with_year(value: str) -> bool:
+    """Return whether a value is a capitalised word with two to four digits, as people choose passwords: Sommer2024."""
+    word = value.rstrip("0123456789")
+    if not (word.isalpha() and word.istitle() and len(value) >= _SHORTEST and 2 <= len(value) - len(word) <= 4):
+        return False
+    return not is_placeholder(value) and not _is_common(value)
+
+
 def is_token(value: str, *, quoted: bool) -> bool:
     """Return whether the value of a token, key or secret looks generated."""
     if (

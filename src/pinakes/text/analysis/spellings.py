@@ -1,0 +1,173 @@
+"""Other spellings of the words of a query: of names, numbers, units, versions and identifiers.
+
+Texts keep their own spelling in the index; a query is looked up in each of those that mean the same. There are two
+kinds: ``spellings`` of one word, of which the best in a text counts, and ``other_groups``, where a name or number is
+several words in one of its spellings, so that they are searched for beside the words of the query.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pinakes.core.regexes import lazy
+
+_ACCOUNT = re.compile(r"[A-Za-z]{2}\d{2}")
+_GROUPED = re.compile(r"[A-Za-z]{2}\d{2}(?=[^\W_]*\d)[A-Za-z0-9]{10,30}")
+_GROUP = re.compile(r"(?:[A-Za-z0-9]{4}|\d{1,4})")
+_WEIGHT_OF_GROUP, _WEIGHT_OF_PART = 0.15, 0.3
+_LONGEST_GROUPED = 34
+"""Characters of the longest number of an account (ISO 13616)."""
+
+_NAME = lazy("(?:o'?(?=[b-df-hj-np-tv-z])|d'?(?=[aeiou]))(?P<name>[a-z]{4,20})")
+"""Names such as O'Brien and D'Angelo, which many texts and queries have in one."""
+
+_VERSION = lazy(r"v?(?P<number>\d{1,5}(?:\.\d{1,5}){1,3}(?:[-.][a-z0-9.-]{1,20})?)")
+_QUANTITY = lazy(r"\d+(?:\.\d+)?(?=[μu])|(?=[μu])")
+_MICRO = lazy("[μu](?=[mslgafvwh]$)")
+_UNITS = "(?i:[kmgt]i?b|[kmgt]?hz|[kmμun][msglvaw]|cm|kwh?|min|dpi|px|[kmg]?ω)"
+_UNIT = lazy(_UNITS)
+_MEASURE = lazy(rf"(\d+(?:\.\d+)?)({_UNITS})")
+_HEX = lazy("(?=[0-9a-f]*[0-9])[0-9a-f]+")
+_ADDRESS, _ERROR, _UUID = 12, 8, 32
+_HASHES = (40, 64)
+_ABBREVIATED = (7, 8, 9, 10, 11, 12)
+"""Digits of a network card, of an error code (``0x80070643``), of a UUID, of hashes, whole and abbreviated."""
+
+_CODE = lazy(r"(?P<letters>[a-z]{2,8})(?P<digits>\d{3,8})")
+_SIGNED = {"csharp": "c#", "fsharp": "f#", "cpp": "c++", "dotnet": ".net"}
+
+_INITIALS = lazy(r"(?<![\w&])(?:([^\W\d_]{1,3}) & ([^\W\d_]{1,3})|([A-Z]{1,2}) and ([A-Z]))(?![\w&])")
+_DECIMAL = lazy(r"(?<![\w.,])(\d{1,9}),(\d{1,2})(?![\w,]|\.\d)")
+_THOUSANDS = lazy(r"(?<![\w.,])(\d{1,3}(?:([.,'’])\d{3})(?:\2\d{3}){0,4})([.,]\d{1,2})?(?![\w]|[.,]\d)")
+_PLAIN = lazy(r"(?<![\w.,])(\d{1,9})(\d{3}\.\d{1,2})(?![\w]|[.,]\d)")
+_TELEPHONE = lazy(r"(?<!\w)\+(\d{1,3}(?:[ ()/.-]{1,2}\d{1,8}){2,6})(?!\w)")
+
+
+@dataclass(frozen=True, slots=True)
+class OtherGroups:
+    """A number or name: its ``words``, and ``others`` that stand for it, each of which counts ``weight``."""
+
+    words: Sequence[str]
+    others: Sequence[str]
+    weight: float
+
+
+def spellings(word: str) -> tuple[str, ...]:
+    """Return other spellings of a lower-cased ``word`` in one word."""
+    if word in _SIGNED:
+        return (_SIGNED[word],)
+    if not any(char.isdigit() for char in word):
+        return (*_names(word), *_micro(word))
+    return tuple(dict.fromkeys((*_versions(word), *_micro(word), *_hexadecimal(word), *_codes(word))))
+
+
+def other_groups(words: Sequence[str], text: str = "") -> list[OtherGroups]:
+    """Return names and numbers in the ``words`` of a query as others write them: in one word, or in several.
+
+    What is joined counts as much as all its words, since each of these may be a part of something else. ``text``: the
+    query, for what stands between the words.
+    """
+    accounts = list(_accounts(words))
+    used = {word for number in accounts for word in number.words}
+    rest = [word if word not in used else "" for word in words]
+    return [*accounts, *_pairs(rest), *_parts(rest), *_amounts(text), *_initials(text)]
+
+
+def _names(word: str) -> Iterator[str]:
+    if found := _NAME.fullmatch(word):
+        yield f"{word[0]}{found['name']}" if "'" in word else f"{word[0]}'{found['name']}"
+
+
+def _versions(word: str) -> Iterator[str]:
+    if found := _VERSION.fullmatch(word):
+        yield found["number"] if word[0] == "v" else f"v{word}"
+
+
+def _micro(word: str) -> Iterator[str]:
+    """Yield the spelling of a unit such as ``μm`` and ``um``, also behind a number."""
+    number = _QUANTITY.match(word)
+    if number and (unit := _MICRO.match(word, number.end())):
+        yield f"{number[0]}{'u' if unit[0] == 'μ' else 'μ'}{word[unit.end() :]}"
+
+
+def _hexadecimal(word: str) -> Iterator[str]:
+    if not _HEX.fullmatch(word):
+        return
+    if len(word) == _ERROR:
+        yield f"0x{word}"
+    elif len(word) == _UUID:
+        yield "-".join((word[:8], word[8:12], word[12:16], word[16:20], word[20:]))
+    elif len(word) in _HASHES:
+        yield from (word[:digits] for digits in _ABBREVIATED)
+
+
+def _codes(word: str) -> Iterator[str]:
+    if found := _CODE.fullmatch(word):
+        yield f"{found['letters']}-{found['digits']}"
+
+
+def _accounts(words: Sequence[str]) -> Iterator[OtherGroups]:
+    """Yield numbers of accounts (IBAN): groups of four joined, a joined one in groups."""
+    at = 0
+    while at < len(words):
+        first = words[at]
+        end = at + 1
+        if _GROUPED.fullmatch(first):
+            groups = [first[place : place + 4] for place in range(0, len(first), 4)]
+            yield OtherGroups([first], groups, _WEIGHT_OF_GROUP)
+        elif _ACCOUNT.fullmatch(first):
+            while end < len(words) and _GROUP.fullmatch(words[end]) and (end == at + 1 or len(words[end - 1]) == 4):
+                end += 1
+            joined = "".join(words[at:end])
+            if _GROUPED.fullmatch(joined) and len(joined) <= _LONGEST_GROUPED:
+                yield OtherGroups(words[at:end], [joined], float(end - at))
+        at = end
+
+
+def _pairs(words: Sequence[str]) -> Iterator[OtherGroups]:
+    """Yield two words that are often one: ``KB 5034441``, ``16 GB``, ``O Brien``."""
+    for first, second in pairwise(words):
+        joined = f"{first}{second}".lower()
+        is_code = first.isupper() and second.isdecimal() and _CODE.fullmatch(joined)
+        if is_code or (first.replace(".", "").isdecimal() and _UNIT.fullmatch(second)):
+            yield OtherGroups([first, second], [joined], 2.0)
+        elif first in ("O", "D") and second.istitle() and (name := next(_names(joined), "")):
+            yield OtherGroups([first, second], [name], 2.0)
+
+
+def _parts(words: Sequence[str]) -> Iterator[OtherGroups]:
+    """Yield the parts of what is often several words: ``ISO27001``, ``10um``, ``001A2B3C4D5E``."""
+    for word in words:
+        lower = word.lower()
+        if found := _CODE.fullmatch(lower) or _MEASURE.fullmatch(lower):
+            yield OtherGroups([word], found.groups(), _WEIGHT_OF_PART)
+        elif len(word) == _ADDRESS and not word.isdecimal() and _HEX.fullmatch(lower):
+            pairs = [lower[at : at + 2] for at in range(0, _ADDRESS, 2)]
+            yield OtherGroups([word], pairs, _WEIGHT_OF_GROUP)
+
+
+def _amounts(text: str) -> Iterator[OtherGroups]:
+    """Yield numbers with a decimal point for those with a comma, without the signs between groups, and telephones."""
+    if any(map(str.isdecimal, text)):
+        for found in _DECIMAL.finditer(text):
+            yield OtherGroups(found.groups(), [f"{found[1]}.{found[2]}"], 2.0)
+        for found in _THOUSANDS.finditer(text):
+            whole, decimals = found[1].replace(found[2], ""), (found[3] or "")[1:]
+            others = [whole, f"{whole}.{decimals}"] if decimals else [whole]
+            yield OtherGroups(re.findall(r"\w+", found[0]), others, 1.0)
+        for found in _TELEPHONE.finditer(text):
+            groups = re.findall(r"\d+", found[1])
+            yield OtherGroups(groups, ["".join(groups)], float(len(groups)))
+        for found in _PLAIN.finditer(text):
+            yield OtherGroups([found[0]], [found[2], f"{found[1]}.{found[2][:3]}"], 0.5)
+
+
+def _initials(text: str) -> Iterator[OtherGroups]:
+    """Yield names of initials with "&" between them: ``R & D``, ``AT and T``."""
+    if "&" in text or " and " in text:
+        for found in _INITIALS.finditer(text):
+            words = [one for one in found.groups() if one]
+            yield OtherGroups(words, ["&".join(words)], 2.0)

@@ -1,0 +1,79 @@
+"""Other spellings of the words of a query."""
+
+from __future__ import annotations
+
+import pytest
+
+from pinakes.text.analysis import Analyzer
+
+ANALYZER = Analyzer()
+
+
+def searched(query: str) -> set[str]:
+    """Return all terms that a query is looked up by."""
+    return {form for term in ANALYZER.query(query) for form in (term.text, *term.others)}
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("O'Brien", "obrien"),
+        ("O’Connor", "oconnor"),
+        ("OBrien", "o'brien"),
+        ("obrien", "O’Brien"),
+        ("O Brien", "O'Brien"),
+        ("dangelo", "D'Angelo"),
+        ("12,5 %", "12.5%"),
+        ("1,249.00", "1249.00"),
+        ("1.249,00", "1249"),
+        ("2'500", "2500"),
+        ("10 um", "10 µm"),
+        ("10 μm", "10 um"),
+        ("10 um", "10µm"),
+        ("10um", "10µm"),
+        ("10µm", "10 um"),
+        ("16 GB", "16GB"),
+        ("16GB", "16 GB"),
+        ("1.9.0", "v1.9.0"),
+        ("v1.9.0", "1.9.0"),
+        ("1.10.0-rc.2", "v1.10.0-rc.2"),
+        ("ISO27001", "ISO 27001"),
+        ("RFC0011", "RFC-0011"),
+        ("KB 5034441", "KB5034441"),
+        ("80070643", "0x80070643"),
+        ("9fceb02d0ae598e95dc970b74767f19372d61af8", "9fceb02d"),
+        ("3f2b8c1e7d444b0a9c551a2b3c4d5e6f", "3f2b8c1e-7d44-4b0a-9c55-1a2b3c4d5e6f"),
+        ("001A2B3C4D5E", "00:1A:2B:3C:4D:5E"),
+        ("Q & A", "Q&A"),
+        ("AT and T", "AT&T"),
+        ("csharp", "C#"),
+        ("dotnet", ".NET"),
+        ("call +49 30 901820", "4930901820"),
+    ],
+)
+def test_is_looked_up_in_the_spelling_of_the_text(query: str, text: str) -> None:
+    terms = ANALYZER.terms(text)
+    assert terms[0] in searched(query)
+    assert len(text.split()) == 1 or set(terms) <= searched(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "how do we rotate the signing keys",
+        "options 2, 3 and 4",
+        "chapter 7 of book 12",
+        "salt and pepper",
+        "facade of the deadbeef",
+        "int64 utf8 h264",
+        "the year 2024",
+    ],
+)
+def test_other_words_add_nothing_but_names_that_no_text_has(query: str) -> None:
+    added = {term.text for term in ANALYZER.query(query)} - set(ANALYZER.terms(query))
+    assert not added, added
+
+
+def test_other_spellings_of_long_texts_take_linear_time() -> None:
+    for text in ("1," * 20_000, "+1 " * 10_000, "9" * 50_000, "a & " * 10_000, "O " * 10_000, "1.1" * 20_000):
+        assert ANALYZER.query(text) is not None
