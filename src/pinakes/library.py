@@ -255,6 +255,7 @@ class Library(Services):
         """
         from pinakes.search import explaining
 
+        explaining.check_count(references)
         request = partial(filled, self.settings, query, mode, None, filters, fusion, 0.0, 0, True, phrases)
         each = [self.parts(name) for name in self.naming.having(references, collection)]
         answers = [

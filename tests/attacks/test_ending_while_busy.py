@@ -20,6 +20,7 @@ SLACK_S = 3
 """For a machine that does other things as well; the process itself ends before its time is up."""
 
 STUCK_MODEL = {"embedding__provider": "stuck"}
+ENDS = "The server ends. Nothing was done"
 DONE, NOT_WRITTEN, UNKNOWN = "done", "Nothing was written.", "It may have been written or not."
 LONG = "\n\n".join(
     f"# Part {part}\n\n" + " ".join(f"word{part * 7 + place * 31 % 4999}" for place in range(700))
@@ -87,7 +88,12 @@ def test_a_long_document_is_written_or_not_and_its_caller_knows(home: Path, afte
         took = server.end()
         answer = one.answer()
     assert took < 5 + SLACK_S
-    assert (server.process.returncode, one.status) == (0, 200), answer
+    assert server.process.returncode == 0, answer
+    if one.status == 503:  # the body was still on its way
+        assert ENDS in answer, answer
+        assert "long" not in titles(home, embedding__provider="deterministic")
+        return
+    assert one.status == 200, answer
     there = "long" in titles(home, embedding__provider="deterministic")
     assert became(answer) == UNKNOWN or there == (became(answer) == DONE), answer
 
@@ -132,7 +138,9 @@ def test_searches_that_run_and_requests_that_are_not_there_yet_are_told_that_the
         with server.connect(HEAD) as half, server.connect(b"POST /se") as less, server.connect():
             until_stuck(server, 1)
             assert server.end() < 2 + SLACK_S
-            assert half.recv(100).startswith(b"HTTP/1.1 503 ")
+            told = half.recv(1000)
+            assert told.startswith(b"HTTP/1.1 503 ")
+            assert ENDS.encode() in told
             assert less.recv(100) == b""
         assert "The server ended" in json.loads(search.answer())["detail"]
         assert search.status == 503

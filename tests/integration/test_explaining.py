@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event
 
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.library import Library
@@ -231,6 +232,22 @@ def test_a_query_without_words_explains_nothing(kept: Library, query: str) -> No
 def test_too_many_documents_are_refused(kept: Library) -> None:
     with pytest.raises(InvalidInput, match="51 documents are too many"):
         kept.explain("heron", [f"part{number % 3}/file{number}.md" for number in range(51)])
+
+
+def test_too_many_documents_are_refused_before_any_collection_looks_for_them(kept: Library) -> None:
+    kept.documents.put("A heron.", title="Heron", collection="another")
+    seen: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        seen.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        with pytest.raises(InvalidInput, match="51 documents are too many"):
+            kept.explain("heron", [f"file{number}.md" for number in range(51)])
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert seen == []
 
 
 def test_a_document_without_words_has_no_score(library: Library, docs: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from named_embedder import NamedEmbedder
 
 from pinakes.core.records import Results
 from pinakes.library import Library
@@ -109,3 +110,11 @@ def test_by_meaning_alone_words_do_not_decide_which_collections_are_asked(librar
     query = "is the database restored from a backup with quince"
     assert far(library.search(query, top_k=1)) == {"stars"}
     assert far(library.search(query, top_k=1, mode="vector")) == {"kitchen", "stars"}
+
+
+@pytest.mark.parametrize("query", [f"  {QUESTION}\x07 ", QUESTION + " again" * 2000], ids=["odd signs", "cut"])
+def test_a_question_is_embedded_once(library: Library, query: str) -> None:
+    embedder = library.app.embedder
+    assert isinstance(embedder, NamedEmbedder)
+    library.search(query, top_k=3)
+    assert len(embedder.queries) == 1

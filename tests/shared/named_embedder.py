@@ -22,14 +22,15 @@ _WORD = re.compile(r"[a-z]+")
 class NamedEmbedder(DeterministicEmbedder):
     """``NAME/DIMENSION`` or ``NAME/DIMENSION/TOKENS``: the vector of a text is the mean of those of its words.
 
-    ``texts`` are all chunks embedded so far; ``before`` is called before each call of ``embed``. The model
-    ``gone`` cannot be had.
+    ``texts`` are all chunks embedded so far, ``queries`` all queries; ``before`` is called before each call of
+    ``embed``. The model ``gone`` cannot be had.
     """
 
     def __init__(self, model: str) -> None:
         self.name, dimension, *most = model.split("/")
         super().__init__(int(dimension), int(most[0]) if most else 254)
         self.texts: list[str] = []
+        self.queries: list[str] = []
         self.before: Callable[[], object] = lambda: None
         self._words: dict[str, Float32] = {}
         self._lock = threading.Lock()
@@ -55,6 +56,7 @@ class NamedEmbedder(DeterministicEmbedder):
 
     def embed_query(self, text: str) -> Float32:
         self._look()
+        self.queries.append(text)
         return self._mean(text)
 
     def _look(self) -> None:

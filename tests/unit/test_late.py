@@ -19,9 +19,9 @@ class Fruit(LazyRecord):
     taste: str = ""
 
 
-def finding(asked: list[str]) -> Callable[[], Mapping[str, object]]:
-    def find() -> Mapping[str, object]:
-        asked.append("asked")
+def finding(asked: list[str]) -> Callable[[str], Mapping[str, object]]:
+    def find(field: str) -> Mapping[str, object]:
+        asked.append(field)
         return {"colour": "red", "taste": "sweet"}
 
     return find
@@ -37,7 +37,21 @@ def test_what_is_lazy_fields_is_found_once_when_it_is_asked_for() -> None:
     assert found.name == "apple"
     assert asked == []
     assert (found.colour, found.taste, found.colour) == ("red", "sweet", "red")
-    assert asked == ["asked"]
+    assert asked == ["colour"]
+
+
+def test_a_field_may_be_found_without_those_that_cost_more() -> None:
+    asked: list[str] = []
+
+    def find(field: str) -> Mapping[str, object]:
+        asked.append(field)
+        return {"colour": "red"} if field == "colour" else {"colour": "red", "taste": "sweet"}
+
+    found = with_lazy_fields(Fruit("apple"), ("colour", "taste"), find)
+    assert (found.colour, found.colour) == ("red", "red")
+    assert asked == ["colour"]
+    assert (changed(found, name="plum").taste, found.taste) == ("sweet", "sweet")
+    assert asked == ["colour", "taste", "taste"]
 
 
 def test_a_changed_record_leaves_open_what_the_other_does() -> None:

@@ -33,6 +33,7 @@ _REASONS: Final = {
     431: ("Request Header Fields Too Large", f"The head of a request may have {_MOST_HEAD_BYTES} bytes."),
     503: ("Service Unavailable", "There are too many connections. Try again in a moment."),
 }
+_ENDS: Final = "The server ends. Nothing was done: the request had not arrived. Ask again once it runs again."
 
 
 class CountedConnection(Protocol):
@@ -163,6 +164,7 @@ class Connection(HttpToolsProtocol):
         self.address = self.counted.address_of(self.client)
         self._head_bytes = 0
         self._blocked_since: float | None = None
+        self._is_refused = False
         self._receive("head")
         if not self.counted.add(self):
             self._refuse(503)
@@ -174,7 +176,7 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what the client sends; a head that is too large is refused."""
-        if self.transport.is_closing():
+        if self._is_refused or self.transport.is_closing():
             return
         if self._receiving == "nothing":
             self._receive("head")
@@ -221,7 +223,7 @@ class Connection(HttpToolsProtocol):
     def shutdown(self) -> None:
         """Close once what was asked is answered; a request that is not there yet is refused: nothing was done of it."""
         if self._receiving == "body" and self.is_idle:
-            self._refuse(503)
+            self._refuse(503, _ENDS, read_on=True)
         else:
             super().shutdown()
 
@@ -262,14 +264,23 @@ class Connection(HttpToolsProtocol):
         self._receiving = what
         self.since = time.monotonic()
 
-    def _refuse(self, status: int) -> None:
-        """Say why, where no answer has begun, and close, whether or not the client reads it."""
-        phrase, words = _REASONS[status]
+    def _refuse(self, status: int, reason: str = "", *, read_on: bool = False) -> None:
+        """Say why, where no answer has begun, and close, whether or not the client reads it.
+
+        ``read_on``: drop what the client still sends, for a moment; where a connection is closed while more comes, the
+        system drops an answer that the client has not read.
+        """
+        phrase, usual = _REASONS[status]
         if self.is_idle and (self.cycle is None or self.cycle.response_complete or not self.cycle.response_started):
-            body = json.dumps({"detail": words}).encode()
+            body = json.dumps({"detail": reason or usual}).encode()
             head = f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
             self.transport.write(head.encode() + b"connection: close\r\n\r\n" + body)
-        self.transport.close()
+        self._is_refused = True
+        if read_on and self.transport.can_write_eof():
+            self.flow.resume_reading()
+            self.transport.write_eof()
+        else:
+            self.transport.close()
         self.loop.call_later(_FLUSH_S, self.transport.abort)
 
 

@@ -141,7 +141,7 @@ def sources(service: Service) -> APIRouter:
         _SOURCES,
         response_model=SourcesResponse,
         response_model_exclude_none=True,
-        responses=refusals({404: "There is no such collection."}),
+        responses=refusals({400: "A parameter is not known.", 404: "There is no such collection."}),
     )
     async def sources(
         collection: Annotated[str, Query(description="Only those of this collection; empty = all.")] = "",

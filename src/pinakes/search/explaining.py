@@ -125,9 +125,9 @@ def explain(request: Request, context: SearchContext, references: Sequence[str],
         InvalidInput: more than ``MOST_DOCUMENTS`` references, or an invalid request.
         ModelUnavailable: the mode is "vector" and there is no model.
     """
-    _check_count(references)
+    check_count(references)
     found, unknown = _named(context, references)
-    _check_count(found)
+    check_count(found)
     order = ranked_candidates(request, context)
     known = order.known
     if known.asked.text and found:
@@ -151,7 +151,8 @@ def explain(request: Request, context: SearchContext, references: Sequence[str],
     )
 
 
-def _check_count(wanted: Sequence[object]) -> None:
+def check_count(wanted: Sequence[object]) -> None:
+    """Raise InvalidInput if there are more than ``MOST_DOCUMENTS``."""
     if len(wanted) > MOST_DOCUMENTS:
         raise InvalidInput(
             f"{len(wanted)} documents are too many to be explained at once.", hint=f"At most {MOST_DOCUMENTS}."

@@ -28,7 +28,7 @@ from pinakes.search.defaults import allowed, versions_named
 from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, CollectionAnswer, fit_penalties
 from pinakes.search.query.request import check_least
 from pinakes.search.query.spelling import lacked_word
-from pinakes.search.ranking.duplicates import TextComparison, comparable
+from pinakes.search.ranking.duplicates import ComparedTexts, TextComparison, comparable
 from pinakes.search.ranking.rank import too_low
 from pinakes.search.retrieval.constraints import raised, with_phrases
 from pinakes.search.retrieval.scoring import with_score
@@ -401,16 +401,21 @@ def _folded(hits: Sequence[Hit], wanted: HitLimits) -> list[Hit]:
 
     Hits beyond the requested number are compared only with the requested ones, which bounds the time.
     """
-    kept: list[tuple[Hit, TextComparison, list[Duplicate]]] = []
+    if len({hit.collection for hit in hits}) <= 1:
+        return list(hits)
+    kept: list[tuple[Hit, list[Duplicate]]] = []
+    compared = ComparedTexts()
     for hit in hits:
         text = TextComparison(comparable(hit.text, hit, wanted.named))
-        others = (one for one in kept[: wanted.most] if one[0].collection != hit.collection)
-        better = next((one for one in others if one[1].says(text)), None)
+        others = (kept[one] for one in compared.saying(text))
+        better = next((more for one, more in others if one.collection != hit.collection), None)
         if better is not None:
-            better[2].extend((_duplicate(hit), *hit.duplicates))
-        else:
-            kept.append((hit, text, []))
-    return [changed(hit, duplicates=(*hit.duplicates, *more)) if more else hit for hit, _, more in kept]
+            better.extend((_duplicate(hit), *hit.duplicates))
+            continue
+        if len(kept) < wanted.most:
+            compared.add(text)
+        kept.append((hit, []))
+    return [changed(hit, duplicates=(*hit.duplicates, *more)) if more else hit for hit, more in kept]
 
 
 def _duplicate(hit: Hit) -> Duplicate:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from pinakes.app import App
@@ -18,6 +18,7 @@ from pinakes.core.errors import PinakesError
 from pinakes.core.ports import Lexicon, VectorQuery, lexicon_of
 from pinakes.search import Request
 from pinakes.search.federated import CollectionModels
+from pinakes.search.query.request import cleaned
 from pinakes.search.query.syntax import parse_query
 from pinakes.search.query.words import query_words as taken_apart
 from pinakes.search.retrieval.term_statistics import TermStatistics
@@ -129,12 +130,13 @@ def _look(app: App, asked: Callable[[CollectionRecord], Request], name: str) -> 
     try:
         record, index = app.index(name, wait=False)
         request, vectors = asked(record), app.query_vectors_of(record)
-        if not _is_plain(request) or vectors.fingerprint != record.fingerprint:
+        text = _plain_text(request, app.settings.search.max_query_chars)
+        if not text or vectors.fingerprint != record.fingerprint:
             return None
         lexicon = lexicon_of(index)
-        if lexicon is None or not app.statistics.is_embedded(record, index) or _names(app, record, request.query):
+        if lexicon is None or not app.statistics.is_embedded(record, index) or _names(app, record, text):
             return None
-        [nearest] = index.vector(VectorQuery(vectors.vector_of(request.query.strip()), _NEAREST))
+        [nearest] = index.vector(VectorQuery(vectors.vector_of(text), _NEAREST))
     except PinakesError:  # to be told when it is asked
         return None
     if len(nearest) < _NEAREST:
@@ -152,7 +154,13 @@ def _names(app: App, record: CollectionRecord, query: str) -> bool:
         return bool(named_documents(connection, record, query))
 
 
-def _is_plain(request: Request) -> bool:
-    query = request.query
-    narrowed = request.where or request.phrases != "auto" or request.min_similarity > 0 or _FIELD.search(query)
-    return request.mode != "keyword" and not narrowed and parse_query(query).is_plain
+def _plain_text(request: Request, most: int) -> str:
+    """Return the text that is embedded for a question in plain text, as the search embeds it; "" for any other."""
+    narrowed = request.where or request.phrases != "auto" or request.min_similarity > 0
+    return "" if narrowed or request.mode == "keyword" else _text_of(request.query, most)
+
+
+@lru_cache(maxsize=16)  # every collection gets the same query
+def _text_of(query: str, most: int) -> str:
+    found = parse_query(cleaned(query, most, []))
+    return found.text if found.is_plain and not _FIELD.search(query) else ""

@@ -67,10 +67,11 @@ def as_contracted(_tool: Tool, arguments: Mapping[str, JSON], error: PinakesErro
         message = f"Invalid request parameters: {words}"
     else:
         message = f"Search failed: {error.message}"
+    named = arguments.get("vendor_name")
     return {
         "error": message,
         **({"hint": error.hint} if error.hint else {}),
-        "vendor_name": arguments.get("vendor_name"),
+        **({"vendor_name": named} if isinstance(named, str) else {}),
     }
 
 

@@ -91,6 +91,8 @@ def test_a_tool_of_a_toolset_that_is_off_names_the_toolset(server: Running, libr
         "it is started) and restart the server."
     )
     assert "hint" not in server.client.post("/api/v1/tools/nothing", json={}).json()["error"]["details"]
+    nameless = server.client.post("/api/v1/tools/find_vendor_info", json={}).json()
+    assert "vendor_name" not in nameless["data"]["result"]
     told = server.client.post("/api/v1/tools/find_vendor_info", json={"vendor_name": "Nobody"}).json()
     assert told["error"].startswith("Vendor 'Nobody' not found. Try using semantic_search first")
     assert "semantic_search is a tool of the toolset 'code', which is off here; use search." in told["hint"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
@@ -147,11 +147,36 @@ class TextComparison:
 
     def holds(self, other: TextComparison) -> bool:
         """Return whether the text contains nearly all shingles of ``other``, and all of its numbers."""
-        return other.numbers <= self.numbers and _holds(self._shingles, other._shingles)
+        return other.numbers <= self.numbers and _holds(self.shingles, other.shingles)
 
     @cached_property
-    def _shingles(self) -> set[tuple[str, ...]]:
+    def shingles(self) -> set[tuple[str, ...]]:
+        """Its runs of five words; none if it is too short or too long for them."""
         return _shingles(self.words)
+
+
+class ComparedTexts:
+    """Texts in which the content of another one is looked for: only those that share words with it are compared."""
+
+    def __init__(self) -> None:
+        self._texts: list[TextComparison] = []
+        self._by_words = defaultdict[tuple[str, ...], list[int]](list)
+        self._by_shingle = defaultdict[tuple[str, ...], list[int]](list)
+
+    def add(self, text: TextComparison) -> None:
+        """Add a text; the first one has number 0."""
+        number = len(self._texts)
+        self._texts.append(text)
+        self._by_words[text.words].append(number)
+        for shingle in text.shingles:
+            self._by_shingle[shingle].append(number)
+
+    def saying(self, text: TextComparison) -> list[int]:
+        """Return the numbers of the texts that include all of the content of ``text``, in ascending order."""
+        shared = Counter(number for shingle in text.shingles for number in self._by_shingle.get(shingle, ()))
+        least = _SAME_SHARE * len(text.shingles)
+        alike = {number for number, count in shared.items() if count >= least}
+        return sorted(one for one in alike.union(self._by_words.get(text.words, ())) if self._texts[one].says(text))
 
 
 def numbers_in(text: str) -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from pinakes.catalog import Catalog, manifest
@@ -121,4 +122,14 @@ def _placed(stamps: Mapping[str, Stamp | None]) -> dict[str, Stamp | None]:
 
 
 def _place(stamp: Stamp) -> str:
-    return str(Path(stamp.location).expanduser().absolute()) if stamp.kind == "folder" else stamp.location
+    if stamp.kind != "folder":
+        return stamp.location
+    return _absolute(stamp.location) if stamp.location.startswith("/") else _expanded(stamp.location)
+
+
+def _expanded(location: str) -> str:
+    return str(Path(location).expanduser().absolute())
+
+
+_absolute = lru_cache(maxsize=1024)(_expanded)
+"""The same for locations that depend on no working directory, which the documents of a source share."""

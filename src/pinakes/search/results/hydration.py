@@ -214,17 +214,24 @@ class _View:
 
 
 def _shown(
-    chunk: Any, query: str, numbers: Sequence[int], evidence: Callable[..., Evidence], word: ConfidenceWord
+    chunk: Any,
+    query: str,
+    numbers: Sequence[int],
+    evidence: Callable[..., Evidence],
+    word: ConfidenceWord,
+    field: str,
 ) -> dict[str, object]:
-    """Return the fields of a hit that only some views show; they are computed on first use.
+    """Return the lazy ``field`` of a hit, and those that come with it: only some views show them.
 
-    They must not depend on the search as a whole, since results are cached.
+    They must not depend on the search as a whole, since results are cached. Merging several answers needs the words.
     """
     places = places_in(chunk.text, query)
-    headings, first = {chunk.title, *chunk.heading_path}, chunk.start_line
-    lines = excerpt(chunk.text, places, first_line=first, numbers=numbers, headings=headings)
     words = terms_by_field(query_words(query), terms_of_chunk(chunk, places))
     present = frozenset(one for one, where in words.items() if where)
+    if field == "words":
+        return {"words": present}
+    headings, first = {chunk.title, *chunk.heading_path}, chunk.start_line
+    lines = excerpt(chunk.text, places, first_line=first, numbers=numbers, headings=headings)
     return dict(
         zip(_LAZY, (lines.lines, lines.highlights, explained(evidence(words=words), word), present), strict=True)
     )
