@@ -11,7 +11,7 @@ import psycopg
 from psycopg import ClientCursor
 from sqlalchemy.engine import make_url
 
-from pinakes.catalog.dialects.postgresql import cancel
+from pinakes.catalog.dialects.postgresql import cancel, longest_silence_ms
 from pinakes.catalog.dialects.translation import translated
 from pinakes.catalog.engine import Catalog
 from pinakes.core import interrupt
@@ -41,6 +41,7 @@ class Sessions:
         self._catalog, self._settings = catalog, settings
         limits = {"statement_timeout": settings.statement_timeout_s, "lock_timeout": settings.lock_timeout_s}
         self._limits = "; ".join(f"SET LOCAL {name} = {round(seconds * 1000)}" for name, seconds in limits.items())
+        self._silence = f"SET LOCAL idle_in_transaction_session_timeout = {longest_silence_ms(settings)}"
 
     def rows(self, statement: str, parameters: Parameters) -> list[Row]:
         """Return the rows of one statement, in one round trip.
@@ -75,10 +76,11 @@ class Sessions:
     def writing(self) -> Iterator[Session]:
         """Give a connection in a transaction: all of it happens, or nothing does.
 
-        It draws no numbers of changes and tells nobody, since what it writes is derived.
+        It draws no numbers of changes and tells nobody, since what it writes is derived. Who sends nothing for too long
+        is ended, so that others get what it held.
         """
         with self._session() as session:
-            session.execute(f"BEGIN; {self._limits}")
+            session.execute(f"BEGIN; {self._limits}; {self._silence}")
             yield session
             session.execute("COMMIT")
 
