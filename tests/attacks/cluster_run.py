@@ -131,11 +131,12 @@ def attack(folder: Path, url: str, seconds: float, fault_every_s: float, chance:
         agents = [threading.Thread(target=act, args=(number, servers, told, ending)) for number in range(AGENTS)]
         for agent in agents:
             agent.start()
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, fault_every_s))
-            if time.monotonic() < until:
-                disturb(chance.choice(members), chance.choice(("kill", "pause")), told)
+        until, next_fault = time.monotonic() + seconds, time.monotonic() + fault_every_s
+        while next_fault < until:
+            time.sleep(max(0.0, next_fault - time.monotonic()))
+            disturb(chance.choice(members), chance.choice(("kill", "pause")), told)
+            next_fault += fault_every_s
+        time.sleep(max(0.0, until - time.monotonic()))
         ending.set()
         for agent in agents:
             agent.join(120)
@@ -224,11 +225,14 @@ def act(number: int, servers: list[Member], told: Told, ending: threading.Event)
             told.deleted.discard(path)
             is_there = True
         if chance.random() < LOOKED_FOR:
-            since, disturbed = time.monotonic(), told.disturbed
-            for server in chance.sample(servers, len(servers)):
-                look(server, word, path, told, is_there=is_there)
-                if is_there and disturbed == told.disturbed and not disturbed % 2:
-                    told.lags_s.append(time.monotonic() - since)
+            looking = [
+                threading.Thread(target=look, args=(server, word, path, told), kwargs={"is_there": is_there})
+                for server in servers
+            ]
+            for one in looking:
+                one.start()
+            for one in looking:
+                one.join()
 
 
 def confirmed(
@@ -249,7 +253,8 @@ def confirmed(
 
 def look(server: Member, word: str, path: str, told: Told, *, is_there: bool) -> None:
     """Ask one server for a word until it finds it at ``path``, or, where that was deleted, no longer."""
-    until, at_last = time.monotonic() + TRIED_S, time.monotonic() + AWAY_S
+    since, disturbed = time.monotonic(), told.disturbed
+    until, at_last = since + TRIED_S, since + AWAY_S
     while time.monotonic() < min(until, at_last):
         how, answer = called(server, "/search", {"query": word, "search_type": "keyword"}, told)
         if how == "fault":
@@ -263,6 +268,8 @@ def look(server: Member, word: str, path: str, told: Told, *, is_there: bool) ->
             if found[path] > 1:
                 told.faults.append(f"{server.home.name} finds {path} {found[path]} times")
             if (path in found) == is_there:
+                if is_there and disturbed == told.disturbed and not disturbed % 2:
+                    told.lags_s.append(time.monotonic() - since)
                 return
         time.sleep(0.05)
     at = time.strftime("%H:%M:%S")

@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 from benchmarks.postgres.proxy import Proxy
+from sqlalchemy.engine import make_url
 
 from pinakes.core.errors import InvalidSetting
 from pinakes.core.records import Results, SearchMode
@@ -180,6 +181,44 @@ def test_a_table_that_was_dropped_by_hand_is_made_anew(
     again = opened()
     assert places(again.search("heron")) == expected
     assert not any(again.verify().values())
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_an_index_that_was_taken_out_of_the_registry_is_made_anew(opened: Any, files: str, is_open: bool) -> None:
+    """As where the registry was dropped, and counts from the beginning: the tables of the index are still there."""
+    library = opened()
+    library.add(files)
+    number = number_of(library)
+    execute(opened, "DELETE FROM engine_indexes")
+    execute(opened, f"ALTER TABLE engine_indexes ALTER COLUMN id RESTART WITH {number}")
+    if not is_open:
+        library.close()
+        library = opened()
+    library.documents.put("A stork is no crane.", title="Stork")
+    assert "a.md" in places(library.search("heron a"))
+    assert library.search("stork").hits
+    assert not any(library.verify().values())
+
+
+def test_an_index_whose_extension_was_dropped_is_made_anew(opened: Any, files: str) -> None:
+    library = opened()
+    library.add(files)
+    expected = places(library.search("heron"))
+    execute(opened, "DROP EXTENSION vector CASCADE")
+    library.close()
+    library = opened()
+    assert places(library.search("heron")) == expected
+    assert not any(library.verify().values())
+
+
+def test_a_database_that_can_only_be_read_by_default_is_written(opened: Any, files: str) -> None:
+    library = opened()
+    library.add(files)
+    library.close()
+    execute(opened, f"ALTER DATABASE {make_url(opened.url).database} SET default_transaction_read_only = on")
+    library = opened()
+    library.documents.put("A stork is no crane.", title="Stork")
+    assert library.search("stork").hits
 
 
 def test_rows_that_were_deleted_by_hand_are_found_by_verify(opened: Any, files: str) -> None:

@@ -87,7 +87,7 @@ class PostgresDatabase:
             _IDLE: "0",
             HOME: home,
         }
-        self._idle_ms = max(_LEAST_IDLE_MS, round(settings.lock_timeout_s * _OF_WAIT * 1000))
+        self._idle_ms = longest_silence_ms(settings)
         self._direct, self._news = direct, News(direct, self._notice)
         self._epoch, self._replaced = "", False
         self._on_replaced: list[Callable[[], object]] = []
@@ -234,6 +234,11 @@ class _AdvisoryLock:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def longest_silence_ms(settings: CatalogSettings) -> int:
+    """Return for how long who writes may send nothing until the server ends it."""
+    return max(_LEAST_IDLE_MS, round(settings.lock_timeout_s * _OF_WAIT * 1000))
 
 
 def _address(url: str) -> URL:

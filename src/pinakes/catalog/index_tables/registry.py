@@ -67,6 +67,7 @@ def opened(sessions: Sessions, key: str, home: str, dimension: int | None, *, wo
         if row is None:
             row = session.execute("INSERT INTO engine_indexes (key) VALUES (%s) RETURNING id", [key]).fetchone()
             assert row is not None
+            _drop_tables(session, row[0])  # left by an index that somebody took out of the registry
             if dimension:
                 vector_table.create(session, row[0], dimension)
             if words:
@@ -101,9 +102,13 @@ def released(sessions: Sessions, key: str, home: str) -> None:
             _drop(session, row[0])
 
 
-def _drop(session: Session, number: int) -> None:
+def _drop_tables(session: Session, number: int) -> None:
     for table in (*vector_table.TABLES, *word_table.TABLES):
         session.execute(f"DROP TABLE IF EXISTS engine_{number}_{table}")
+
+
+def _drop(session: Session, number: int) -> None:
+    _drop_tables(session, number)
     session.execute("DELETE FROM engine_indexes WHERE id = %s", [number])
 
 

@@ -11,7 +11,7 @@ import psycopg
 from psycopg import ClientCursor
 from sqlalchemy.engine import make_url
 
-from pinakes.catalog.dialects.postgresql import cancel
+from pinakes.catalog.dialects.postgresql import cancel, longest_silence_ms
 from pinakes.catalog.dialects.translation import translated
 from pinakes.catalog.engine import Catalog
 from pinakes.core import interrupt
@@ -28,6 +28,14 @@ _CURSOR = "DECLARE found_{0} BINARY CURSOR FOR {1}; FETCH ALL FROM found_{0}"
 _TO_THE_LAST = "SET LOCAL cursor_tuple_fraction = 1"
 """All rows of a cursor are read, not the first tenth, for which it is planned."""
 
+_GONE = (
+    psycopg.errors.UndefinedTable,
+    psycopg.errors.UndefinedColumn,
+    psycopg.errors.UndefinedFunction,
+    psycopg.errors.UndefinedObject,
+)
+"""What a server says of tables that somebody dropped or changed; functions and types go with the extension vector."""
+
 
 def of_index(statement: str, number: int) -> str:
     """Return ``statement`` with the names of the tables of an index: ``$words`` is its table of words."""
@@ -41,6 +49,7 @@ class Sessions:
         self._catalog, self._settings = catalog, settings
         limits = {"statement_timeout": settings.statement_timeout_s, "lock_timeout": settings.lock_timeout_s}
         self._limits = "; ".join(f"SET LOCAL {name} = {round(seconds * 1000)}" for name, seconds in limits.items())
+        self._silence = f"SET LOCAL idle_in_transaction_session_timeout = {longest_silence_ms(settings)}"
 
     def rows(self, statement: str, parameters: Parameters) -> list[Row]:
         """Return the rows of one statement, in one round trip.
@@ -75,10 +84,11 @@ class Sessions:
     def writing(self) -> Iterator[Session]:
         """Give a connection in a transaction: all of it happens, or nothing does.
 
-        It draws no numbers of changes and tells nobody, since what it writes is derived.
+        It draws no numbers of changes and tells nobody, since what it writes is derived. Who sends nothing for too long
+        is ended, so that others get what it held.
         """
         with self._session() as session:
-            session.execute(f"BEGIN; {self._limits}")
+            session.execute(f"BEGIN READ WRITE; {self._limits}; {self._silence}")
             yield session
             session.execute("COMMIT")
 
@@ -95,8 +105,8 @@ class Sessions:
         try:
             with self._session(raw=True) as session:
                 return ask(session)
-        except psycopg.OperationalError as error:
-            if error.sqlstate is not None and not error.sqlstate.startswith(("08", "57P")):
+        except psycopg.Error as error:
+            if not isinstance(error, psycopg.OperationalError) or not _is_of_connection(error.sqlstate):
                 with translated():
                     raise
             self._catalog.engine.dispose()
@@ -136,10 +146,15 @@ class Sessions:
 def _lost_tables() -> Iterator[None]:
     try:
         yield
-    except psycopg.errors.UndefinedTable as error:
+    except _GONE as error:
         raise IndexCorrupt(
             f"A table of the engine postgres is gone: {str(error).partition(chr(10))[0]}.", hint="pinakes reindex"
         ) from error
+
+
+def _is_of_connection(state: str | None) -> bool:
+    """Say whether an error is one of the connection; ``state``: SQLSTATE, None where the server said nothing."""
+    return state is None or state.startswith(("08", "57P"))
 
 
 def _of_each(session: Session, statements: str, parameters: Parameters | None = None) -> list[list[Row]]:

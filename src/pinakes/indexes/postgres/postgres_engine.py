@@ -22,10 +22,10 @@ from pinakes.core.ports import KeywordQuery, Lexicon, VectorQuery, Vectors
 from pinakes.core.records import Filter, IndexEntry, Int64, Ranking, VectorEntry
 from pinakes.indexes.keyword.stored_terms import TermWriter
 from pinakes.indexes.opening import Opening, is_empty, kept_elsewhere, note_elsewhere
-from pinakes.indexes.postgres.segments import CHUNKS, DOCUMENTS
+from pinakes.indexes.postgres.segments import CHUNKS, DOCUMENTS, Segment
 from pinakes.indexes.postgres.texts import sorted_ids
 from pinakes.indexes.postgres.vector_cache import VectorCache, ranking_of
-from pinakes.indexes.postgres.word_index import WordIndex
+from pinakes.indexes.postgres.word_index import Prepared, WordIndex
 from pinakes.settings import IndexSettings, SearchSettings
 from pinakes.text import analysis
 from pinakes.text.analysis import Analyzer
@@ -84,7 +84,10 @@ class PostgresEngine:
         if position <= self._now().position:
             return
         gone = sorted({*removed, *(entry.document_id for entry in added)})
-        known = [] if self._words is None or not gone else self._words.texts(0)[CHUNKS].snapshot.segments
+        known: Sequence[Segment] = ()
+        fresh: Sequence[Prepared] = ()
+        if self._words is not None and gone:  # before others wait for the lock
+            known, fresh = self._words.texts(0)[CHUNKS].snapshot.segments, self._words.prepared(added)
         with self._sessions.writing() as session:
             head = registry.locked_head(session, self._number)
             if head is None:
@@ -94,7 +97,7 @@ class PostgresEngine:
                 if gone or vectors:
                     now = replace(now, turn=head.turn + 1)
                 if self._words is not None and gone:
-                    chunks, documents = self._words.apply(session, gone, added, known)
+                    chunks, documents = self._words.apply(session, gone, fresh, known)
                     now = replace(now, chunks=now.chunks + chunks, documents=now.documents + documents)
                 if self._dimension:
                     more = self._apply_vectors(session, gone, added, vectors)

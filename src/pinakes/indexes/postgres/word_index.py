@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from pinakes.catalog.index_tables import word_table
 from pinakes.catalog.index_tables.sessions import Session, Sessions
@@ -16,7 +18,7 @@ from pinakes.core.errors import Busy
 from pinakes.core.ports import KeywordQuery
 from pinakes.core.records import HELD, IndexEntry, Int64, Ranking
 from pinakes.indexes.keyword.clauses import MOST_PHRASE_TERMS, SPELLED, TEXT, VocabularyLexicon, query_of
-from pinakes.indexes.keyword.stored_terms import StoredTerms, TermWriter
+from pinakes.indexes.keyword.stored_terms import TermWriter
 from pinakes.indexes.postgres import segments
 from pinakes.indexes.postgres.bm25_queries import Queries, Query
 from pinakes.indexes.postgres.segments import CHUNKS, DOCUMENTS, MOST_TEXTS, Segment
@@ -110,17 +112,24 @@ class WordIndex:
             query = query_of(one.terms, None, of.vocabulary, search, of.fields, Queries)
             yield of.remembering((tuple(one.terms), search), query)
 
+    def prepared(self, added: Sequence[IndexEntry]) -> list[Prepared]:
+        """Return segments of these chunks and of their documents, to be added: what takes long, and needs no lock."""
+        chunks, found = self._terms.chunks(added), list[Prepared]()
+        for kind, texts in ((CHUNKS, chunks), (DOCUMENTS, self._terms.documents(chunks))):
+            for some in batches(texts, MOST_TEXTS):
+                rows, postings = segments.made(kind, some)
+                found.append(Prepared(kind, rows, list(segments.blocks(postings))))
+        return found
+
     def apply(
-        self, session: Session, gone: Iterable[int], added: Sequence[IndexEntry], known: Sequence[Segment]
+        self, session: Session, gone: Iterable[int], added: Sequence[Prepared], known: Sequence[Segment]
     ) -> tuple[int, int]:
-        """Remove documents, add chunks; return how many more chunks and documents there are."""
+        """Remove documents, add segments; return how many more chunks and documents there are."""
         now = read_segments(session, self._number, {one.number: one for one in known})
         before = _counts(now)
         removed = np.unique(np.fromiter(gone, np.int64))
         now = [self._without(session, one, removed) for one in now]
-        chunks = self._terms.chunks(added)
-        for kind, texts in ((CHUNKS, chunks), (DOCUMENTS, self._terms.documents(chunks))):
-            now += [self._written(session, kind, some) for some in batches(texts, MOST_TEXTS)]
+        now += [self._written(session, one.kind, one.rows, one.blocks) for one in added]
         for kind in (CHUNKS, DOCUMENTS):
             now = self._merged(session, now, kind)
         after = _counts(now)
@@ -134,11 +143,12 @@ class WordIndex:
         word_table.set_dead(session, self._number, segment.number, segments.dead_of(alive))
         return Segment(segment.number, segment.kind, segment.rows, alive)
 
-    def _written(self, session: Session, kind: int, texts: Sequence[StoredTerms]) -> Segment:
-        rows, postings = segments.made(kind, texts)
+    def _written(
+        self, session: Session, kind: int, rows: npt.NDArray[np.void], blocks: Iterable[word_table.Block]
+    ) -> Segment:
         alive = np.ones(len(rows), np.bool_)
         header, dead = segments.header_of(rows), segments.dead_of(alive)
-        number = word_table.add_segment(session, self._number, kind, header, dead, segments.blocks(postings))
+        number = word_table.add_segment(session, self._number, kind, header, dead, blocks)
         return Segment(number, kind, rows, alive)
 
     def _merged(self, session: Session, now: list[Segment], kind: int) -> list[Segment]:
@@ -148,17 +158,8 @@ class WordIndex:
             now = [one for one in now if one.number not in numbers]
             rows = segments.merged_rows(chosen)
             if len(rows):
-                alive = np.ones(len(rows), np.bool_)
                 stored = segments.merged(chosen, word_table.of_segments(session, self._number, numbers))
-                number = word_table.add_segment(
-                    session,
-                    self._number,
-                    kind,
-                    segments.header_of(rows),
-                    segments.dead_of(alive),
-                    segments.blocks(stored),
-                )
-                now.append(Segment(number, kind, rows, alive))
+                now.append(self._written(session, kind, rows, segments.blocks(stored)))
             word_table.drop_segments(session, self._number, numbers)
         return now
 
@@ -191,6 +192,15 @@ class WordIndex:
         keys = [key for kind in (CHUNKS, DOCUMENTS) for key in texts[kind].prepare(words)]
         keys += [key for one in asked for key in one.keys]
         texts[CHUNKS].snapshot.load(keys, [key for one in asked for key in one.in_row])
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A segment to be written: what it says of its texts, and the blocks of their terms."""
+
+    kind: int
+    rows: npt.NDArray[np.void]
+    blocks: Sequence[word_table.Block]
 
 
 class _Asked:

@@ -6,7 +6,7 @@ import logging
 
 from pinakes.app import App
 from pinakes.core import interrupt
-from pinakes.core.errors import Busy
+from pinakes.core.errors import Busy, StorageFull
 
 _log = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ def catch_up(app: App, name: str) -> str:
     try:
         interrupt.check()
         app.index(name)
-    except Busy as error:
+    except (Busy, StorageFull) as error:
         _log.warning("the index of %r follows later: %s", name, error.message)
         return f"It is written, and is found once the index follows. {error.message}"
     return ""
