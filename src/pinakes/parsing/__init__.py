@@ -89,8 +89,9 @@ VERSIONS: Final[dict[str, int]] = {
     **dict.fromkeys(("captions", "structured", "tables"), 3),
     "code": 4,
     **dict.fromkeys(("markdown", "pdf", "text", "xml"), 5),
-    **dict.fromkeys(("epub", "html", "notebook"), 6),
-    **dict.fromkeys(("mail", "office"), 7),
+    "notebook": 6,
+    **dict.fromkeys(("epub", "html"), 7),
+    **dict.fromkeys(("mail", "office"), 8),
 }
 """Reader module → version. Increase it when the texts of a reader change: a sync then reads its documents again."""
 

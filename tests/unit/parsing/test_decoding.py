@@ -50,7 +50,7 @@ def test_one_damaged_byte_does_not_garble_the_rest_of_a_utf8_file() -> None:
 
 @pytest.mark.parametrize("words", ["grün schön", "naïve café", "Łódź żółw"])
 def test_a_file_that_says_utf8_is_that_although_some_of_its_lines_are_not(words: str) -> None:
-    head = '<meta charset="UTF-8"><meta name="author" content="'.encode()
+    head = b'<meta charset="UTF-8"><meta name="author" content="'
     page = decode(head + b"gr\xfcn" + f'"><p>{words}</p>'.encode(), charset="utf-8")
     assert words in page
     assert "gr\ufffdn" in page
