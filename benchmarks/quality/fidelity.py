@@ -3,14 +3,20 @@
 ``TEXTS`` has the text of each file as another reader gives it, under the file's name with ``.txt`` appended. Words are
 letters and digits, folded, each as often as it occurs. Lost: of the other reader's words, those that ours lacks;
 added: of our words, those that the other reader lacks. The worst files are named below.
+
+``--apart`` leaves out of what is added the words of parts of Office and OpenDocument files that many readers skip:
+headers, footers, notes, comments, charts, diagrams, drawings, forms and the title. ``--noise`` leaves out of the other
+text what its reader writes of its own, such as numbers of slides.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import re
 import time
 import unicodedata
+import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +30,13 @@ MAX_CHARS = 20_000_000
 _WORD = re.compile(r"[^\W_]+")
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _ADDRESS = re.compile(r"\]\([^()\s]*(?: \"[^\"]*\")?\)|(?:https?://|mailto:)[^\s<>()\]]+")
+
+_APART = re.compile(
+    r"(?:header|footer|footnotes|endnotes|comment|chart|diagrams/data|notesSlide|drawing|core|styles)[^/]*\.xml$"
+    r"|(?:charts?|comments|Object \d+)/[^/]*\.xml$|^meta\.xml$",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(r"<[^<>]*>")
 
 
 class Compared(NamedTuple):
@@ -42,7 +55,16 @@ def words_of(text: str) -> Counter[str]:
     return Counter(_WORD.findall(plain.casefold()))
 
 
-def compared(files: Path, texts: Path) -> Iterator[Compared]:
+def words_apart(data: bytes) -> Counter[str]:
+    """Return the words of the parts of an Office file that many readers skip; none of other files."""
+    if not data.startswith(b"PK"):
+        return Counter()
+    with zipfile.ZipFile(io.BytesIO(data)) as package:
+        parts = [package.read(name).decode("utf-8", "replace") for name in package.namelist() if _APART.search(name)]
+    return words_of("\n".join(_MARKUP.sub(" ", part) for part in parts))
+
+
+def compared(files: Path, texts: Path, noise: str = "", *, apart: bool = False) -> Iterator[Compared]:
     """Yield the comparison of each file that has a text of another reader; prints what cannot be read."""
     for path in sorted(one for one in files.rglob("*") if one.is_file()):
         other = texts / f"{path.relative_to(files)}.txt"
@@ -50,14 +72,20 @@ def compared(files: Path, texts: Path) -> Iterator[Compared]:
             continue
         begin = time.process_time()
         try:
-            document = read(path.read_bytes(), path.name, max_chars=MAX_CHARS)
+            document = read(data := path.read_bytes(), path.name, max_chars=MAX_CHARS)
         except PinakesError as error:
             print(f"{path.relative_to(files)}: {error}")
             continue
         seconds = time.process_time() - begin
-        ours, theirs = words_of(f"{document.title}\n{document.text}"), words_of(other.read_text("utf-8", "replace"))
+        text = other.read_text("utf-8", "replace")
+        ours, theirs = (
+            words_of(f"{document.title}\n{document.text}"),
+            words_of(re.sub(noise, " ", text) if noise else text),
+        )
         if not theirs:
             continue
+        if apart:
+            ours -= (ours - theirs) & (words_apart(data) + words_of(document.title))
         both = (ours & theirs).total()
         yield Compared(path, both / max(theirs.total(), 1), both / max(ours.total(), 1), theirs - ours, seconds)
 
@@ -68,9 +96,11 @@ def main() -> None:
     parser.add_argument("files", type=Path, help="folder of files")
     parser.add_argument("texts", type=Path, help="folder of their texts, as FILE.txt")
     parser.add_argument("--worst", type=int, default=5, help="number of files to name (default 5)")
+    parser.add_argument("--apart", action="store_true", help="leave out words of parts that many readers skip")
+    parser.add_argument("--noise", default="", help="a pattern of what the other reader writes of its own")
     chosen = parser.parse_args()
     groups: defaultdict[str, list[Compared]] = defaultdict(list)
-    for one in compared(chosen.files, chosen.texts):
+    for one in compared(chosen.files, chosen.texts, chosen.noise, apart=chosen.apart):
         groups[one.path.suffix.lower()].append(one)
     print("| format | files | their words in ours | our words in theirs | s |\n| --- | --- | --- | --- | --- |")
     for suffix, found in sorted(groups.items()):

@@ -13,7 +13,8 @@ from pinakes.parsing.openxml import Package, Relation, line, number
 _MOST_CELLS: Final = 200_000
 """The maximum cells of a chart's table: far more than a chart can show."""
 _LABELS: Final = ("cat", "xVal")
-_VALUES: Final = ("val", "yVal", "bubbleSize")
+_VALUES: Final = ("val", "yVal")
+_SIZES: Final = "bubbleSize"
 
 
 def drawn(package: Package, relations: Mapping[str, Relation], read: set[str]) -> Iterator[str]:
@@ -67,6 +68,9 @@ def _table(root: Element) -> str:
         named = line(" ".join(_points(name).values()) or "".join(name.itertext())) if name is not None else ""
         names.append(named or f"Series {place}")
         columns.append(next((points for kind in _VALUES if (points := _points(series.find(kind)))), {}))
+        if sizes := _points(series.find(_SIZES)):
+            names.append(f"{names[-1]}, size")
+            columns.append(sizes)
         for kind in _LABELS:
             for at, label in _points(series.find(kind)).items():
                 labels.setdefault(at, label)

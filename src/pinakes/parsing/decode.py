@@ -90,7 +90,7 @@ def to_utf8(data: bytes, charset: str | None = None) -> tuple[bytes, tuple[Readi
     if declared := known_encoding(charset):
         with contextlib.suppress(UnicodeError):
             return _composed(data.decode(declared), declared).lstrip("\ufeff").encode("utf-8", "replace"), ()
-    if _is_damaged_utf8(data):
+    if _is_damaged_utf8(data, is_declared=declared == "utf-8"):
         return data.decode("utf-8", "replace").encode(), ()
     if is_ebcdic(data):
         raise Unreadable(
@@ -201,9 +201,9 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _is_damaged_utf8(data: bytes) -> bool:
-    """Return whether ``data`` is UTF-8 with a few errors."""
+def _is_damaged_utf8(data: bytes, *, is_declared: bool) -> bool:
+    """Return whether ``data`` is UTF-8 with a few errors, or, if it declares UTF-8, with fewer errors than letters."""
     damaged = data.decode("utf-8", "replace")
     bad = damaged.count("\ufffd")
     ascii_count = len(data) - len(data.translate(None, bytes(range(128))))
-    return bad * 4 <= len(damaged) - bad - ascii_count
+    return bad * (1 if is_declared else 4) <= len(damaged) - bad - ascii_count

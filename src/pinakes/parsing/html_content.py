@@ -54,14 +54,14 @@ _HIDING: Final = re.compile(
 _HREF: Final = re.compile(r"""(\shref\s*=\s*)("[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
 _KEPT: Final = ("#", "mailto:", "javascript:", "data:", "tel:")
 _SHARING: Final = re.compile(
-    r"(?:whatsapp|tg|viber|fb-messenger|threema|line|sms|intent):|mailto:\?"
+    r"(?:javascript|whatsapp|tg|viber|fb-messenger|threema|line|sms|intent):|mailto:\?"
     r"|(?:https?:)?//(?:[\w-]+\.)*(?:facebook\.com/(?:sharer|share\.php|dialog/)|(?:twitter|x)\.com/(?:intent|share)\b"
     r"|linkedin\.com/(?:shareArticle|sharing)|t\.me/share|telegram\.me/share|whatsapp\.com/send|wa\.me/\?"
     r"|pinterest\.\w+/pin/create|reddit\.com/submit|xing\.com/(?:spi|social/share)|getpocket\.com/save"
     r"|news\.ycombinator\.com/submitlink|tumblr\.com/(?:share|widgets/share)|vk\.com/share)",
     re.IGNORECASE,
 )
-"""Addresses that share the page, and repeat its text."""
+"""Addresses that share the page, and repeat its text, or are a script."""
 _LONGEST_MARK: Final = 40
 _WORD: Final = re.compile(r"[\w!-\"$-'*-/:-@\\`{}~]")
 """Letters, and signs of ASCII that a page may be about (+), unlike those that stand for links: # ^ [ ] ( ) |"""
@@ -185,7 +185,7 @@ def _is_operator(char: str) -> bool:
 
 
 def _links(source: str, found: Sequence[Element], base: str) -> Iterator[tuple[int, int, str]]:
-    """Yield replacements for links: absolute URLs; none for links that share the page, or lead back by a mark."""
+    """Yield replacements for links: absolute URLs; none for those that share the page, run a script, or lead back."""
     for element in found:
         href = element.attributes.get("href", "").strip()
         if element.tag == "a" and href.startswith("#") and _is_mark(source[element.inside : element.inner_end]):

@@ -7,13 +7,23 @@ Source: [MS-PPT] 2.3.4 (where the current records are), 2.4.14.3 (list of slides
 from __future__ import annotations
 
 import io
-import struct
 from collections.abc import Iterable
 from typing import Final
 
 from pinakes.parsing.limits import Limits
 from pinakes.parsing.openxml import clean
-from pinakes.parsing.slide_records import DOCUMENT, LIST, LISTED, NOTES, PLACES, SLIDE, Record, records, texts
+from pinakes.parsing.slide_records import (
+    DOCUMENT,
+    LIST,
+    LISTED,
+    NOTES,
+    PLACES,
+    SLIDE,
+    Record,
+    places_of,
+    records,
+    texts,
+)
 
 _OF_MASTERS: Final = 1
 """The instance of the list of masters; those of slides and notes are others."""
@@ -36,7 +46,7 @@ def read_old_slides(data: bytes, limits: Limits) -> list[str]:
     places: dict[int, int] = {}
     for record in records(stream, 0, len(stream)):
         if record.kind == PLACES:  # a later directory replaces places of an earlier one
-            places |= _places(stream[record.begin : record.end])
+            places |= places_of(stream[record.begin : record.end])
         elif record.kind in (DOCUMENT, SLIDE, NOTES):
             found[record.at] = record
     current = {number: found.pop(at) for number, at in sorted(places.items()) if at in found}  # each once
@@ -53,18 +63,6 @@ def read_old_slides(data: bytes, limits: Limits) -> list[str]:
                 size += len(text)
                 limits.check_size(size)
     return parts
-
-
-def _places(directory: bytes) -> dict[int, int]:
-    """Return the number of each record in a directory, and where it is."""
-    numbers = struct.unpack(f"<{len(directory) // 4}I", directory[: len(directory) // 4 * 4])
-    found: dict[int, int] = {}
-    at = 0
-    while at < len(numbers):
-        first, count = numbers[at] & 0xFFFFF, numbers[at] >> 20
-        found |= dict(enumerate(numbers[at + 1 : at + 1 + count], first))
-        at += 1 + count
-    return found
 
 
 def _listed(stream: bytes, current: Iterable[Record]) -> dict[int, list[str]]:

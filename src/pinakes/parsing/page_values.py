@@ -62,13 +62,18 @@ _MATH_WORD: Final = re.compile(r">\s*[^<\s]")
 _MATH_PLACE: Final = re.compile(r"</?m(?:frac|sqrt|root|sup|sub|over|under)")
 _FORM: Final = re.compile(r"(</?)form(?=[\s/>])", re.IGNORECASE)
 """The conversion drops forms with all of their text, which is the whole page for some web frameworks."""
+_BETWEEN: Final = re.compile(
+    r"(</(?:acronym|big|blink|canvas|dir|font|marquee|nobr|slot|tt|h[7-9]|[a-zA-Z][\w.]*[-:][\w.:-]*+)\s*>)\s++(?=<)",
+    re.IGNORECASE,
+)
+"""The end of an element that the conversion does not know, before a line break, which it would drop."""
 _OPENED, _CLOSED = "☐", "☒"
 _SHUT: Final = "</"
 
 
 def with_values(source: str) -> str:
     """Return a page whose values and words survive the conversion."""
-    source = _FORM.sub(r"\1div", _UNSEEN.sub("", source))
+    source = _BETWEEN.sub(r"\1 ", _FORM.sub(r"\1div", _UNSEEN.sub("", source)))
     if len(source) > _MOST_CHARS:
         return source
     source = _closed_items(source)

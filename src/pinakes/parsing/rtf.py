@@ -16,7 +16,7 @@ from pinakes.parsing.openxml import clean, line, number
 from pinakes.parsing.rtf_blocks import Flow
 from pinakes.parsing.text_runs import Piece
 from pinakes.parsing.word_styles import PLAIN, Look
-from pinakes.parsing.word_text import FONT_SYMBOLS
+from pinakes.parsing.word_text import is_symbol_font, of_symbol_font
 
 _SKIPPED: Final = frozenset(
     "colortbl listtable listoverridetable pict object themedata datastore rsidtbl generator xmlnstbl bkmkstart bkmkend "
@@ -355,14 +355,8 @@ class _Reader:
         if self.raw:
             gathered = bytes(self.raw)
             self.raw.clear()
-            name = self.fonts.get(self.state.font, ("", ""))[1]
-            table = next((FONT_SYMBOLS[one] for one in FONT_SYMBOLS if name.lower().startswith(one)), None)
-            text = (
-                gathered.decode("latin-1").translate(table)
-                if table
-                else gathered.decode(self.state.encoding or self.encoding, "replace")
-            )
-            self._add(text)
+            encoding = "latin-1" if is_symbol_font(self._font) else self.state.encoding or self.encoding
+            self._add(gathered.decode(encoding, "replace"))
 
     def _add(self, text: str) -> None:
         """Add text to the destination of the group."""
@@ -370,7 +364,7 @@ class _Reader:
         if not text or state.deleted:
             return
         if state.to == "text":
-            self.stories[-1].flow.add(Piece(text, state.look, state.link))
+            self.stories[-1].flow.add(Piece(of_symbol_font(text, self._font), state.look, state.link))
         elif state.to == "fonttbl":
             encoding, name = self.fonts.get(state.font, ("", ""))
             self.fonts[state.font] = encoding, (name + text.strip("; "))[:100]
@@ -381,6 +375,10 @@ class _Reader:
                 self.styles[self.style] = 1
         elif state.to not in ("skip", "info", "ansi"):
             self.gathered.append(text)
+
+    @property
+    def _font(self) -> str:
+        return self.fonts.get(self.state.font, ("", ""))[1]
 
     def _ended(self) -> None:
         """Store a finished note, comment or header."""

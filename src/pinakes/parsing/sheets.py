@@ -149,7 +149,7 @@ def _cells(book: _Book, part: str) -> Sheet:
         elif area := _area(element.get("ref", "")):
             sheet.merged.append(area)
     for area, address in _links(book, part, links):
-        _link(book, sheet, area, address)
+        link_area(sheet, area, address, book.limits)
     sheet.hidden_columns &= sheet.columns
     sheet.hidden_rows &= sheet.rows.keys()
     _name_tables(book, part, sheet)
@@ -184,7 +184,7 @@ def _links(book: _Book, part: str, links: Sequence[Element]) -> Iterator[tuple[t
             yield area, f"{to.target}#{within}" if within and "#" not in to.target else to.target
 
 
-def _link(book: _Book, sheet: Sheet, area: tuple[Place, Place], address: str) -> None:
+def link_area(sheet: Sheet, area: tuple[Place, Place], address: str, limits: Limits) -> None:
     """Have the cells of ``area`` that have a text be links to ``address``."""
     (top, left), (bottom, right) = area
     for row in range(top, min(bottom + 1, top + _LINKED_ROWS)):
@@ -193,7 +193,7 @@ def _link(book: _Book, sheet: Sheet, area: tuple[Place, Place], address: str) ->
             if (text := cells.get(column)) and "](" not in text:
                 cells[column] = _linked(text, address)
                 sheet.size += len(cells[column]) - len(text)
-    book.limits.check_size(sheet.size)
+    limits.check_size(sheet.size)
 
 
 _WITHIN_MARKS: Final = str.maketrans({sign: f"%{ord(sign):02X}" for sign in " ()"})

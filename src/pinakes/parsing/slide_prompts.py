@@ -1,12 +1,23 @@
-"""Removes the prompts of masters ("Click to edit Master title style"), which are no text, from PPT files."""
+"""Removes from PPT files what is no text: prompts of masters ("Click to edit Master title style"), replaced slides."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pinakes.parsing.slide_records import HANDOUT_MASTER, MASTER, NOTES, SHAPE, SLIDE, TEXTS, Record, records
+from pinakes.parsing.slide_records import (
+    HANDOUT_MASTER,
+    MASTER,
+    NOTES,
+    PLACES,
+    SHAPE,
+    SLIDE,
+    TEXTS,
+    Record,
+    places_of,
+    records,
+)
 
 _STREAM: Final = "PowerPoint Document"
 _BEFORE_SECTORS: Final = 512
@@ -23,7 +34,7 @@ _DEEPEST: Final = 12
 
 
 def without_prompts(data: bytes) -> bytes:
-    """Return the bytes of a PPT whose masters have no prompts; unchanged if it is damaged."""
+    """Return the bytes of a PPT whose masters have no prompts and replaced slides no text; unchanged if damaged."""
     from xlrd.compdoc import CompDoc
 
     try:
@@ -39,9 +50,12 @@ def without_prompts(data: bytes) -> bytes:
     if size < container.min_size_std_stream or len(sectors) * container.sec_size < size:
         return data
     changed = bytearray(data)
-    for record in records(stream, start, start + size):
-        if _is_master(record.kind, record.number(stream, 8)):
-            for place in _prompts(stream, record):
+    found = [*records(stream, start, start + size)]
+    replaced = _replaced(stream, start, found)
+    for record in found:
+        is_replaced = record.at in replaced
+        if is_replaced or _is_master(record.kind, record.number(stream, 8)):
+            for place in _prompts(stream, record, every=is_replaced):
                 for offset, byte in enumerate(_NOTHING, place + 2 - start):
                     sector, within = divmod(offset, container.sec_size)
                     changed[_BEFORE_SECTORS + sectors[sector] * container.sec_size + within] = byte
@@ -55,12 +69,26 @@ def _is_master(kind: int, first: int) -> bool:
     return kind in (MASTER, HANDOUT_MASTER) or (kind == SLIDE and first == _TITLE_MASTER)
 
 
-def _prompts(data: bytes, around: Record, depth: int = 0) -> Iterator[int]:
-    """Yield the offsets of the texts of placeholders."""
+def _replaced(stream: bytes, start: int, found: Sequence[Record]) -> set[int]:
+    """Return where the slides and notes are that the directories name no more, as later versions replaced them.
+
+    Without a directory that names a slide, nothing is known to be replaced.
+    """
+    places: dict[int, int] = {}
+    for record in found:
+        if record.kind == PLACES:
+            places |= places_of(stream[record.begin : record.end])
+    current = {start + place for place in places.values()}
+    pages = {record.at for record in found if record.kind in (SLIDE, NOTES)}
+    return pages - current if pages & current else set()
+
+
+def _prompts(data: bytes, around: Record, depth: int = 0, *, every: bool = False) -> Iterator[int]:
+    """Yield the offsets of the texts of placeholders, or of ``every`` shape."""
     for record in records(data, around.begin, around.end):
         if record.kind in TEXTS:
             yield record.at
-        if record.kind == SHAPE and data.find(_PLACEHOLDER, record.at, record.end) < 0:
+        if not every and record.kind == SHAPE and data.find(_PLACEHOLDER, record.at, record.end) < 0:
             continue
         if record.holds_records and depth < _DEEPEST:
-            yield from _prompts(data, record, depth + 1)
+            yield from _prompts(data, record, depth + 1, every=every)

@@ -65,3 +65,15 @@ def texts(data: bytes, at: int, end: int) -> Iterator[str]:
             left.append((record.begin, record.end))
         elif record.kind in TEXTS:
             yield data[record.begin : record.end].decode(TEXTS[record.kind], "replace")
+
+
+def places_of(directory: bytes) -> dict[int, int]:
+    """Return the number of each record in a directory, and where it is."""
+    numbers = struct.unpack(f"<{len(directory) // 4}I", directory[: len(directory) // 4 * 4])
+    found: dict[int, int] = {}
+    at = 0
+    while at < len(numbers):
+        first, count = numbers[at] & 0xFFFFF, numbers[at] >> 20
+        found |= dict(enumerate(numbers[at + 1 : at + 1 + count], first))
+        at += 1 + count
+    return found

@@ -10,7 +10,8 @@ from pinakes.parsing.decode import scrub
 _ESCAPED: Final = re.compile(
     r"^```.*?(?:^```|\Z)|`[^`\n]+`|\$\$.+?\$\$|^[ \t]*\d*\\.|\\([\\_#.+=~!()<>*&\[\]-])", re.MULTILINE | re.DOTALL
 )
-_IMAGE: Final = re.compile(r"\\?!\[([^\[\]\n]*)\]\((?:<[^<>]*>|[^()<>\s]*)[^()<>\n]*\)")
+_IMAGE: Final = re.compile(r"\\?!\[([^\[\]\n]*)\]\((?:<[^<>]*>|[^()<>\s]*)[^()<>\n]*\)(?=(!\[)?)")
+"""A picture, and whether another one follows, from which the converter does not part it."""
 _EMPTY_LINK: Final = re.compile(r"(?<!!)\[\s*\]\([^()\s]*\)")
 _BLANK_LINES: Final = re.compile(r"\n{4,}")
 _SKIP_LINK: Final = re.compile(r"\A(?:\s*\[[^\[\]\n]*\]\(#[^()\s]*\)[ \t]*\n)+")
@@ -35,7 +36,7 @@ def tidy(markdown: str) -> str:
     Needless escapes are removed, pictures become their alternative text, tables lose blank rows, padding and, with a
     single column, their frame; items without text and links that skip to the content are removed, too.
     """
-    text = _EMPTY_LINK.sub("", _IMAGE.sub(r"\1", _UNSEEN.sub("", scrub(markdown).replace(_TAB, " "))))
+    text = _EMPTY_LINK.sub("", _IMAGE.sub(_described, _UNSEEN.sub("", scrub(markdown).replace(_TAB, " "))))
     text = _ESCAPED.sub(lambda match: match[1] or match[0], text)
     parts: list[str] = []
     position = 0
@@ -44,6 +45,10 @@ def tidy(markdown: str) -> str:
         position = listing.end()
     text = "".join([*parts, _lines(text[position:])])
     return _BLANK_LINES.sub("\n\n\n", _SKIP_LINK.sub("", text)).strip("\n") + "\n"
+
+
+def _described(picture: re.Match[str]) -> str:
+    return f"{picture[1]} " if picture[2] else picture[1]
 
 
 def _lines(text: str) -> str:

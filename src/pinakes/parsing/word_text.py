@@ -46,6 +46,9 @@ FONT_SYMBOLS: Final = {
         "αβχδεφγηικλμνοπθρστυξψζΑΒΧΔΕΦΓΗΙΚΛΜΝΟΠΘΡΣΤΥΞΨΖ≥≤≠±×÷•∞→←↔⇒≈°⋅∑√∂",
     ),
 }
+_PRIVATE: Final = {0xF000 + code: code for code in range(0x20, 0x100)}
+"""Private characters for those of symbol fonts → their places in the font."""
+_IN_PRIVATE: Final = re.compile("[\uf020-\uf0ff]")
 _GENERATED: Final = re.compile(
     r"\s*Description automatically generated[^.]*\.?$|.*\.(?:png|jpe?g|gif|emf|wmf|svg)$", re.IGNORECASE
 )
@@ -136,6 +139,8 @@ class Story:
             elif self.unshown:
                 self.fields[-1].code += (one.text or "") if tag == "instrText" else ""
             elif (text := _characters(one)) is not None:
+                if _IN_PRIVATE.search(text):
+                    text = of_symbol_font(text, _font_of(properties))
                 pieces.append(Piece(text, look, self._linked(link)))
             elif tag in _NOTES:
                 self._note((_NOTES[tag], one.get("id", "")), pieces)
@@ -215,6 +220,28 @@ def _control(mark: Element) -> str:
     entries = [one.get("val", "") for one in choices.iterfind("listEntry")]
     at = number(chosen.get("val")) if chosen is not None else 0
     return entries[at] if 0 <= at < len(entries) else ""
+
+
+def _font_of(properties: Element | None) -> str:
+    """Return the font of a run, "" if it has none of its own."""
+    fonts = properties.find("rFonts") if properties is not None else None
+    return fonts.get("ascii", fonts.get("hAnsi", "")) if fonts is not None else ""
+
+
+def of_symbol_font(text: str, font: str) -> str:
+    """Return a text in a symbol font as the characters that it looks like, unchanged if the font is another one."""
+    table = _table_of(font)
+    return text.translate(_PRIVATE).translate(table) if table else text
+
+
+def is_symbol_font(font: str) -> bool:
+    """Return whether a font has symbols instead of letters."""
+    return bool(_table_of(font))
+
+
+def _table_of(font: str) -> dict[int, int] | None:
+    """Return the table of a font; the longer of two names that fit decides."""
+    return next((FONT_SYMBOLS[name] for name in reversed(FONT_SYMBOLS) if font.lower().startswith(name)), None)
 
 
 def _symbol(symbol: Element) -> str:

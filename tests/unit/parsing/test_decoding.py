@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pinakes import parsing
 from pinakes.core.errors import Binary, Empty, TooLarge, Unreadable
 from pinakes.core.records import Document
+from pinakes.parsing.decode import decode
 
 
 def read(data: bytes, path: str = "notes.txt", max_chars: int = 1_000_000) -> Document:
@@ -45,6 +46,14 @@ def test_bytes_that_are_not_utf8_are_read_as_windows_latin() -> None:
 
 def test_one_damaged_byte_does_not_garble_the_rest_of_a_utf8_file() -> None:
     assert read("äöü äöü äöü".encode() + b"\xff" + " ß".encode()).text == "äöü äöü äöü\ufffd ß"
+
+
+@pytest.mark.parametrize("words", ["grün schön", "naïve café", "Łódź żółw"])
+def test_a_file_that_says_utf8_is_that_although_some_of_its_lines_are_not(words: str) -> None:
+    head = b'<meta charset="UTF-8"><meta name="author" content="'
+    page = decode(head + b"gr\xfcn" + f'"><p>{words}</p>'.encode(), charset="utf-8")
+    assert words in page
+    assert "gr\ufffdn" in page
 
 
 def test_shift_jis_is_recognised() -> None:

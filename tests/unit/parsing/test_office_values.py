@@ -243,6 +243,8 @@ RAISED, LOWERED = '<w:vertAlign w:val="superscript"/>', '<w:vertAlign w:val="sub
         ("<w:r><w:t>hy</w:t><w:softHyphen/><w:t>phen\u00adated ze\u200bro</w:t></w:r>", "hyphenated zero"),
         (run("Seen ") + run("and unseen", "<w:vanish/>"), "Seen [hidden: and unseen]"),
         ('<w:r><w:sym w:font="Wingdings" w:char="F0FE"/></w:r>' + run(" done"), "☒ done"),
+        (run("\uf0fc", '<w:rFonts w:ascii="Wingdings"/>') + run(" done"), "✓ done"),
+        (run("\uf061 = 5", '<w:rFonts w:ascii="Symbol" w:hAnsi="Symbol"/>'), "α = 5"),
         ('<w:sdt><w:sdtPr/><w:sdtContent><w:r><w:t>☐</w:t></w:r></w:sdtContent></w:sdt>' + run(" open"), "☐ open"),
         (
             '<w:r><w:fldChar w:fldCharType="begin"><w:ffData><w:checkBox><w:default w:val="0"/><w:checked/></w:checkBox>'  # noqa: E501

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import xlwt
+from small_doc import compound
 
 from pinakes import parsing
 from pinakes.core.errors import Unreadable
@@ -147,3 +148,34 @@ def test_a_file_that_counts_sectors_it_does_not_have_is_read(counted: int) -> No
     content = bytearray(data.getvalue())
     struct.pack_into("<I", content, 64, counted)  # of the short-sector allocation table, whose start stays "none"
     assert "words" in parsing.read(bytes(content), "a.xls", max_chars=1000).text
+
+
+def link(address: str, *, rows: tuple[int, int], column: int) -> bytes:
+    """Return the record of a link of cells to an address."""
+    guid, of_address = (
+        bytes.fromhex(one) for one in ("d0c9ea79f9bace118c8200aa004ba90b", "e0c9ea79f9bace118c8200aa004ba90b")
+    )
+    target = f"{address}\0".encode("utf-16-le")
+    content = struct.pack("<4H16sII", *rows, column, column, guid, 2, 3) + of_address
+    content += struct.pack("<I", len(target)) + target
+    return struct.pack("<HH", 0x01B8, len(content)) + content
+
+
+def test_links_of_cells_keep_their_addresses() -> None:
+    book = xlwt.Workbook()
+    sheet = book.add_sheet("S")
+    for row, texts in enumerate((("Name", "Page"), ("Ada", "home"), ("Bo", "home"), ("Cy", "https://c.example/"))):
+        for column, text in enumerate(texts):
+            sheet.write(row, column, text)
+    links = link("https://a.example/x (1)", rows=(1, 2), column=1), link("https://c.example/", rows=(3, 3), column=1)
+    stream = book.get_biff_data()
+    data = compound(
+        {"Workbook": stream[:-4] + b"".join((*links, link("https://no.example/", rows=(9, 9), column=0), stream[-4:]))}
+    )
+    lines = parsing.read(data, "a.xls", max_chars=1_000_000).text.splitlines()
+    address = "https://a.example/x%20%281%29"
+    assert lines[-3:] == [
+        f"| Ada | [home]({address}) |",
+        f"| Bo | [home]({address}) |",
+        "| Cy | https://c.example/ |",
+    ]

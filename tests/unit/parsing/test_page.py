@@ -197,6 +197,7 @@ def test_what_stands_in_many_wrappers_keeps_its_form() -> None:
         "//twitter.com/intent/tweet?text=The%20tortoise",
         "https://api.whatsapp.com/send?text=tortoise",
         "https://www.linkedin.com/shareArticle?mini=true",
+        "javascript:open(%27//mail.example/?a=%20%27);",
     ],
 )
 def test_the_address_of_a_link_that_shares_the_page_is_dropped_and_its_words_stay(address: str) -> None:

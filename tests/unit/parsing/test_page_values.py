@@ -177,6 +177,8 @@ def test_no_letter_of_a_page_is_lost(parts: list[str]) -> None:
         "<li value=1>" * 20_000,
         "<form>" * 20_000,
         "&shy" * 30_000,
+        "</a-" + "a-" * 100_000,
+        ("</a-b>" + "\n" * 500) * 2_000,
     ],
 )
 def test_pages_that_are_made_to_be_slow_are_not(hostile: str) -> None:
@@ -216,3 +218,19 @@ def test_cells_that_a_page_leaves_open_are_read_all(row: str) -> None:
 )
 def test_the_text_of_forms_is_read(body: str, shown: str) -> None:
     assert shown in text_of(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("<font>Ada</font>\n<font>Lovelace</font>", "Ada Lovelace"),
+        ("<user-name>Ada</user-name>\n  <user-name>Lovelace</user-name>", "Ada Lovelace"),
+        ("<st1:City>Paris</st1:City>\n<st1:place>France</st1:place>", "Paris France"),
+        ("<tt>one</tt>\n<big>two</big>", "one two"),
+        ("<my-part>S</my-part><my-part>ome</my-part>", "Some"),
+        ("<p><img src='a' alt='one tree'> <img src='b' alt='two trees'></p>", "one tree two trees"),
+        ("<p><img src='a' alt='one'>\n<img src='b' alt='two'>\n<img src='c' alt='three'></p>", "one two three"),
+    ],
+)
+def test_a_line_break_between_elements_parts_their_words(body: str, shown: str) -> None:
+    assert text_of(body) == shown

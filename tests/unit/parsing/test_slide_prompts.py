@@ -61,3 +61,20 @@ def test_deep_records_and_damaged_files_stay_as_they_are() -> None:
     data = presentation(page(MASTER, 0, nested))
     for one in (data, data[:1000], b"", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)):
         assert without_prompts(one) == one
+
+
+def directory(*places: int) -> bytes:
+    return record(0x1772, struct.pack(f"<{len(places) + 1}I", 1 | len(places) << 20, *places), container=False)
+
+
+@pytest.mark.parametrize("kind", [SLIDE, NOTES])
+@pytest.mark.parametrize("placeholder", [True, False])
+def test_a_page_that_a_later_version_replaced_is_no_text(kind: int, placeholder: bool) -> None:
+    old, new = (page(kind, 1, shape(words, placeholder=placeholder)) for words in ("Before", "After"))
+    data = without_prompts(presentation(old, new, directory(0), directory(len(old))))
+    assert (shown(data, "Before"), shown(data, "After")) == (False, True)
+
+
+def test_pages_stay_where_no_directory_names_one() -> None:
+    data = presentation(page(SLIDE, 1, shape("Before", placeholder=True)), directory(7))
+    assert without_prompts(data) == data

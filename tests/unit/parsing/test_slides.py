@@ -44,6 +44,17 @@ def test_a_chart_becomes_a_table_of_its_numbers() -> None:
     )
 
 
+def test_bubbles_of_a_chart_have_their_sizes() -> None:
+    drawn = chart("", ["1.5", "2.5"], Risk=[10, 20]).replace(
+        "</c:ser>",
+        "<c:bubbleSize><c:numRef><c:pt idx='0'><c:v>30</c:v>"
+        "</c:pt><c:pt idx='1'><c:v>40</c:v></c:pt></c:numRef></c:bubbleSize></c:ser>",
+    )
+    assert read(pptx(["Chart"], [0], {0: {"chart": drawn}})).text.endswith(
+        "|  | Risk | Risk, size |\n| --- | --- | --- |\n| 1.5 | 10 | 30 |\n| 2.5 | 20 | 40 |\n"
+    )
+
+
 def test_a_chart_without_title_and_numbers_says_nothing() -> None:
     assert read(pptx(["Chart"], [0], {0: {"chart": chart("", [])}})).text == "## Chart\n"
 
