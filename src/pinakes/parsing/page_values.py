@@ -62,18 +62,23 @@ _MATH_WORD: Final = re.compile(r">\s*[^<\s]")
 _MATH_PLACE: Final = re.compile(r"</?m(?:frac|sqrt|root|sup|sub|over|under)")
 _FORM: Final = re.compile(r"(</?)form(?=[\s/>])", re.IGNORECASE)
 """The conversion drops forms with all of their text, which is the whole page for some web frameworks."""
-_BETWEEN: Final = re.compile(
-    r"(</(?:acronym|big|blink|canvas|dir|font|marquee|nobr|slot|tt|h[7-9]|[a-zA-Z][\w.]*[-:][\w.:-]*+)\s*>)\s++(?=<)",
-    re.IGNORECASE,
+_UNKNOWN: Final = (
+    r"acronym|applet|big|blink|canvas|content|dir|font|marquee|multicol|nobr|noembed|noindex|portal|shadow|slot|tt"
+    r"|h[7-9]|[a-zA-Z][\w.]*[-:][\w.:-]*+"
 )
-"""The end of an element that the conversion does not know, before a line break, which it would drop."""
+"""Elements that the conversion does not know: it drops the line break before and after them."""
+_BETWEEN: Final = re.compile(
+    r"<(?P<as_is>pre|textarea)\b.*?(?:</(?P=as_is)\s*>|\Z)"
+    rf"|(?P<end></(?:{_UNKNOWN})\s*>)\s++(?=<)|(?<=>)\s++(?=<(?:{_UNKNOWN})[\s/>])",
+    re.IGNORECASE | re.DOTALL,
+)
 _OPENED, _CLOSED = "☐", "☒"
 _SHUT: Final = "</"
 
 
 def with_values(source: str) -> str:
     """Return a page whose values and words survive the conversion."""
-    source = _BETWEEN.sub(r"\1 ", _FORM.sub(r"\1div", _UNSEEN.sub("", source)))
+    source = _BETWEEN.sub(_parted, _FORM.sub(r"\1div", _UNSEEN.sub("", source)))
     if len(source) > _MOST_CHARS:
         return source
     source = _closed_items(source)
@@ -81,6 +86,11 @@ def with_values(source: str) -> str:
     changes = [*_scripts(source, found), *_controls(source, found), *_whole_words(source, found)]
     changes += _mathematics(source, found)
     return cut(source, (0, len(source)), changes)
+
+
+def _parted(found: re.Match[str]) -> str:
+    """Return a space for the line break beside an element; text whose line breaks are shown stays."""
+    return found[0] if found["as_is"] else f"{found['end'] or ''} "
 
 
 def _closed_items(source: str) -> str:

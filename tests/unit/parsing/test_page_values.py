@@ -234,3 +234,39 @@ def test_the_text_of_forms_is_read(body: str, shown: str) -> None:
 )
 def test_a_line_break_between_elements_parts_their_words(body: str, shown: str) -> None:
     assert text_of(body) == shown
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (
+            "<pre><font>def f():</font>\n    <font>return 1</font>\n\n    <font>x</font></pre>",
+            "```\ndef f():\n    return 1\n\n    x\n```",
+        ),
+        ("<PRE class=c><tt>a</tt>\n  <tt>b</tt></PRE><tt>c</tt>\n<tt>d</tt>", "```\na\n  b\n```\n\nc d"),
+        ("<pre><c-k>if</c-k>\n  <c-k>go</c-k>", "```\nif\n  go\n```"),
+    ],
+)
+def test_line_breaks_of_preformatted_text_stay(body: str, shown: str) -> None:
+    assert text_of(body) == shown
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("<b>Name:</b>\n<font>Value</font>", "**Name:** Value"),
+        ("<a href='http://a.b/c'>Link</a>\n  <nobr>next</nobr>", "[Link](http://a.b/c) next"),
+        ("<i>see</i>\n<my-part>this</my-part>", "*see* this"),
+        ("<noindex>one</noindex>\n<noindex>two</noindex>\n<portal>three</portal>", "one two three"),
+        ("<i>a</i><font>b</font>", "ab"),
+    ],
+)
+def test_a_line_break_before_an_unusual_element_parts_words(body: str, shown: str) -> None:
+    assert text_of(body) == shown
+
+
+@pytest.mark.parametrize("text", ["<pre>", "<pre ", "</pre ", "<textarea", "<b>\n", "\n", "></font>\n", "<a-", ">\n<x"])
+def test_elements_without_end_take_linear_time(text: str) -> None:
+    started = time.process_time()
+    with_values(text * (300_000 // len(text)))
+    assert time.process_time() - started < 5
