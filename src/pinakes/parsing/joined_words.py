@@ -15,8 +15,10 @@ from pinakes.parsing.scripts import scripted
 _LETTERS: Final = r"[^\W\d_]{1,40}"
 _TAGS: Final = "b|i|em|strong|span|u|mark|font|small"
 _BEFORE: Final = rf"\*\*(?<=[^\W\d_]\*\*){_LETTERS}\*\*|\*\*{_LETTERS}\*\*(?=[^\W\d_])"
-_SLANTED: Final = r"(?<!\*)\*(?!\*)(?:(?<=[^\W\d_]\*)[^\W\d_]{2,40}\*|[^\W\d_]{2,40}\*(?=[^\W\d_]))(?!\*)"
-"""Single letters between stars are factors."""
+_SLANTED: Final = (
+    r"(?<![*\w])\*(?!\*)[^\W\d_]{2,40}\*(?=[^\W\d_])|(?<!\*)\*(?<=[^\W\d_]\*)(?!\*)[^\W\d_]{2,40}\*(?![*\w])"
+)
+"""The start or the end of a word; what touches words on both sides is a factor: ``width*height*depth``."""
 _TAGGED: Final = rf"<(?:{_TAGS})\b[^<>\n]{{0,200}}>{_LETTERS}</(?:{_TAGS})>"
 _ENTITY: Final = r"&(?:#[0-9]{2,6}|#[xX][0-9a-fA-F]{2,6}|[A-Za-z]{2,31}[0-9]{0,2});"
 _REFERENCE: Final = re.compile("[#0-9A-Za-z]{1,33};")

@@ -143,7 +143,9 @@ def test_hostile_front_matter_takes_linear_time(body: str) -> None:
     [
         ("co&shy;opera&#173;tion caf&eacute; na&#xEF;ve H&#8322;O", "cooperation café naïve H₂O"),
         ("S**ome** info, **W**izard, un**break**able", "Some info, Wizard, unbreakable"),
-        ("un*believ*able, *Dino*saur, photo*graph*, Ü*ber*mut", "unbelievable, Dinosaur, photograph, Übermut"),
+        ("*Dino*saur, photo*graph*, *im*possible, possib*ly*.", "Dinosaur, photograph, impossible, possibly."),
+        ("un*frigging*believable, width*height*depth, area=rate*time*2, n*log*n", None),
+        ("$f*gain*g$ and http://x.y/a*bcd*e, fn foo*bar*baz\n\n| a | b |\n|---|---|\n| rate*time*days | x |", None),
         ("a *slanted* word, `f*oo*bar`, 2*x*y, a*b*c, *.py and src/*.js", None),
         ("S<b>ome</b> w<span class='x'>or</span>d <em>un</em>safe super<wbr>fluous", "Some word unsafe superfluous"),
         ("a &amp; b &lt;c&gt; &mdash; x&nbsp;y &lsqb;", "a &amp; b &lt;c&gt; — x\u00a0y &lsqb;"),
