@@ -10,7 +10,7 @@ from pinakes.parsing.decode import scrub
 _ESCAPED: Final = re.compile(
     r"^```.*?(?:^```|\Z)|`[^`\n]+`|\$\$.+?\$\$|^[ \t]*\d*\\.|\\([\\_#.+=~!()<>*&\[\]-])", re.MULTILINE | re.DOTALL
 )
-_IMAGE: Final = re.compile(r"\\?!\[([^\[\]\n]*)\]\((?:<[^<>]*>|[^()<>\s]*)[^()<>\n]*\)(?=(!\[)?)")
+_IMAGE: Final = re.compile(r"\\?!\[([^\[\]\n]*)\]\((?:<[^<>]*>[^()<>\n]*+|[^()<>\n]*+)\)(?=(!\[)?)")
 """A picture, and whether another one follows, from which the converter does not part it."""
 _EMPTY_LINK: Final = re.compile(r"(?<!!)\[\s*\]\([^()\s]*\)")
 _BLANK_LINES: Final = re.compile(r"\n{4,}")

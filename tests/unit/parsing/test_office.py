@@ -6,6 +6,7 @@ import json
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 
 import pytest
@@ -221,3 +222,11 @@ def test_reading_text_loads_no_heavy_library() -> None:
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("text", ["![a](b", "![a](<", "![", "[a]("])
+@pytest.mark.parametrize("end", ["", ")"])
+def test_pictures_without_end_take_linear_time(text: str, end: str) -> None:
+    started = time.process_time()
+    assert tidy(text + "b" * 100_000 + end)
+    assert time.process_time() - started < 3
