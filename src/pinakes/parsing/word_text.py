@@ -46,6 +46,12 @@ FONT_SYMBOLS: Final = {
         "αβχδεφγηικλμνοπθρστυξψζΑΒΧΔΕΦΓΗΙΚΛΜΝΟΠΘΡΣΤΥΞΨΖ≥≤≠±×÷•∞→←↔⇒≈°⋅∑√∂",
     ),
 }
+_NAMES: Final = {
+    **dict.fromkeys(("symbol mt", "symbolmt", "symbolps"), "symbol"),
+    "wingdings-regular": "wingdings",
+    **dict.fromkeys(("wingdings2", "wingdings2-regular"), "wingdings 2"),
+}
+"""Other names of these fonts."""
 _PRIVATE: Final = {0xF000 + code: code for code in range(0x20, 0x100)}
 """Private characters for those of symbol fonts → their places in the font."""
 _IN_PRIVATE: Final = re.compile("[\uf020-\uf0ff]")
@@ -140,7 +146,7 @@ class Story:
                 self.fields[-1].code += (one.text or "") if tag == "instrText" else ""
             elif (text := _characters(one)) is not None:
                 if _IN_PRIVATE.search(text):
-                    text = of_symbol_font(text, _font_of(properties))
+                    text = _shown(text, _font_of(properties))
                 pieces.append(Piece(text, look, self._linked(link)))
             elif tag in _NOTES:
                 self._note((_NOTES[tag], one.get("id", "")), pieces)
@@ -228,6 +234,11 @@ def _font_of(properties: Element | None) -> str:
     return fonts.get("ascii", fonts.get("hAnsi", "")) if fonts is not None else ""
 
 
+def _shown(text: str, font: str) -> str:
+    """Return a text with what its private characters look like; Word shows the others in an ordinary font."""
+    return _IN_PRIVATE.sub(lambda found: of_symbol_font(found[0], font), text)
+
+
 def of_symbol_font(text: str, font: str) -> str:
     """Return a text in a symbol font as the characters that it looks like, unchanged if the font is another one."""
     table = _table_of(font)
@@ -240,8 +251,9 @@ def is_symbol_font(font: str) -> bool:
 
 
 def _table_of(font: str) -> dict[int, int] | None:
-    """Return the table of a font; the longer of two names that fit decides."""
-    return next((FONT_SYMBOLS[name] for name in reversed(FONT_SYMBOLS) if font.lower().startswith(name)), None)
+    """Return the table of a font: by its whole name, since ``Symbola`` has ordinary letters."""
+    name = " ".join(font.lower().split())
+    return FONT_SYMBOLS.get(_NAMES.get(name, name))
 
 
 def _symbol(symbol: Element) -> str:
@@ -256,9 +268,9 @@ def _symbol(symbol: Element) -> str:
     if code > 0xFF or code < 0x20:
         return chr(code) if 0x20 <= code < 0xD800 else ""
     char = chr(code)
-    if font in FONT_SYMBOLS:
-        found = char.translate(FONT_SYMBOLS[font])
-        return found if found != char or font == "symbol" else ""
+    if table := _table_of(font):
+        found = char.translate(table)
+        return found if found != char or table is FONT_SYMBOLS["symbol"] else ""
     return char if not font.startswith(("webdings", "wingdings")) else ""
 
 

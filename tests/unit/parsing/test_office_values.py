@@ -245,6 +245,8 @@ RAISED, LOWERED = '<w:vertAlign w:val="superscript"/>', '<w:vertAlign w:val="sub
         ('<w:r><w:sym w:font="Wingdings" w:char="F0FE"/></w:r>' + run(" done"), "☒ done"),
         (run("\uf0fc", '<w:rFonts w:ascii="Wingdings"/>') + run(" done"), "✓ done"),
         (run("\uf061 = 5", '<w:rFonts w:ascii="Symbol" w:hAnsi="Symbol"/>'), "α = 5"),
+        (run("Before \uf0b7", '<w:rFonts w:ascii="Symbol" w:hAnsi="Symbol"/>'), "Before •"),
+        (run("wing \uf0fc", '<w:rFonts w:ascii="Wingdings"/>'), "wing ✓"),
         ('<w:sdt><w:sdtPr/><w:sdtContent><w:r><w:t>☐</w:t></w:r></w:sdtContent></w:sdt>' + run(" open"), "☐ open"),
         (
             '<w:r><w:fldChar w:fldCharType="begin"><w:ffData><w:checkBox><w:default w:val="0"/><w:checked/></w:checkBox>'  # noqa: E501

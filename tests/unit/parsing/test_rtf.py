@@ -12,7 +12,8 @@ from pinakes.core.records import Document
 HEAD = (
     r"{\rtf1\ansi\ansicpg1252\uc1\deff0{\fonttbl{\f0\fnil\fcharset0 Arial;}{\f1\fnil\fcharset204 Arial;}"
     r"{\f2\fnil\fcharset2 Wingdings;}{\f3\fnil\fcharset128 MS Mincho;}"
-    r"{\f4\ftech\fcharset2 Symbol;}{\f5\fnil\fcharset2 Wingdings 2;}}"
+    r"{\f4\ftech\fcharset2 Symbol;}{\f5\fnil\fcharset2 Wingdings 2;}{\f6\fnil Symbola;}"
+    r"{\f7\fnil Wingdings 3;}{\f8\ftech\fcharset2 SymbolMT;}{\f9\fnil Symbolic Sans;}}"
     r"{\stylesheet{\s0 Normal;}{\s1\outlinelevel0 heading 1;}{\s2 heading 2;}{\*\cs10 Default;}}"
 )
 
@@ -39,6 +40,8 @@ def read(body: str | bytes, head: str = HEAD) -> Document:
         (r"{\f2 n} plain {\f2\u-3844?} private", "■ plain ✓ private"),
         (r"{\f4 a} \f4 b\f0  c", "α β c"),
         (r"{\f5 P} and {\f5\'52}", "✓ and ☑"),
+        (r"{\f6 Chess pieces 12} and {\f7 as\'fc}", "Chess pieces 12 and asü"),
+        (r"{\f8 a} {\f9 Symbols}", "α Symbols"),
         (r"{\upr{ansi?}{\*\ud unicode}} text", "unicode text"),
         (r"kept {\deleted gone }{\revised new}", "kept new"),
         (r"an \{escaped\} \\ sign", r"an {escaped} \ sign"),
