@@ -11,9 +11,9 @@ from pinakes.parsing.limits import Limits
 from pinakes.parsing.notes import comment
 from pinakes.parsing.numberformats import BUILT_IN, displayed
 from pinakes.parsing.openxml import clean, line
-from pinakes.parsing.regions import Sheet, tables_of
+from pinakes.parsing.regions import Place, Sheet, tables_of
 from pinakes.parsing.scripts import Script, scripted
-from pinakes.parsing.sheets import hidden_notes, letters_of, link_area, sheet_text
+from pinakes.parsing.sheets import hidden_notes, letters_of, link_areas, sheet_text
 
 _TEXT, _NUMBER, _DATE, _BOOLEAN, _ERROR = 1, 2, 3, 4, 5
 """Cell types."""
@@ -65,14 +65,19 @@ def _cells(book: Any, one: Any, limits: Limits) -> Sheet:
                 sheet.numbers.add((row, column))
             sheet.size += len(text) + 3
         limits.check_size(sheet.size)
-    for link in one.hyperlink_list:
-        address = f"{link.url_or_path}#{link.textmark}" if link.textmark else link.url_or_path
-        if link.type in _OUTSIDE and isinstance(link.url_or_path, str):  # old paths are bytes
-            link_area(sheet, ((link.frowx, link.fcolx), (link.lrowx, link.lcolx)), address, limits)
+    link_areas(sheet, _links(one), limits)
     sheet.merged = [((top, left), (bottom - 1, right - 1)) for top, bottom, left, right in one.merged_cells]
     sheet.hidden_rows = {row for row, about in one.rowinfo_map.items() if about.hidden and row in sheet.rows}
     sheet.hidden_columns = {at for at, about in one.colinfo_map.items() if about.hidden and at in sheet.columns}
     return sheet
+
+
+def _links(one: Any) -> Iterator[tuple[tuple[Place, Place], str]]:
+    """Yield the area and the address of each link to something outside of the workbook."""
+    for link in one.hyperlink_list:
+        address = f"{link.url_or_path}#{link.textmark}" if link.textmark else link.url_or_path
+        if link.type in _OUTSIDE and isinstance(link.url_or_path, str):  # old paths are bytes
+            yield ((link.frowx, link.fcolx), (link.lrowx, link.lcolx)), address
 
 
 def _shown(book: Any, one: Any, place: tuple[int, int], kind: int, value: Any, formats: dict[int, str]) -> str:

@@ -7,7 +7,7 @@ a document, since each cell becomes some of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from xml.etree.ElementTree import Element
@@ -148,8 +148,7 @@ def _cells(book: _Book, part: str) -> Sheet:
             links.append(element)
         elif area := _area(element.get("ref", "")):
             sheet.merged.append(area)
-    for area, address in _links(book, part, links):
-        link_area(sheet, area, address, book.limits)
+    link_areas(sheet, _links(book, part, links), book.limits)
     sheet.hidden_columns &= sheet.columns
     sheet.hidden_rows &= sheet.rows.keys()
     _name_tables(book, part, sheet)
@@ -184,26 +183,42 @@ def _links(book: _Book, part: str, links: Sequence[Element]) -> Iterator[tuple[t
             yield area, f"{to.target}#{within}" if within and "#" not in to.target else to.target
 
 
-def link_area(sheet: Sheet, area: tuple[Place, Place], address: str, limits: Limits) -> None:
-    """Have the cells of ``area`` that have a text be links to ``address``."""
+def link_areas(sheet: Sheet, links: Iterable[tuple[tuple[Place, Place], str]], limits: Limits) -> None:
+    """Have the cells with a text be links to the address of the smallest area that they are in."""
+    done: set[Place] = set()
+    for area, address in sorted(links, key=lambda link: _cells_of(link[0])):
+        _link_area(sheet, area, address, done)
+        limits.check_size(sheet.size)
+
+
+def _cells_of(area: tuple[Place, Place]) -> int:
+    (top, left), (bottom, right) = area
+    return (bottom - top + 1) * (right - left + 1)
+
+
+def _link_area(sheet: Sheet, area: tuple[Place, Place], address: str, done: set[Place]) -> None:
     (top, left), (bottom, right) = area
     for row in range(top, min(bottom + 1, top + _LINKED_ROWS)):
         cells = sheet.rows.get(row, {})
         for column in range(left, min(right + 1, left + _LINKED_COLUMNS)):
-            if (text := cells.get(column)) and "](" not in text:
+            text = cells.get(column)
+            if text and (row, column) not in done and "](" not in text:
+                done.add((row, column))
                 cells[column] = _linked(text, address)
                 sheet.size += len(cells[column]) - len(text)
-    limits.check_size(sheet.size)
 
 
 _WITHIN_MARKS: Final = str.maketrans({sign: f"%{ord(sign):02X}" for sign in " ()"})
 """Signs that would end an address in Markdown."""
 
 
+_SCRIPT: Final = re.compile(r"\s*(?:javascript|vbscript):", re.IGNORECASE)
+
+
 def _linked(text: str, address: str) -> str:
     """Return a text with the address of its link, where that says more than the text."""
     address = line(address)
-    says_more = address and address not in (text, f"mailto:{text}")
+    says_more = address and address not in (text, f"mailto:{text}") and not _SCRIPT.match(address)
     return f"[{text}]({address.translate(_WITHIN_MARKS)})" if says_more else text
 
 

@@ -161,6 +161,31 @@ def link(address: str, *, rows: tuple[int, int], column: int) -> bytes:
     return struct.pack("<HH", 0x01B8, len(content)) + content
 
 
+def test_the_link_of_a_cell_comes_before_that_of_an_area_and_scripts_are_no_addresses() -> None:
+    book = xlwt.Workbook()
+    sheet = book.add_sheet("S")
+    for row, texts in enumerate(
+        (("Name", "Page"), ("Ada", "home"), ("Bo", "home"), ("Cy", "home"), ("Di", "https://d.example/"))
+    ):
+        for column, text in enumerate(texts):
+            sheet.write(row, column, text)
+    links = (
+        link("https://all.example/", rows=(1, 4), column=1),
+        link("https://d.example/", rows=(4, 4), column=1),
+        link("https://bo.example/", rows=(2, 2), column=1),
+        link("JavaScript:go()", rows=(3, 3), column=1),
+    )
+    stream = book.get_biff_data()
+    data = compound({"Workbook": stream[:-4] + b"".join((*links, stream[-4:]))})
+    lines = parsing.read(data, "a.xls", max_chars=1_000_000).text.splitlines()
+    assert lines[-4:] == [
+        "| Ada | [home](https://all.example/) |",
+        "| Bo | [home](https://bo.example/) |",
+        "| Cy | home |",
+        "| Di | https://d.example/ |",
+    ]
+
+
 def test_links_of_cells_keep_their_addresses() -> None:
     book = xlwt.Workbook()
     sheet = book.add_sheet("S")
