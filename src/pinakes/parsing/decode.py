@@ -40,6 +40,11 @@ _OF_LATEX: Final = {"ansinew": "cp1252", "applemac": "mac_roman", "maccyr": "mac
 _CONTROLS: Final = bytes({*range(32), 127} - {*b"\t\n\v\f\r"})
 _SPACES: Final = bytes.maketrans(b"\v\f", b"  ")
 _ANSI_COLOUR: Final = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
+_SURELY: Final = 6
+_PART: Final = re.compile(rb"(?=[\n<])")
+"""The start of a line or element; no encoding has these bytes within a character."""
+_CUT_OFF: Final = re.compile(rb"(?:[\xe0-\xef][\x80-\xbf]|[\xf0-\xf4][\x80-\xbf]{1,2})\s*\Z")
+"""The beginning of a character of UTF-8 at the end of a part."""
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 _SAMPLE_BYTES: Final = 8192
 _MAX_CONTROLS: Final = 0.3
@@ -90,8 +95,11 @@ def to_utf8(data: bytes, charset: str | None = None) -> tuple[bytes, tuple[Readi
     if declared := known_encoding(charset):
         with contextlib.suppress(UnicodeError):
             return _composed(data.decode(declared), declared).lstrip("\ufeff").encode("utf-8", "replace"), ()
-    if _is_damaged_utf8(data, is_declared=declared == "utf-8"):
-        return data.decode("utf-8", "replace").encode(), ()
+    is_declared = declared == "utf-8"
+    if _is_damaged_utf8(data, is_declared=is_declared) or (
+        is_declared and any(map(_is_surely_utf8, _PART.split(data)))
+    ):
+        return _in_parts(data)
     if is_ebcdic(data):
         raise Unreadable(
             "The file is text in EBCDIC, an encoding of mainframes, which is not read.", hint="Convert it to UTF-8."
@@ -100,6 +108,38 @@ def to_utf8(data: bytes, charset: str | None = None) -> tuple[bytes, tuple[Readi
     found = guess(data)
     text = _composed(data.decode(found.encoding, "replace"), found.encoding)
     return text.encode("utf-8", "replace"), () if found.sure else (_doubt(found.encoding, text),)
+
+
+def _in_parts(data: bytes) -> tuple[bytes, tuple[ReadingNote, ...]]:
+    """Return UTF-8 with errors as UTF-8: its lines and elements in another encoding are read as that one."""
+    parts = _PART.split(data)
+    others = [at for at, part in enumerate(parts) if _is_of_other_encoding(part)]
+    rest = b"\n".join(parts[at] for at in others)
+    encoding = guess(rest).encoding if others else "utf-8"
+    for at in others if _decodes(rest, encoding) else ():
+        parts[at] = _composed(parts[at].decode(encoding), encoding).encode()
+    text = b"".join(parts).decode("utf-8", "replace")
+    notes = []
+    if text.count("\ufffd") < data.decode("utf-8", "replace").count("\ufffd"):
+        at = 1 + sum(part.startswith(b"\n") for part in parts[: others[0] + 1])
+        notes.append(ReadingNote(_DOUBTFUL, f"Parts of the file are not UTF-8; they were read as {encoding}.", at))
+    if "\ufffd" in text:
+        at = 1 + text[: text.index("\ufffd")].count("\n")
+        notes.append(ReadingNote(_DOUBTFUL, "Some bytes are not UTF-8; they were read as U+FFFD.", at))
+    return text.encode(), tuple(notes)
+
+
+def _is_surely_utf8(part: bytes) -> bool:
+    """Return whether a part is UTF-8 with so many characters that they cannot be those of another encoding."""
+    return not part.isascii() and _is_utf8(part) and sum(char > "\x7f" for char in part.decode()) >= _SURELY
+
+
+def _is_of_other_encoding(part: bytes) -> bool:
+    """Return whether a part has more errors than characters of UTF-8, apart from a character that is cut off."""
+    damaged = part.decode("utf-8", "replace")
+    foreign = sum(not char.isascii() for char in damaged)
+    bad = damaged.count("\ufffd")
+    return bad > foreign - bad and not _CUT_OFF.search(part)
 
 
 def _composed(text: str, encoding: str) -> str:
@@ -194,8 +234,12 @@ def _binary() -> Binary:
 
 
 def _is_utf8(data: bytes) -> bool:
+    return _decodes(data, "utf-8")
+
+
+def _decodes(data: bytes, encoding: str) -> bool:
     try:
-        data.decode("utf-8")
+        data.decode(encoding)
     except UnicodeDecodeError:
         return False
     return True

@@ -53,7 +53,37 @@ def test_a_file_that_says_utf8_is_that_although_some_of_its_lines_are_not(words:
     head = b'<meta charset="UTF-8"><meta name="author" content="'
     page = decode(head + b"gr\xfcn" + f'"><p>{words}</p>'.encode(), charset="utf-8")
     assert words in page
-    assert "gr\ufffdn" in page
+    assert 'content="grün"' in page
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "encoding"),
+    [
+        ("Привет мир, это меню сайта", "Комментарий пользователя", "cp1251"),
+        (
+            "“Menu” · «Home» · “Contact” · “About us” — © 2024 — “News” · “More” · “Less” · …",
+            "这是一个段落，我们的图片",
+            "gb18030",
+        ),
+        ("Größe, Höhe, Länge, Fläche", "schöne Grüße", "cp1252"),
+    ],
+)
+@pytest.mark.parametrize("between", ["</p>\n<p>", "</p><p>"])
+def test_parts_of_a_utf8_page_in_another_encoding_are_read_and_named(
+    first: str, second: str, encoding: str, between: str
+) -> None:
+    data = f'<meta charset="utf-8"><p>{first}{between}'.encode() + second.encode(encoding) + b"</p>\n"
+    document = read(data, "a.html")
+    assert document.text.split("\n\n") == [first, f"{second}\n"]
+    assert [note.code for note in document.notes] == ["doubtful-encoding"]
+    assert encoding in document.notes[0].message
+
+
+@pytest.mark.parametrize("damaged", [b"\xff", b"\xe4\xbd"])
+def test_bytes_of_no_encoding_are_named(damaged: bytes) -> None:
+    document = read("äöü äöü äöü ".encode() + damaged + "\nß".encode())
+    assert document.text == "äöü äöü äöü \ufffd\nß"
+    assert [(note.code, note.line) for note in document.notes] == [("doubtful-encoding", 1)]
 
 
 def test_shift_jis_is_recognised() -> None:
