@@ -15,6 +15,11 @@ _ALL_BELOW: Final = 1000
 _TABLE_TAG: Final = re.compile(r"<(/?)(table|thead|tbody|tfoot|tr|td|th)\b[^<>]*>", re.IGNORECASE)
 _CAPITAL: Final = re.compile("</?T[A-Za-z]|</?t[a-z]*[A-Z]")
 """Tables with mixed-case tags, of which the converter sometimes keeps only the first cell."""
+_LOOSE: Final = re.compile(
+    r"(<tr\b[^<>]*>|</t[rdh]\s*>)(?=(?:\s|&nbsp;|&#160;)*+[^<\s])([^<]++)(?=</?t(?:[rdh]|able|body|foot)\b)",
+    re.IGNORECASE,
+)
+"""Text of a row outside of its cells, which the converter drops."""
 _OPENED: Final = re.compile(r"<t[dh]\b", re.IGNORECASE)
 _SHUT: Final = re.compile(r"</t[dh]\s*>", re.IGNORECASE)
 _RANKS: Final = {"td": 3, "th": 3, "tr": 2, "thead": 1, "tbody": 1, "tfoot": 1, "table": 4}
@@ -30,6 +35,7 @@ def with_spans(source: str) -> str:
 
     Unclosed cells are closed, since the converter keeps only the first one of a table with one row.
     """
+    source = _LOOSE.sub(r"\1<div>\2</div>", source)
     if _CAPITAL.search(source):
         source = _TABLE_TAG.sub(lambda tag: tag[0].replace(tag[2], tag[2].lower(), 1), source)
     if len(_OPENED.findall(source)) > len(_SHUT.findall(source)):

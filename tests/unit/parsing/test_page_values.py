@@ -270,3 +270,15 @@ def test_elements_without_end_take_linear_time(text: str) -> None:
     started = time.process_time()
     with_values(text * (300_000 // len(text)))
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("rows", "loose"),
+    [
+        ("<tr>loose text<td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr>", "loose text"),
+        ("<tr><td>a</td><td>b</td></tr><tr><td>c</td>mid<td>d</td>after</tr>", "mid\n\nafter"),
+        ("<tr><td>a</td>&nbsp;<td>b</td></tr>between<tr><td>c</td> <td>d</td></tr>end", "between\n\nend"),
+    ],
+)
+def test_text_of_a_row_outside_of_its_cells_stands_before_the_table(rows: str, loose: str) -> None:
+    assert text_of(f"<table>{rows}</table>") == f"{loose}\n\n| a | b |\n| --- | --- |\n| c | d |"
