@@ -103,7 +103,7 @@ def text_of(library: Any, page: Any, textpage: Any) -> PageText:
     """Return the text of a loaded page; ``library`` is the module ``pypdfium2.raw``."""
     count = library.FPDFText_CountChars(textpage)
     if count <= 0:
-        return PageText([], no_fonts=missing_fonts(library, page))
+        return PageText([], no_fonts=frozenset() if _has_picture(library, page) else missing_fonts(library, page))
     rectangle = library.FS_RECTF()
     shows = bool(library.FPDF_GetPageBoundingBox(page, ctypes.byref(rectangle)))
     turn = _TURNS[_direction(library, textpage)]
