@@ -37,11 +37,21 @@ def missing_fonts(library: Any, page: Any) -> frozenset[str]:
     return frozenset(name for name, count in letters.items() if count > 1)
 
 
+def is_vertical(library: Any, font: Any) -> bool:
+    """Return whether a font is for vertical text: the library returns the negative height of its letters as width."""
+    return bool(font) and _width(library, font) < 0
+
+
 def _is_east_asian(library: Any, font: Any) -> bool:
-    """Return whether a font has letters as wide as high; the library returns a negative width of vertical ones."""
+    """Return whether a font has letters as wide as high."""
+    return abs(_width(library, font)) >= _LEAST_WIDTH
+
+
+def _width(library: Any, font: Any) -> float:
+    """Return the width of a Chinese letter as a share of its size, 0 if there is none."""
     width = ctypes.c_float()
     found = library.FPDFFont_GetGlyphWidth(font, ord("月"), 1.0, ctypes.byref(width))
-    return bool(found) and abs(width.value) >= _LEAST_WIDTH
+    return width.value if found else 0.0
 
 
 def _height(library: Any, drawn: Any) -> float:

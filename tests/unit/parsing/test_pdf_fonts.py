@@ -131,3 +131,12 @@ def test_a_page_that_is_recognised_lacks_no_fonts(word: str) -> None:
     page = shape + at(500, 700, "계약서", "cp949")
     document = parsing.read(drawn("KSCms-UHC-V", "Korea1", page), "a.pdf", max_chars=10_000, ocr=True)
     assert (document.text.strip(), document.notes) == (word, ())
+
+
+@pytest.mark.parametrize("drawn_from", [1, -1])
+def test_tiers_of_vertical_lines_follow_each_other(drawn_from: int) -> None:
+    under = ["名前はまだ無いがどこで。", "生れたか頓と見当がつか。"]
+    pieces = [at(500 - 24 * one, 700, line, "euc_jp") for one, line in enumerate(NOVEL)]
+    pieces += [at(500 - 24 * one, 440, line, "euc_jp") for one, line in enumerate(under)]
+    text = read(drawn("EUC-V", "Japan1", "".join(pieces[::drawn_from]))).text
+    assert [line for line in text.split("\n") if line] == [*NOVEL, *under]
