@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -59,8 +60,9 @@ class Pdf(LimitedReader):
         title = own_title(str(metadata.get("title") or ""))
         if self._limits.ocr:
             scanned = [at for at, page in enumerate(pages) if not page.strip()]
-            for at, text in ocr.read_pages(data, scanned, self._limits).items():
-                pages[at] = text
+            for at, recognised in ocr.read_pages(data, scanned, self._limits).items():
+                pages[at] = recognised
+                read[at] = replace(read[at][0], no_fonts=frozenset()), read[at][1]
         printed = cleaned(pages)
         text, begins = joined(markdown(printed.pages, title, extras))
         if not text.strip():

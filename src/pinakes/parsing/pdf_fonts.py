@@ -1,25 +1,61 @@
-"""Names the fonts of a PDF page without letters, which neither the file nor the system has."""
+"""Names the fonts of a PDF page without letters, which neither the file nor the system has.
+
+Only Chinese, Japanese and Korean fonts leave a page without letters: the library has a substitute for all others.
+"""
 
 from __future__ import annotations
 
 import ctypes
+from collections import Counter
 from typing import Any, Final
 
 _MOST_OBJECTS: Final = 1000
 _NAME_BYTES: Final = 200
 _TEXT_OBJECT: Final = 1
+_LEAST_HEIGHT: Final = 1.0
+"""Text that is lower, in points, has a single letter of a missing font, which may be a space."""
+_LEAST_WIDTH: Final = 0.9
+"""The least width of Chinese, Japanese and Korean letters, as a share of their size; that of others is smaller."""
 
 
 def missing_fonts(library: Any, page: Any) -> frozenset[str]:
-    """Return the names of the fonts in which a page without letters is written, and which are not in the file."""
-    names: set[str] = set()
+    """Return the names of the fonts in which a page without letters is written, and which are not in the file.
+
+    A font with a single letter on the page is not named, since that may be a space.
+    """
+    letters: Counter[str] = Counter()
     for at in range(min(library.FPDFPage_CountObjects(page), _MOST_OBJECTS)):
         drawn = library.FPDFPage_GetObject(page, at)
         if library.FPDFPageObj_GetType(drawn) != _TEXT_OBJECT:
             continue
         font = library.FPDFTextObj_GetFont(drawn)
-        if font and library.FPDFFont_GetIsEmbedded(font) == 0:
+        if font and library.FPDFFont_GetIsEmbedded(font) == 0 and _is_east_asian(library, font):
             buffer = ctypes.create_string_buffer(_NAME_BYTES)
             library.FPDFFont_GetBaseFontName(font, buffer, _NAME_BYTES)
-            names.add(buffer.value.decode("utf-8", "replace") or "without a name")
-    return frozenset(names)
+            name = buffer.value.decode("utf-8", "replace") or "without a name"
+            letters[name] += 1 if _height(library, drawn) < _LEAST_HEIGHT else 2
+    return frozenset(name for name, count in letters.items() if count > 1)
+
+
+def is_vertical(library: Any, font: Any) -> bool:
+    """Return whether a font is for vertical text: the library returns the negative height of its letters as width."""
+    return bool(font) and _width(library, font) < 0
+
+
+def _is_east_asian(library: Any, font: Any) -> bool:
+    """Return whether a font has letters as wide as high."""
+    return abs(_width(library, font)) >= _LEAST_WIDTH
+
+
+def _width(library: Any, font: Any) -> float:
+    """Return the width of a Chinese letter as a share of its size, 0 if there is none."""
+    width = ctypes.c_float()
+    found = library.FPDFFont_GetGlyphWidth(font, ord("月"), 1.0, ctypes.byref(width))
+    return width.value if found else 0.0
+
+
+def _height(library: Any, drawn: Any) -> float:
+    edges = [ctypes.c_float() for _ in range(4)]
+    if not library.FPDFPageObj_GetBounds(drawn, *map(ctypes.byref, edges)):
+        return 0.0
+    return edges[3].value - edges[1].value

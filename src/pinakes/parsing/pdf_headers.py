@@ -46,7 +46,7 @@ _ENDS: Final = re.compile(
     re.IGNORECASE,
 )
 _IDENTIFIES: Final = re.compile(
-    r"(?:[:#№=.]|\b(?:no|nr|num|number|nummer|numéro|número|id|total|sum|summe|amount|betrag|balance|score|qty|room|seat))\s*$"
+    r"\b(?:no|nr|num|number|nummer|numéro|número|id|total|sum|summe|amount|betrag|balance|score|qty|room|seat)\.?\s*$"
     r"|^\W*(?:jan(?:uary|uar|vier)?|feb(?:ruary|ruar)?|février|mar(?:ch|s|zo)?|märz|apr(?:il|ile)?|avril|abril|may|mai|mayo"
     r"|maggio|june?|juni?|juin|junio|giugno|july?|juli?|juillet|julio|luglio|aug(?:ust)?|août|agosto|sept?(?:ember|embre)?"
     r"|septiembre|settembre|o[ck]t(?:ober|obre)?|octubre|ottobre|nov(?:ember|embre)?|noviembre|de[cz](?:ember)?|décembre"
@@ -54,6 +54,8 @@ _IDENTIFIES: Final = re.compile(
     re.IGNORECASE,
 )
 """Words beside a value that is not a page number: those before it, or the month of a day."""
+_INTRODUCES: Final = re.compile(r"[:#№=.]\s*$")
+"""The end of words before such a value."""
 
 _ROMAN: Final = {
     f"{tens}{ones}": 10 * at_tens + at
@@ -193,13 +195,18 @@ def _numbers(line: str, at: int, lines: Sequence[str]) -> Iterator[_Numbered]:
         return
     for pattern in (_BEGINS, _ENDS):
         match = pattern.fullmatch(line)
-        if match and (number := _value(match["number"])) and not _IDENTIFIES.search(match["rest"]):
+        if match and (number := _value(match["number"])) and not _identifies(match["rest"], before=pattern is _ENDS):
             wide = bool(match["gap"].strip()) or len(match["gap"]) > 1
             named = pattern is _ENDS and match["named"] is not None
             rest = match["rest"].strip(" |·•–—-")
             if pattern is _BEGINS and not wide and rest[:1].islower():  # "30 hours"
                 continue
             yield _Numbered(at, number, rest, sure=wide or named, first=pattern is _BEGINS)
+
+
+def _identifies(words: str, *, before: bool) -> bool:
+    """Return whether words, before or after a number, are those of a value that is not a page number."""
+    return bool(_IDENTIFIES.search(words)) or (before and bool(_INTRODUCES.search(words)))
 
 
 def _value(number: str) -> int:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pinakes.parsing.pdf_fonts import missing_fonts
 from pinakes.parsing.pdf_gaps import Box, NarrowGaps
-from pinakes.parsing.pdf_vertical import columns, from_right_to_left
+from pinakes.parsing.pdf_vertical import columns, from_right_to_left, is_set_vertically
 from pinakes.parsing.pdf_words import PageLine, Word
 
 _WORD: Final = re.compile(r"[^\s\x00\x01\x03-\x1f]+")
@@ -103,7 +103,7 @@ def text_of(library: Any, page: Any, textpage: Any) -> PageText:
     """Return the text of a loaded page; ``library`` is the module ``pypdfium2.raw``."""
     count = library.FPDFText_CountChars(textpage)
     if count <= 0:
-        return PageText([], no_fonts=missing_fonts(library, page))
+        return PageText([], no_fonts=frozenset() if _has_picture(library, page) else missing_fonts(library, page))
     rectangle = library.FS_RECTF()
     shows = bool(library.FPDF_GetPageBoundingBox(page, ctypes.byref(rectangle)))
     turn = _TURNS[_direction(library, textpage)]
@@ -118,13 +118,15 @@ def text_of(library: Any, page: Any, textpage: Any) -> PageText:
     hidden: list[list[Word]] = []
     outside = 0
     was_hidden = False
-    vertical: set[int] = set()
+    ends: dict[int, float] = {}
+    has_columns = False
     characters, unmapped = _characters(library, textpage, count, box_of)
     for match in _LINE.finditer(characters):
         if down := columns(match[0], match.start(), box_of):
-            lines += [[word] for word in down if not shows or _within(word, area)]
-            outside += sum(shows and not _within(word, area) for word in down)
-            vertical |= {id(word) for word in down}
+            lines += [[word] for word, _ in down if not shows or _within(word, area)]
+            outside += sum(shows and not _within(word, area) for word, _ in down)
+            ends |= {id(word): end for word, end in down if is_set_vertically(library, textpage, word.at)}
+            has_columns = True
             continue
         if not match[0].isspace() and (words := _words(match[0], match.start(), box_of, guessed, gaps)):
             seen = [word for word in words if _within(word, area)] if shows else words
@@ -139,7 +141,7 @@ def text_of(library: Any, page: Any, textpage: Any) -> PageText:
     for words in hidden:
         words[0].text = f"{_HIDDEN}{words[0].text}"
         words[-1].text += "]"
-    ordered = from_right_to_left(lines, vertical) if vertical else _with_drop_caps(lines)
+    ordered = from_right_to_left(lines, ends) if has_columns else _with_drop_caps(lines)
     return PageText([PageLine(words) for words in ordered], outside, unmapped, len(hidden))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pinakes import parsing
-from pinakes.core.errors import NoText
+from pinakes.core.errors import NeedsOcr, NoText
 from pinakes.core.records import Document
 
 NOVEL = ["吾輩は猫である。名前はまだ無い。", "どこで生れたかとんと見当がつかぬ。", "何でも薄暗いじめじめした所で、"]
@@ -81,3 +81,62 @@ def test_pages_without_letters_are_named_with_their_fonts(encoding: str, order: 
     assert (note.count, "Wombat-Light" in note.message) == (1, True)
     with pytest.raises(NoText, match="Wombat-Light"):
         read(drawn(encoding, order, page))
+
+
+BLANKS = [
+    "12 Tf 72 700 Td ( ) Tj",
+    "12 Tf 72 700 Td <A0> Tj",
+    "0.0001 Tf 72 700 Td (words) Tj",
+    "9 Tf 0 1 -1 0 9 9 Tm (   ) Tj",
+]
+
+
+@pytest.mark.parametrize("blank", BLANKS)
+@pytest.mark.parametrize("font", ["Helvetica", "Wombat-Light"])
+def test_a_page_without_words_lacks_no_fonts(blank: str, font: str) -> None:
+    def file(*pages: str) -> bytes:
+        return drawn("EUC-V", "Japan1", *pages).replace(b"/BaseFont /Helvetica", f"/BaseFont /{font}".encode())
+
+    words = "BT /F2 12 Tf 72 700 Td (Words of a page) Tj ET"
+    assert not read(file(words, f"BT /F2 {blank} ET", words)).notes
+    with pytest.raises(NeedsOcr):
+        read(file(f"BT /F2 {blank} ET"))
+
+
+@pytest.mark.parametrize(("encoding", "order", "codec"), [("EUC-H", "Japan1", "euc_jp"), ("GBK-EUC-H", "GB1", "gbk")])
+def test_letters_that_are_drawn_one_by_one_lack_their_fonts(encoding: str, order: str, codec: str) -> None:
+    with pytest.raises(NoText, match="Wombat-Light"):
+        read(drawn(encoding, order, "".join(at(72 + 60 * one, 700, "山", codec) for one in range(3))))
+    with pytest.raises(NeedsOcr):
+        read(drawn(encoding, order, at(72, 700, " ", codec)))
+
+
+@pytest.mark.parametrize("text", ["계약서", "대한민국"])
+def test_a_page_with_a_picture_needs_ocr_rather_than_fonts(text: str) -> None:
+    picture = "q 500 0 0 700 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID 0 EI Q "
+    with pytest.raises(NeedsOcr):
+        read(drawn("KSCms-UHC-V", "Korea1", picture + at(500, 700, text, "cp949")))
+
+
+@pytest.mark.parametrize("word", ["THETHLE", "HEEL"])
+def test_a_page_that_is_recognised_lacks_no_fonts(word: str) -> None:
+    pytest.importorskip("rapidocr")
+    bars = {
+        "H": "0 0 15 100 re 45 0 15 100 re 0 45 60 12 re",
+        "E": "0 0 15 100 re 0 0 55 12 re 0 44 50 12 re 0 88 55 12 re",
+        "L": "0 0 15 100 re 0 0 55 12 re",
+        "T": "22 0 15 100 re 0 88 60 12 re",
+    }
+    shape = "".join(f"q .4 0 0 .4 {150 + 32 * at} 400 cm {bars[letter]} f Q " for at, letter in enumerate(word))
+    page = shape + at(500, 700, "계약서", "cp949")
+    document = parsing.read(drawn("KSCms-UHC-V", "Korea1", page), "a.pdf", max_chars=10_000, ocr=True)
+    assert (document.text.strip(), document.notes) == (word, ())
+
+
+@pytest.mark.parametrize("drawn_from", [1, -1])
+def test_tiers_of_vertical_lines_follow_each_other(drawn_from: int) -> None:
+    under = ["名前はまだ無いがどこで。", "生れたか頓と見当がつか。"]
+    pieces = [at(500 - 24 * one, 700, line, "euc_jp") for one, line in enumerate(NOVEL)]
+    pieces += [at(500 - 24 * one, 440, line, "euc_jp") for one, line in enumerate(under)]
+    text = read(drawn("EUC-V", "Japan1", "".join(pieces[::drawn_from]))).text
+    assert [line for line in text.split("\n") if line] == [*NOVEL, *under]

@@ -73,6 +73,14 @@ def test_large_page_numbers_that_change_sides_go(first: int, gap: str) -> None:
     assert all("Words of page" in page for page in kept)
 
 
+@pytest.mark.parametrize("first", [234, 1234])
+@pytest.mark.parametrize("head", ["J. Smith et al.", "B. Quoll Jr."])
+def test_page_numbers_before_names_that_end_with_a_full_stop_go(first: int, head: str) -> None:
+    heads = [f"{first + at}  {head}" if at % 2 else f"Journal of Things  {first + at}" for at in range(8)]
+    kept = cleaned([f"{line}\nWords of page {'abcdefgh'[at]}\nto read" for at, line in enumerate(heads)]).pages
+    assert not any(str(first + at) in page for at, page in enumerate(kept))
+
+
 @pytest.mark.parametrize("line", ["Invoice  {}", "{}  Delivery note", "Certificate {}"])
 def test_large_numbers_of_a_series_stay(line: str) -> None:
     pages = [f"{line.format(4711 + at)}\nWords of page {'abcdefgh'[at]}" for at in range(8)]
