@@ -200,6 +200,31 @@ class TestSpelling:
         library.add(str(write_files(docs, self.FILES)))
         assert library.search("schedulr").notes == ()
 
+    HASHES: ClassVar = ("9fceb02d0ae598e95dc970b74767f19372d61af8", "1a2b3c4e50617283940a1b2c3d4e5f6071829304")
+
+    @pytest.mark.parametrize("whole", HASHES)
+    def test_the_beginning_of_a_hash_is_replaced_as_a_word_alone(
+        self, library: Library, docs: Path, whole: str
+    ) -> None:
+        library.add(str(write_files(docs, {f"{one[:3]}.md": f"It came with commit {one}.\n" for one in self.HASHES})))
+        for query, asked in (
+            (f"commit {whole[:7]} {whole}", f"commit {whole} {whole}"),
+            (f"{whole[:7]} x{whole[:7]}y {whole[:9]}", f"{whole} x{whole[:7]}y {whole}"),
+        ):
+            found, wanted = (library.search(one, mode="keyword") for one in (query, asked))
+            assert ranked(found) == ranked(wanted)
+            assert found.hits[0].path == f"{whole[:3]}.md"
+
+    @pytest.mark.parametrize("whole", HASHES)
+    def test_a_hash_that_is_searched_for_instead_is_told_always(
+        self, open_library: OpenLibrary, docs: Path, whole: str
+    ) -> None:
+        library = open_library(spelling__suggest=False, spelling__correct=True)
+        library.add(str(write_files(docs, {f"{one[:3]}.md": f"It came with commit {one}.\n" for one in self.HASHES})))
+        found = library.search(f"{whole[:7]} nowhereatall", mode="keyword")
+        assert [hit.path for hit in found.hits] == [f"{whole[:3]}.md"]
+        assert found.notes == (f"no chunk has {whole[:7]!r}: searched for {whole!r}, instead",)
+
     def test_an_excluded_word_is_not_missed(self, library: Library, docs: Path) -> None:
         library.add(str(write_files(docs, self.FILES)))
         assert not any("no chunk has" in note for note in library.search("scheduler -schedulr").notes)

@@ -18,6 +18,7 @@ from pinakes.core.errors import InvalidFilter, InvalidInput, NotFound
 from pinakes.core.records import Results
 from pinakes.library import Library
 from pinakes.search import Request
+from pinakes.search.as_of import is_moment
 from pinakes.services.documents.as_of_snapshots import Asked, Snapshots, moment
 
 WAIT_S = 20
@@ -196,6 +197,13 @@ def test_how_long_ago_is_a_time_to_the_minute() -> None:
     for words in ("2x", "d", "-2d", "999999w", "2d3"):
         with pytest.raises(InvalidInput, match="is no day or time"):
             moment(words)
+
+
+def test_a_commit_of_digits_and_a_letter_is_no_time() -> None:
+    for commit in ("123456d", "482913d", "123456D", "4829131d"):
+        assert not is_moment(commit), commit
+    for words in ("12345d", "99999m", "1234 d ago"):
+        assert is_moment(words), words
 
 
 def test_filters_may_ask_for_the_time_of_the_last_change(library: Library, times: list[str]) -> None:

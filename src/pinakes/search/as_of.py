@@ -16,7 +16,8 @@ from pinakes.sources import read_at
 from pinakes.sources.git_urls import repository_uri
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
-_AGO = re.compile(r"(\d{1,6}) ?([mhdw])(?: ago)?")
+_AGO = re.compile(r"(\d{1,5}) ?([mhdw])(?: ago)?")
+"""Of at most five digits, since seven characters may be a commit: ``123456d``."""
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _SLUG = re.compile(r"[^\w.-]+")
 

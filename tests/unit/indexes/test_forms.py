@@ -236,3 +236,41 @@ def test_variants_change_no_score_of_words_that_have_none(tmp_path: Path) -> Non
     mixed = filled(tmp_path / "two", ["badger fïsh", "badger héron birch"]).search("badger", 5, None, None)
     assert plain.ids.tolist() == mixed.ids.tolist()
     assert np.allclose(plain.scores, mixed.scores)
+
+
+@pytest.mark.parametrize(
+    ("query", "written", "otherwise"),
+    [
+        ("hepatitis B and C", "Hepatitis B and C are infections.", "B&C Consulting"),
+        ("type B and C", "Plugs of type B and of type C fit.", "B&C Consulting"),
+        ("see 1,2", "Figures 1,2 are above.", "Chapter 1.2 is below."),
+        ("Das Gewicht des Pakets ist 3,4 kg", "Das Gewicht des Pakets", "Version 3.4"),
+        ("12,5 %", "Es sind 12,5 % davon.", "Es sind 12.5 % davon."),
+        ("1.249,00", "It costs 1.249,00 now.", "It costs 1249.00 now."),
+        ("2'500", "It costs 2'500 now.", "It costs 2500 now."),
+        ("16 GB", "It has 16 GB of memory.", "It has 16GB of memory."),
+        ("KB 5034441", "Update KB 5034441 is out.", "Update KB5034441 is out."),
+        ("O Brien", "Mr. O Brien is in.", "Mr. O'Brien is in."),
+        ("+49 (30) 9018-20", "Call +49 (30) 9018-20 now.", "Call +4930901820 now."),
+        ("DE12 5001 0517 0648 4898 90", "To DE12 5001 0517 0648 4898 90 now.", "To DE12500105170648489890 now."),
+    ],
+)
+@pytest.mark.parametrize("of", ["chunks", "documents"])
+def test_names_and_numbers_as_written_come_before_their_other_spellings(
+    query: str, written: str, otherwise: str, of: str, tmp_path: Path
+) -> None:
+    assert found(filled(tmp_path, [otherwise, written, "nothing", "Other words"], of=of), query)[:2] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("query", "joined", "parts"),
+    [
+        ("R & D budget", "The budget of R&D", "The budget of R Smith"),
+        ("KB 5034441", "Update KB5034441", "The KB of 12"),
+        ("+49 30 901820", "Call +4930901820", "49 of 30 people"),
+    ],
+)
+def test_the_other_spelling_comes_before_a_part_of_the_words(
+    query: str, joined: str, parts: str, tmp_path: Path
+) -> None:
+    assert found(filled(tmp_path, [parts, joined, "nothing", "Other words"]), query)[0] == 2

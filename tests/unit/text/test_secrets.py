@@ -90,6 +90,33 @@ def test_a_word_with_a_year_is_no_password_elsewhere() -> None:
         assert not Detector().find(text), text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password: Chapter12",
+        "Passwort: Kapitel12",
+        "| Password | Chapter12 |",
+        "password=Varchar50",
+        "Password: Nvarchar128",
+        "pwd: Bcrypt10",
+        "password: Length12",
+        "The password is Windows2019 specific",
+        "Boarding pass: Flight123",
+        "Boarding pass: Hamburg123",
+        "the boarding  pass: Lufthansa4711",
+    ],
+)
+def test_a_numbered_word_and_what_stands_on_a_boarding_pass_are_no_passwords(text: str) -> None:
+    assert not Detector().find(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"), [("Guest pass: Hamburg123", "Hamburg123"), ("onboarding password: Winter2023!", "Winter2023!")]
+)
+def test_other_passes_are_passwords(text: str, secret: str) -> None:
+    assert [text[one.start : one.end] for one in Detector().find(text)] in ([secret], [secret.rstrip("!")])
+
+
 def test_a_finding_is_named_with_its_kind_and_line() -> None:
     text = f"one\ntwo\nkey ghp_{MAKE.of('abcdefABCDEF0123456789', 36)} end\n"
     [found] = DETECTOR.find(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -95,17 +96,21 @@ def _corrected(text: str, index: Index, settings: Settings) -> tuple[str, str, l
     lexicon.prepare(text, parts_asked_for(text))
     unknown, short = missing(text, lexicon), absent(text, lexicon)
     others = other_words([one.word for one in (*unknown, *short) if not one.near], lexicon)
-    for word, whole in others.items():
-        if is_whole_of(whole, word):
-            text = text.replace(word, whole)
-    added = " ".join(other for word, other in others.items() if not is_whole_of(other, word))
-    if not spelling.correct:
-        return text, added, [_note(one, others) for one in (*unknown, *short)]
-    mended = {one.word for one in unknown if one.sure}
-    notes = [f"searched for {one.near[0].word!r} instead of {one.word!r}" for one in unknown if one.sure]
-    if spelling.suggest:
-        notes += [_note(one, others) for one in (*unknown, *short) if one.word not in mended]
-    return corrected(text, unknown), added, notes
+    whole = {word: other for word, other in others.items() if is_whole_of(other, word)}
+    added = " ".join(other for word, other in others.items() if word not in whole)
+    mended = {one.word for one in unknown if one.sure and spelling.correct}
+    notes = [f"searched for {one.near[0].word!r} instead of {one.word!r}" for one in unknown if one.word in mended]
+    told = [one for one in (*unknown, *short) if one.word not in mended and (spelling.suggest or one.word in others)]
+    notes += [_note(one, others) for one in told]
+    text = _with_whole(text, whole)
+    return corrected(text, unknown) if spelling.correct else text, added, notes
+
+
+def _with_whole(text: str, whole: Mapping[str, str]) -> str:
+    """Return ``text`` with each word that is a key of ``whole`` replaced, where it is not a part of another word."""
+    if not whole:
+        return text
+    return re.sub(rf"(?<!\w)(?:{'|'.join(map(re.escape, whole))})(?!\w)", lambda found: whole[found[0]], text)
 
 
 def _note(missing_word: MissingWord, others: Mapping[str, str]) -> str:

@@ -73,6 +73,7 @@ _PART_OF_IDENTIFIER = 0.3
 """Weight in a query of each part of an identifier with digits, relative to the whole (1)."""
 
 _ALONE, _ALONE_AMONG_MANY = 0.5, 0.2
+_HELD = 0.05
 _MANY_TERMS = 20
 """Weight of a single character beside a word, and in a query with more terms than so many: in a pasted log or table
 characters alone say nothing."""
@@ -205,7 +206,7 @@ class Analyzer:
         found: dict[str, QueryTerm] = {}
         weighted = [one for word in _content(words, names) for one in self._query_terms(word, word in names)]
         weighted += [
-            replace(one, weight=one.weight * group.weight)
+            replace(one, weight=one.weight * group.weight * self._lacking(word, group.words))
             for group in other_groups(words, cut.normal(text))
             for word in group.others
             for one in self._query_terms(word, False)[:1]
@@ -215,6 +216,11 @@ class Analyzer:
             found[term.text] = term if before is None else _both(before, term)
         alone = _ALONE if len(found) <= _MANY_TERMS else _ALONE_AMONG_MANY
         return [replace(term, weight=term.weight * alone) if _is_alone(term.text) else term for term in found.values()]
+
+    def _lacking(self, joined: str, words: Sequence[str]) -> float:
+        """Return how much ``joined`` counts beside ``words``: little where it has one of their numbers, as 16GB has 16."""
+        numbers = [word for word in words if word.isdecimal()]
+        return 1.0 if len(joined) > _LONGEST or set(self.terms(joined)).isdisjoint(numbers) else _HELD
 
     def query_terms(self, text: str) -> list[str]:
         """Return the distinct terms of a query; stop words only if there is nothing else."""

@@ -18,6 +18,11 @@ _ACCOUNT = re.compile(r"[A-Za-z]{2}\d{2}")
 _GROUPED = re.compile(r"[A-Za-z]{2}\d{2}(?=[^\W_]*\d)[A-Za-z0-9]{10,30}")
 _GROUP = re.compile(r"(?:[A-Za-z0-9]{4}|\d{1,4})")
 _WEIGHT_OF_GROUP, _WEIGHT_OF_PART = 0.15, 0.3
+_WEIGHT_OF_CODE, _WEIGHT_OF_PAIR, _WEIGHT_OF_INITIALS = 1.5, 0.8, 2.0
+_OF_EACH_IN_ACCOUNT, _OF_EACH_IN_TELEPHONE = 0.6, 0.5
+_WEIGHT_OF_AMOUNT, _WEIGHT_OF_DECIMALS, _WEIGHT_OF_GUESS = 0.9, 0.5, 0.4
+"""Other spellings count less than the words as written. A guess may mean something else: ``1,2``, ``B and C``."""
+
 _LONGEST_GROUPED = 34
 """Characters of the longest number of an account (ISO 13616)."""
 
@@ -67,8 +72,8 @@ def spellings(word: str) -> tuple[str, ...]:
 def other_groups(words: Sequence[str], text: str = "") -> list[OtherGroups]:
     """Return names and numbers in the ``words`` of a query as others write them: in one word, or in several.
 
-    What is joined counts as much as all its words, since each of these may be a part of something else. ``text``: the
-    query, for what stands between the words.
+    A text with the words as written comes before one with what is joined. Initials alone are parts of anything, so that
+    ``R&D`` counts as much as both letters of ``R & D``. ``text``: the query, for what stands between the words.
     """
     accounts = list(_accounts(words))
     used = {word for number in accounts for word in number.words}
@@ -123,7 +128,7 @@ def _accounts(words: Sequence[str]) -> Iterator[OtherGroups]:
                 end += 1
             joined = "".join(words[at:end])
             if _GROUPED.fullmatch(joined) and len(joined) <= _LONGEST_GROUPED:
-                yield OtherGroups(words[at:end], [joined], float(end - at))
+                yield OtherGroups(words[at:end], [joined], _OF_EACH_IN_ACCOUNT * (end - at))
         at = end
 
 
@@ -131,11 +136,12 @@ def _pairs(words: Sequence[str]) -> Iterator[OtherGroups]:
     """Yield two words that are often one: ``KB 5034441``, ``16 GB``, ``O Brien``."""
     for first, second in pairwise(words):
         joined = f"{first}{second}".lower()
-        is_code = first.isupper() and second.isdecimal() and _CODE.fullmatch(joined)
-        if is_code or (first.replace(".", "").isdecimal() and _UNIT.fullmatch(second)):
-            yield OtherGroups([first, second], [joined], 2.0)
+        if first.isupper() and second.isdecimal() and _CODE.fullmatch(joined):
+            yield OtherGroups([first, second], [joined], _WEIGHT_OF_CODE)
+        elif first.replace(".", "").isdecimal() and _UNIT.fullmatch(second):
+            yield OtherGroups([first, second], [f"{first}{second}"], _WEIGHT_OF_PAIR)
         elif first in ("O", "D") and second.istitle() and (name := next(_names(joined), "")):
-            yield OtherGroups([first, second], [name], 2.0)
+            yield OtherGroups([first, second], [name], _WEIGHT_OF_PAIR)
 
 
 def _parts(words: Sequence[str]) -> Iterator[OtherGroups]:
@@ -153,16 +159,18 @@ def _amounts(text: str) -> Iterator[OtherGroups]:
     """Yield numbers with a decimal point for those with a comma, without the signs between groups, and telephones."""
     if any(map(str.isdecimal, text)):
         for found in _DECIMAL.finditer(text):
-            yield OtherGroups(found.groups(), [f"{found[1]}.{found[2]}"], 2.0)
+            yield OtherGroups(found.groups(), [f"{found[1]}.{found[2]}"], _WEIGHT_OF_GUESS)
         for found in _THOUSANDS.finditer(text):
             whole, decimals = found[1].replace(found[2], ""), (found[3] or "")[1:]
             others = [whole, f"{whole}.{decimals}"] if decimals else [whole]
-            yield OtherGroups(re.findall(r"\w+", found[0]), others, 1.0)
+            yield OtherGroups(
+                re.findall(r"\w+", found[0]), others, _WEIGHT_OF_DECIMALS if decimals else _WEIGHT_OF_AMOUNT
+            )
         for found in _TELEPHONE.finditer(text):
             groups = re.findall(r"\d+", found[1])
-            yield OtherGroups(groups, ["".join(groups)], float(len(groups)))
+            yield OtherGroups(groups, ["".join(groups)], _OF_EACH_IN_TELEPHONE * len(groups))
         for found in _PLAIN.finditer(text):
-            yield OtherGroups([found[0]], [found[2], f"{found[1]}.{found[2][:3]}"], 0.5)
+            yield OtherGroups([found[0]], [found[2], f"{found[1]}.{found[2][:3]}"], _WEIGHT_OF_DECIMALS)
 
 
 def _initials(text: str) -> Iterator[OtherGroups]:
@@ -170,4 +178,4 @@ def _initials(text: str) -> Iterator[OtherGroups]:
     if "&" in text or " and " in text:
         for found in _INITIALS.finditer(text):
             words = [one for one in found.groups() if one]
-            yield OtherGroups(words, ["&".join(words)], 2.0)
+            yield OtherGroups(words, ["&".join(words)], _WEIGHT_OF_GUESS if found[3] else _WEIGHT_OF_INITIALS)

@@ -59,6 +59,7 @@ _REST = {
 _OPENING = ("(", "[", "{")
 _LONGEST_PASSWORD = 200
 _HEADING_CHARS = 50
+_BOARDING_CHARS = 12
 _IN_HEADING = lazy(r"[#>*_+|\s-]*(?:[\w.-]+ ){0,4}")
 _VALUE_NAME = lazy(r"(?i)[\n,][ \t]*[\"']?(?:value|secret)[\"']?[ \t]*[:=]")
 _SPACE = lazy(r"\s")
@@ -71,7 +72,7 @@ def _assigned(text: str, start: int, _end: int) -> Spans:
     Only the beginning of a long value is examined, so that a text full of such names takes linear time.
     """
     match = _ASSIGNED.match(text, start)
-    if match is None:
+    if match is None or _is_boarding_pass(match):
         return
     group = next(name for name in _GROUPS if match[name] is not None)
     if "\n" in text[match.end("name") : match.start(group)] and not _is_heading(text, start, match.start(group)):
@@ -95,6 +96,13 @@ def _assigned(text: str, start: int, _end: int) -> Spans:
     if _is_secret(value, quoted=group != "bare", password=password):
         rest = _REST[group].match(text, stop) if long else None
         yield begin, rest.end() if rest else stop
+
+
+def _is_boarding_pass(match: re.Match[str]) -> bool:
+    start, name = match.start(), match["name"].lower()
+    return name[1:] == "pass" and match.string[max(0, start - _BOARDING_CHARS) : start].lower().rstrip().endswith(
+        "boarding"
+    )
 
 
 def _is_heading(text: str, start: int, value: int) -> bool:

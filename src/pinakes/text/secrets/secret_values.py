@@ -44,6 +44,13 @@ _CODE: Final = lazy(
     r"#|LS0tLS1CRUdJT|[&*]\w|(?:sha\d+|md5)[:-]",
     re.IGNORECASE,
 )
+_NUMBERED: Final = frozenset(
+    "abbildung abschnitt android anhang appendix argon article artikel bcrypt chapitre chapter column debian exercise "
+    "figure flight gate kapitel length level line maximum minimum number nvarchar page paragraph python question row "
+    "scrypt seat section seite sha step string tabelle table ubuntu unicode utf varchar version volume windows "
+    "zeile".split()
+)
+"""Words that a number often follows: ``Chapter12``, ``Varchar50``, ``Windows11``."""
 _UUID: Final = lazy(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _RUN: Final = lazy(r"[A-Za-z0-9+/=]+")
 _DATE: Final = lazy(r"v?\d+(?:[.:/_-]\d+)*(?:[A-Za-z]{1,6}\d*)?")
@@ -116,7 +123,7 @@ def is_word_with_year(value: str) -> bool:
     word = value.rstrip("0123456789")
     if not (word.isalpha() and word.istitle() and len(value) >= _SHORTEST and 2 <= len(value) - len(word) <= 4):
         return False
-    return not is_placeholder(value) and not _is_common(value)
+    return word.lower() not in _NUMBERED and not is_placeholder(value) and not _is_common(value)
 
 
 def is_token(value: str, *, quoted: bool) -> bool:
