@@ -318,7 +318,8 @@ def _comments(text: str) -> Iterator[tuple[int, int]]:
         while begin >= 0 and (end := end if end >= begin + len(mark) else text.find(close, begin + len(mark))) >= 0:
             if _is_minified(text[begin : min(end, begin + _MAX_COMMENT_CHARS)]):
                 begin = text.rfind(mark, begin, end)
-            if end - begin <= _MAX_COMMENT_CHARS and _PROSE.search(text, begin, end):
+            is_comment = end - begin <= _MAX_COMMENT_CHARS and not _is_minified(text[begin:end])
+            if is_comment and _PROSE.search(text, begin, end):
                 yield begin, end + len(close)
             begin = text.find(mark, end)
     yield from (match.span() for match in _LAST_COMMENT.finditer(text) if _PROSE.search(match[0]))

@@ -113,6 +113,20 @@ def test_comments_beside_minified_code_stay(text: str, kept: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ('h={accept:"application/json, text/plain, */*"};', 'h={accept:"application/json, text/plain, */*"};'),
+        ("t=e.split('<!--');", "r=e.split('-->');"),
+        ("t=e.split('/*');", "r=e.split('*/');"),
+    ],
+)
+def test_marks_of_comments_in_strings_keep_no_minified_code(begin: str, end: str) -> None:
+    code = (SCRIPT + 's="press any key to go on";' + SCRIPT)[:12_000]
+    cleaned = without_embedded_data(f"// kept before\n{SCRIPT}{begin}{code}{end}{SCRIPT}\n// kept after\n")
+    assert cleaned.text == "// kept before\n[minified code]\n// kept after\n"
+
+
+@pytest.mark.parametrize(
     "text",
     [
         f"The commit {hex_of(20)} and the digest sha256:{hex_of(32)} are named here.",
