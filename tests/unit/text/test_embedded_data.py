@@ -101,6 +101,7 @@ def test_a_list_of_hashes_alone_leaves_one_mark_and_its_lines(line: str) -> None
         (f"{SCRIPT}/* of the wombat\nand the end */\n", "/* of the wombat\nand the end */"),
         (f"{SCRIPT}/*#__PURE__*/{SCRIPT}/* why wombats dig */{SCRIPT}", "/* why wombats dig */"),
         (f"{SCRIPT}// Copyright 2020 by wombats", "// Copyright 2020 by wombats"),
+        (f"{SCRIPT};//{' why' * 250}\n", f"//{' why' * 250}\n"),
         (f"<!-- Do not edit by hand --><script>{SCRIPT}</script>", "<!-- Do not edit by hand -->"),
         (f'{SCRIPT}a={{accept:"image/*"}};{SCRIPT}/* after a string */{SCRIPT}', "/* after a string */"),
     ],
@@ -177,6 +178,9 @@ def test_lines_and_offsets_stay_true(parts: list[str]) -> None:
         ("00000000: " + "ff " * 7 + "\n") * 20_000,
         SCRIPT + "/*" * 500_000,
         SCRIPT + "<!--" * 300_000 + "-->",
+        SCRIPT + "\n" + " //" * 300_000,
+        (SCRIPT[:1500] + ")//" * 300 + ";\n") * 300,
+        SCRIPT + f"/*{'a' * 19_000}*/" * 50,
     ],
 )
 def test_hostile_text_takes_linear_time(text: str) -> None:
