@@ -271,3 +271,12 @@ def test_calls_are_found_where_macros_keep_the_parser_from_reading_a_function(li
     assert told(library, "next_of", "CALLS") == {"second"}
     assert told(library, "next_of", "CALLS", "in") == {"user"}
     assert "second" not in told(library, "broken", "CALLS")
+
+
+def test_a_quote_that_is_not_closed_takes_linear_time(library_of: Made) -> None:
+    quotes = ("\\'" * 30 + "\\\n") * 1600
+    text = f"int before(void)\n{{\n\treturn first(1) + '{quotes}\n\t+ second(2);\n}}\n"
+    began = time.process_time()
+    library = library_of({"a.c": text})
+    assert time.process_time() - began < 15
+    assert told(library, "before", "CALLS") >= {"first", "second"}

@@ -19,6 +19,21 @@ class Fruit(LazyRecord):
     taste: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Shared(LazyRecord):
+    """A record of which another thread computes ``colour`` while it is copied."""
+
+    name: str
+    colour: str = ""
+    taste: str = ""
+
+    def __getattribute__(self, name: str) -> object:
+        if name == "find_lazy":
+            object.__setattr__(self, "colour", "red")
+            object.__setattr__(self, "lazy_fields", ("taste",))
+        return object.__getattribute__(self, name)
+
+
 def finding(asked: list[str]) -> Callable[[str], Mapping[str, object]]:
     def find(field: str) -> Mapping[str, object]:
         asked.append(field)
@@ -60,6 +75,12 @@ def test_a_changed_record_leaves_open_what_the_other_does() -> None:
     assert other.name == "cherry"
     assert asked == []
     assert replace(other, name="plum") == Fruit("plum", "red", "sweet")
+
+
+def test_a_field_computed_while_the_record_is_copied_is_not_lost() -> None:
+    found = with_lazy_fields(Shared("apple"), ("colour", "taste"), finding([]))
+    other = changed(found, name="cherry")
+    assert (other.name, other.colour, other.taste) == ("cherry", "red", "sweet")
 
 
 def test_a_record_that_has_all_is_changed_as_dataclasses_do() -> None:

@@ -57,9 +57,10 @@ def with_lazy_fields(record: Record, names: tuple[str, ...], find: Callable[[str
 
 def changed(record: Record, **changes: object) -> Record:
     """Return the same as ``dataclasses.replace``, in half the time, without computing lazy fields."""
-    kind = type(record)
-    names, values_of = _set(kind.__slots__, record.lazy_fields)
+    kind, lazy = type(record), record.lazy_fields  # read once: another thread may compute a field meanwhile
+    names, values_of = _set(kind.__slots__, lazy)
     other = object.__new__(kind)
+    object.__setattr__(other, "lazy_fields", lazy)
     for name, value in ({**dict(zip(names, values_of(record), strict=True)), **changes}).items():
         object.__setattr__(other, name, value)
     return other
@@ -68,5 +69,5 @@ def changed(record: Record, **changes: object) -> Record:
 @cache
 def _set(names: tuple[str, ...], lazy_fields: tuple[str, ...]) -> tuple[tuple[str, ...], attrgetter[tuple[Any, ...]]]:
     """Return the names of the fields that are set in a record with these ``names``, and a getter of their values."""
-    there = tuple(name for name in (*LazyRecord.__slots__, *names) if name not in lazy_fields)
+    there = tuple(name for name in ("find_lazy", *names) if name not in lazy_fields)
     return there, attrgetter(*there)

@@ -79,12 +79,13 @@ _FUNCTION_HEAD: Final = re.compile(
     re.MULTILINE,
 )
 _WRITTEN_CALL: Final = re.compile(
-    rb"/\*.*?(?:\*/|\Z)|//[^\n]*|^[ \t]*#(?:\\\r?\n|[^\n])*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|(?:->|\.)\s*\w+"
+    rb"/\*.*?(?:\*/|\Z)|//[^\n]*|^[ \t]*#(?:\\\r?\n|[^\n])*|\"(?:\\.|[^\"\\\n])*+\"?|'(?:\\.|[^'\\\n])*+'?"
+    rb"|(?:->|\.)\s*\w+"
     rb"|\b(?P<name>[A-Za-z_]\w{0,200})\s*(?=\((?!\s*\*\s*+\w*\s*+(?:\[[^\]\n]{0,40}\]\s*+)?\)\s*+\())",
     re.DOTALL | re.MULTILINE,
 )
 """A call as it is written; comments, directives, strings and members are passed over, and so are declarations of
-pointers to functions."""
+pointers to functions. A string that is not closed ends with its line, so that the time stays linear."""
 KEYWORDS: Final = frozenset(
     b"if for while switch return sizeof defined typeof __typeof__ do else case __attribute__ asm __asm__ void int"
     b" volatile __volatile__ char short long unsigned bool __alignof__ _Alignof".split()

@@ -89,8 +89,10 @@ _HASH: Final = re.compile(
 )
 _LONG_LINE: Final = re.compile(rf"^[^\n]{{{_MIN_MINIFIED_CHARS},}}$", re.MULTILINE)
 _COMMENTS: Final = (("/*", "*/"), ("<!--", "-->"))
-_LAST_COMMENT: Final = re.compile(r"(?:(?<=[;})\s])|^)//[^\n;{}=]{1,1000}$", re.MULTILINE)
-_PROSE: Final = re.compile(r"[^\W\d_]{2,}[.,:;!)]?\s+(?:\S\s+){0,3}[^\W\d_]{2,}")
+_MAX_LAST_COMMENT_CHARS: Final = 1002
+_LAST_COMMENT: Final = re.compile(r"(?:(?<=[;})\s])|^)//.+", re.MULTILINE)
+_CODE_SIGNS: Final = ";{}="
+_PROSE: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]{2,}+[.,:;!)]?\s+(?:\S\s+){0,3}[^\W\d_]{2,}")
 """Two words side by side, which marks of programs in comments (``#__PURE__``) are not."""
 _PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 
@@ -299,7 +301,7 @@ def _minified(text: str) -> Iterator[EmbeddedData]:
     if len(text) < _MIN_MINIFIED_CHARS or max(map(len, text.split("\n"))) < _MIN_MINIFIED_CHARS:
         return
     lines = [match.span() for match in _LONG_LINE.finditer(text) if _is_minified(match[0])]
-    comments = sorted(_comments(text)) if lines else []
+    comments = sorted((*_comments(text), *_last_comments(text, lines))) if lines else []
     for start, end in lines:
         begin = start
         for first, last in comments[bisect_right(comments, (start - _MAX_COMMENT_CHARS - 7, 0)) :]:
@@ -318,10 +320,20 @@ def _comments(text: str) -> Iterator[tuple[int, int]]:
         while begin >= 0 and (end := end if end >= begin + len(mark) else text.find(close, begin + len(mark))) >= 0:
             if _is_minified(text[begin : min(end, begin + _MAX_COMMENT_CHARS)]):
                 begin = text.rfind(mark, begin, end)
-            if end - begin <= _MAX_COMMENT_CHARS and _PROSE.search(text, begin, end):
+            is_comment = end - begin <= _MAX_COMMENT_CHARS and not _is_minified(text[begin:end])
+            if is_comment and _PROSE.search(text, begin, end):
                 yield begin, end + len(close)
             begin = text.find(mark, end)
-    yield from (match.span() for match in _LAST_COMMENT.finditer(text) if _PROSE.search(match[0]))
+
+
+def _last_comments(text: str, lines: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the range of the comment that ends a line, if it is text."""
+    for start, end in lines:
+        start = max(start, end - _MAX_LAST_COMMENT_CHARS)
+        start = max(start, *(text.rfind(sign, start, end) + 1 for sign in _CODE_SIGNS))
+        found = _LAST_COMMENT.search(text, start, end)
+        if found and _PROSE.search(found[0]):
+            yield found.span()
 
 
 def _minified_code(text: str, start: int, end: int) -> Iterator[EmbeddedData]:

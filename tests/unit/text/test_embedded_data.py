@@ -101,6 +101,7 @@ def test_a_list_of_hashes_alone_leaves_one_mark_and_its_lines(line: str) -> None
         (f"{SCRIPT}/* of the wombat\nand the end */\n", "/* of the wombat\nand the end */"),
         (f"{SCRIPT}/*#__PURE__*/{SCRIPT}/* why wombats dig */{SCRIPT}", "/* why wombats dig */"),
         (f"{SCRIPT}// Copyright 2020 by wombats", "// Copyright 2020 by wombats"),
+        (f"{SCRIPT};//{' why' * 250}\n", f"//{' why' * 250}\n"),
         (f"<!-- Do not edit by hand --><script>{SCRIPT}</script>", "<!-- Do not edit by hand -->"),
         (f'{SCRIPT}a={{accept:"image/*"}};{SCRIPT}/* after a string */{SCRIPT}', "/* after a string */"),
     ],
@@ -110,6 +111,20 @@ def test_comments_beside_minified_code_stay(text: str, kept: str) -> None:
     assert kept in cleaned.text
     assert len(cleaned.text) < len(kept) + 80
     assert cleaned.text.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ('h={accept:"application/json, text/plain, */*"};', 'h={accept:"application/json, text/plain, */*"};'),
+        ("t=e.split('<!--');", "r=e.split('-->');"),
+        ("t=e.split('/*');", "r=e.split('*/');"),
+    ],
+)
+def test_marks_of_comments_in_strings_keep_no_minified_code(begin: str, end: str) -> None:
+    code = (SCRIPT + 's="press any key to go on";' + SCRIPT)[:12_000]
+    cleaned = without_embedded_data(f"// kept before\n{SCRIPT}{begin}{code}{end}{SCRIPT}\n// kept after\n")
+    assert cleaned.text == "// kept before\n[minified code]\n// kept after\n"
 
 
 @pytest.mark.parametrize(
@@ -163,6 +178,9 @@ def test_lines_and_offsets_stay_true(parts: list[str]) -> None:
         ("00000000: " + "ff " * 7 + "\n") * 20_000,
         SCRIPT + "/*" * 500_000,
         SCRIPT + "<!--" * 300_000 + "-->",
+        SCRIPT + "\n" + " //" * 300_000,
+        (SCRIPT[:1500] + ")//" * 300 + ";\n") * 300,
+        SCRIPT + f"/*{'a' * 19_000}*/" * 50,
     ],
 )
 def test_hostile_text_takes_linear_time(text: str) -> None:
