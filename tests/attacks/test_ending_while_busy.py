@@ -145,3 +145,17 @@ def test_searches_that_run_and_requests_that_are_not_there_yet_are_told_that_the
         assert "The server ended" in json.loads(search.answer())["detail"]
         assert search.status == 503
         assert "Traceback" not in server.log.read_text()
+
+
+def test_an_answer_that_began_before_the_body_was_there_is_not_cut_when_the_server_ends(home: Path) -> None:
+    head = b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n{"
+    with real_server(home, server__shutdown_s=2) as server:
+        with server.connect(head) as stream, server.connect(HEAD) as half:
+            assert stream.recv(4096).startswith(b"HTTP/1.1 200 ")
+            assert server.end() < 2 + SLACK_S
+            told = b"".join(iter(lambda: stream.recv(4096), b""))
+            assert ENDS.encode() in half.recv(4096)
+        log = server.log.read_text()
+    assert told.endswith(b"0\r\n\r\n")
+    assert ENDS.encode() not in told
+    assert "Traceback" not in log, log

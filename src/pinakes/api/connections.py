@@ -222,7 +222,11 @@ class Connection(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """Close once what was asked is answered; a request that is not there yet is refused: nothing was done of it."""
-        if self._receiving == "body" and self.is_idle:
+        if self._is_refused:
+            return
+        if self._receiving == "body" and self.is_idle and self.cycle is not None and not self.cycle.response_started:
+            self.cycle.disconnected = True  # the app writes no more, since nothing may be written after an end
+            self.cycle.waiting_for_100_continue = False
             self._refuse(503, _ENDS, read_on=True)
         else:
             super().shutdown()
@@ -236,6 +240,8 @@ class Connection(HttpToolsProtocol):
 
     def close_if_slow(self) -> None:
         """Close, where the client takes too long to send a request or to read its answer."""
+        if self._is_refused:
+            return
         limits, now = self.counted.settings, time.monotonic()
         if self._blocked_since is not None and now - self._blocked_since > limits.body_timeout_s:
             self.counted.note("slow")
@@ -255,6 +261,8 @@ class Connection(HttpToolsProtocol):
 
     def close_for_room(self) -> None:
         """Close, so that others have room."""
+        if self._is_refused:
+            return
         if self._receiving == "nothing":
             self.transport.close()
         else:
@@ -270,6 +278,8 @@ class Connection(HttpToolsProtocol):
         ``read_on``: drop what the client still sends, for a moment; where a connection is closed while more comes, the
         system drops an answer that the client has not read.
         """
+        if self._is_refused:
+            return
         phrase, usual = _REASONS[status]
         if self.is_idle and (self.cycle is None or self.cycle.response_complete or not self.cycle.response_started):
             body = json.dumps({"detail": reason or usual}).encode()
