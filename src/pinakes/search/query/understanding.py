@@ -108,9 +108,7 @@ def _corrected(text: str, index: Index, settings: Settings) -> tuple[str, str, l
 
 def _with_whole(text: str, whole: Mapping[str, str]) -> str:
     """Return ``text`` with each word that is a key of ``whole`` replaced, where it is not a part of another word."""
-    if not whole:
-        return text
-    return re.sub(rf"(?<!\w)(?:{'|'.join(map(re.escape, whole))})(?!\w)", lambda found: whole[found[0]], text)
+    return re.sub(r"\w+", lambda found: whole.get(found[0], found[0]), text) if whole else text
 
 
 def _note(missing_word: MissingWord, others: Mapping[str, str]) -> str:

@@ -218,7 +218,7 @@ class Analyzer:
         return [replace(term, weight=term.weight * alone) if _is_alone(term.text) else term for term in found.values()]
 
     def _lacking(self, joined: str, words: Sequence[str]) -> float:
-        """Return how much ``joined`` counts beside ``words``: little where it has one of their numbers, as 16GB has 16."""
+        """Return how much ``joined`` counts beside ``words``: little where it has one of their numbers (16 in 16GB)."""
         numbers = [word for word in words if word.isdecimal()]
         return 1.0 if len(joined) > _LONGEST or set(self.terms(joined)).isdisjoint(numbers) else _HELD
 
