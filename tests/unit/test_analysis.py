@@ -10,7 +10,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from pinakes.text.analysis import STOP_WORDS, Analyzer, estimated_token_starts
+from pinakes.text.analysis import STOP_WORDS, Analyzer, estimated_token_starts, segmentation
+from pinakes.text.analysis.spellings import other_groups
 
 analyzer = Analyzer()
 
@@ -116,7 +117,9 @@ def test_stop_words_are_plain_lower_case_words() -> None:
 def test_any_text_gives_terms_that_hold_no_space_and_are_found_again(text: str) -> None:
     terms = Analyzer().terms(text)
     assert all(term and not any(mark.isspace() for mark in term) for term in terms)
-    assert {term for term in Analyzer().query_terms(text) if len(term) > 1} <= Analyzer().all_terms(text)
+    groups = other_groups(segmentation.of_query(text), segmentation.normal(text))
+    others = {term for group in groups for other in group.others for term in Analyzer().all_terms(other)}
+    assert {term for term in Analyzer().query_terms(text) if len(term) > 1} <= Analyzer().all_terms(text) | others
     assert analyzer.terms(text) == terms, "what was seen before must not matter"
 
 

@@ -17,8 +17,7 @@ from pinakes.core.ports import Lexicon
 from pinakes.core.records import IndexEntry
 from pinakes.indexes.keyword.stored_terms import TermWriter
 from pinakes.indexes.keyword.tantivy_index import KeywordIndex
-from pinakes.search.query.other_words import other_words
-from pinakes.search.query.spelling import absent, corrected, missing
+from pinakes.search.query.spelling import absent, corrected, missing, other_words
 from pinakes.settings import SearchSettings
 from pinakes.text.analysis import Analyzer
 

@@ -14,6 +14,7 @@ from itertools import chain, islice, pairwise
 from string import ascii_lowercase
 
 from pinakes.core.ports import Lexicon
+from pinakes.core.regexes import lazy
 from pinakes.text import identifiers
 from pinakes.text.analysis import NAMES, STOP_WORDS, Analyzer
 from pinakes.text.analysis.segmentation import normal, unspaced
@@ -43,6 +44,12 @@ _SURE_LETTERS, _SURE_DOCUMENTS, _DOMINANCE = 5, 3, 10
 A word of so many letters is replaced by a word that is in so many documents, and in so many times the documents of any
 other word at the same distance. Shorter words have too many neighbours, and rare words are often misspelt themselves.
 """
+
+_SHORTEST_PART, _LONGEST_SPLIT = 4, 24
+"""Letters of each of two words that an unknown word may be, and of that word."""
+
+_ABBREVIATED = lazy(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,39}")
+_HASH = lazy("[0-9a-f]{32,64}")
 
 _MOST_WORDS = 20
 """Short words are not reported missing in a query of more words: it is a text, in which no short word matters much."""
@@ -129,6 +136,28 @@ def absent(text: str, lexicon: Lexicon) -> tuple[MissingWord, ...]:
     return tuple(map(MissingWord, islice((word for word in lacking if word not in joined), _MOST_MISSING)))
 
 
+def other_words(lacking: Iterable[str], lexicon: Lexicon) -> dict[str, str]:
+    """Return lacking word → the words of the collection to search for as well: ``datacenter`` → ``data center``.
+
+    These are its two parts, or the whole hash that it is the beginning of.
+    """
+    found: dict[str, str] = {}
+    for word in lacking:
+        splits = _splits(word)
+        counts = lexicon.counts([part for pair in splits for part in pair])
+        rarer = [min(counts[at : at + 2]) for at in range(0, len(counts), 2)]
+        if best := max(rarer, default=0):
+            found[word] = " ".join(splits[rarer.index(best)])
+        elif _ABBREVIATED.fullmatch(word.lower()) and (whole := _whole(word.lower(), lexicon)):
+            found[word] = whole
+    return found
+
+
+def is_whole_of(word: str, beginning: str) -> bool:
+    """Return whether what stands for a word is a hash that begins with it."""
+    return word.startswith(beginning.lower())
+
+
 def corrected(text: str, found: Iterable[MissingWord]) -> str:
     """Return ``text`` with every word replaced whose correction is sure; an initial capital is kept."""
     for one in found:
@@ -181,7 +210,24 @@ def _prepare_near(words: Sequence[str], lexicon: Lexicon) -> None:
     """Expect ``_near`` of all these words."""
     if lower := [word.lower() for word in words]:
         edited = {edited for word in lower for edited in _edited_in_the_beginning(word)}
+        edited.update(part for word in lower for pair in _splits(word) for part in pair)
         lexicon.prepare_near(sorted(edited), sorted({word[:_BEGINNING] for word in lower}))
+
+
+def _splits(word: str) -> list[tuple[str, str]]:
+    """Return the ways to part a word into two that may stand alone."""
+    if not (word.isascii() and word.isalpha() and len(word) <= _LONGEST_SPLIT):
+        return []
+    lower = word.lower()
+    pairs = ((lower[:at], lower[at:]) for at in range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1))
+    return [pair for pair in pairs if STOP_WORDS.isdisjoint(pair)]
+
+
+def _whole(beginning: str, lexicon: Lexicon) -> str:
+    """Return the hash that begins so; "" if there are several."""
+    lexicon.prepare_near((), [beginning])
+    whole = [word for word, _ in lexicon.beginning(beginning) if _HASH.fullmatch(word)]
+    return whole[0] if len(whole) == 1 else ""
 
 
 def _near(word: str, lexicon: Lexicon) -> tuple[NearWord, ...]:

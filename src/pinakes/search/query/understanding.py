@@ -15,9 +15,16 @@ from pinakes.core.ports import Index, lexicon_of
 from pinakes.core.records import SearchMode
 from pinakes.core.wording import first_of
 from pinakes.search.query.expansion import expand
-from pinakes.search.query.other_words import is_whole_of, other_words
 from pinakes.search.query.request import Request, cleaned
-from pinakes.search.query.spelling import MissingWord, absent, corrected, missing, parts_asked_for
+from pinakes.search.query.spelling import (
+    MissingWord,
+    absent,
+    corrected,
+    is_whole_of,
+    missing,
+    other_words,
+    parts_asked_for,
+)
 from pinakes.search.query.syntax import parse_query
 from pinakes.search.query.words import query_words
 from pinakes.search.statistics.collection_statistics import CollectionStatistics

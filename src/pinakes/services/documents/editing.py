@@ -245,6 +245,18 @@ class Documents:
             [found] = self._full(connection, record.name, [content], chunks=chunks)
             return found
 
+    def get_many(
+        self, doc_ids: Sequence[str], *, collection: str | None = None, chunks: bool = False
+    ) -> list[FullDocument]:
+        """Return these documents in their order; those that the collection does not have are left out."""
+        records = self._looked_in(collection)
+        found: dict[str, FullDocument] = {}
+        with self.app.catalog.read() as connection:
+            for record in records:
+                there = list(full_documents.of_uids(connection, record.id, doc_ids).values())
+                found |= {one.uid: one for one in self._full(connection, record.name, there, chunks=chunks)}
+        return [found[uid] for uid in dict.fromkeys(doc_ids) if uid in found]
+
     def chunks(self, doc_id: str, *, collection: str | None = None) -> list[ChunkText]:
         """Return the chunks of a document in their order.
 
