@@ -19,7 +19,7 @@ _GROUPED = re.compile(r"[A-Za-z]{2}\d{2}(?=[^\W_]*\d)[A-Za-z0-9]{10,30}")
 _GROUP = re.compile(r"(?:[A-Za-z0-9]{4}|\d{1,4})")
 _WEIGHT_OF_GROUP, _WEIGHT_OF_PART = 0.15, 0.3
 _WEIGHT_OF_CODE, _WEIGHT_OF_PAIR, _WEIGHT_OF_INITIALS = 1.5, 0.8, 2.0
-_OF_EACH_IN_ACCOUNT, _OF_EACH_IN_TELEPHONE = 0.6, 0.5
+_OF_EACH_IN_ACCOUNT, _OF_EACH_IN_TELEPHONE = 0.7, 0.5
 _WEIGHT_OF_AMOUNT, _WEIGHT_OF_DECIMALS, _WEIGHT_OF_GUESS = 0.9, 0.5, 0.4
 """Other spellings count less than the words as written. A guess may mean something else: ``1,2``, ``B and C``."""
 
