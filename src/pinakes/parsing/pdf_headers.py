@@ -57,6 +57,15 @@ _IDENTIFIES: Final = re.compile(
 _INTRODUCES: Final = re.compile(r"[:#№=.]\s*$")
 """The end of words before such a value."""
 
+_SERIES: Final = re.compile(
+    r"invoice|receipt|order|case|file|certificate|ticket|voucher|quote|offer|claim|policy|contract|customer|patient"
+    r"|delivery|shipment|sample|account|rechnung|quittung|bestell|auftrag|akte|zertifikat|bescheinigung|beleg|gutschein"
+    r"|angebot|vertrag|kunde|lieferschein|probe|konto|facture|reçu|commande|dossier|certificat|devis|contrat|client"
+    r"|factura|recibo|pedido|certificado|contrato|fattura|ricevuta|ordine|pratica|certificato|contratto",
+    re.IGNORECASE,
+)
+"""Words of what is numbered in a series, as pages are: a large number beside one of them is no page number."""
+
 _ROMAN: Final = {
     f"{tens}{ones}": 10 * at_tens + at
     for at_tens, tens in enumerate(("", "x", "xx", "xxx", "xl", "l", "lx", "lxx", "lxxx"))
@@ -227,7 +236,8 @@ def _offsets(numbered: Sequence[Sequence[_Numbered]], pages: int) -> tuple[froze
                 alone.setdefault(one.number - page, set()).add(page)
             elif one.sure or one.first:
                 beside.setdefault(one.number - page, set()).add(page)
-                sides.setdefault(one.number - page, Counter())[one.first, page % 2] += 1
+                on_sides = sides.setdefault(one.number - page, Counter())
+                on_sides[one.first, page % 2] += not _SERIES.search(one.rest)
     beside = {at: on for at, on in beside.items() if at < _LARGEST_OFFSET or _alternates(sides[at])}
     return tuple(  # type: ignore[return-value]
         frozenset(

@@ -87,6 +87,13 @@ def test_large_numbers_of_a_series_stay(line: str) -> None:
     assert cleaned(pages).pages == pages
 
 
+@pytest.mark.parametrize("name", ["Invoice", "Lieferschein", "Certificate of Smith", "N° de dossier"])
+def test_large_numbers_of_a_series_stay_where_they_change_sides(name: str) -> None:
+    heads = [f"{4711 + at}  {name}" if at % 2 else f"{name}  {4711 + at}" for at in range(8)]
+    pages = [f"{head}\nWords of page {'abcdefgh'[at]}\nto read" for at, head in enumerate(heads)]
+    assert all(str(4711 + at) in page for at, page in enumerate(cleaned(pages).pages))
+
+
 def test_few_pages_have_no_running_lines() -> None:
     pages = ["Same head\nOne", "Same head\nTwo"]
     assert cleaned(pages).pages == pages
