@@ -29,7 +29,7 @@ SAID = [
     ("collections", f"{checking.MAX_SUMMARY_CHARS:,} for a summary"),
     ("collections", f"{checking.MAX_METADATA_CHARS:,} for all metadata as JSON, {checking.MAX_URI_CHARS:,} for a uri"),
     ("audit", f"The latest {events.MOST_KEPT:,} are kept"),
-    ("audit", f"a comment comes every {stream._HEARTBEAT_S:.0f} seconds"),
+    ("audit", f"a comment comes every {stream.HEARTBEAT_S:.0f} seconds"),
     ("git-history", f"at most {git_history._MOST_AUTHORS}"),
     ("http", f"A message has at most {websocket._MOST_CHARS:,} characters"),
     ("http", f"After a burst of {websocket._AT_ONCE}, {websocket._PER_SECOND} messages a second"),

@@ -15,8 +15,7 @@ import pytest
 import watchfiles
 from working import worker_of
 
-from pinakes.api import folder_watching as module
-from pinakes.api.folder_watching import Watching
+from pinakes.api.folder_watching import RetryPauses, Watching
 from pinakes.catalog import events
 from pinakes.ingestion.report import Report
 from pinakes.library import Library
@@ -27,6 +26,7 @@ from pinakes.testing import write_files
 
 LONG_S = 30.0
 SOON = {"watch__settle_ms": 100, "watch__poll_s": 0.1}
+PAUSES = RetryPauses(first_s=0.05, absence_s=0.2)
 
 
 class Followed:
@@ -38,7 +38,7 @@ class Followed:
         self.runs: list[Report] = []
         self.read: list[str] = []
         self.said: list[str] = []
-        task = Watching(library, [self.watched], say=self.said.append, on_read=self._on_read)
+        task = Watching(library, [self.watched], say=self.said.append, on_read=self._on_read, pauses=PAUSES)
         self.watching = worker_of(library, task)
         self.watching.start()
 
@@ -50,15 +50,15 @@ class Followed:
     def until(self, condition: Callable[[], object]) -> None:
         deadline = time.monotonic() + LONG_S
         while not condition():
-            assert time.monotonic() < deadline, (self.runs, self.said, self.course)
+            assert time.monotonic() < deadline, (self.runs, self.said, self.status)
             threading.Event().wait(0.01)
 
     def until_read(self) -> Followed:
-        self.until(lambda: self.runs and self.course and self.course.doing in ("watching", "polling"))
+        self.until(lambda: self.runs and self.status and self.status.doing in ("watching", "polling"))
         return self
 
     @property
-    def course(self) -> WatchStatus | None:
+    def status(self) -> WatchStatus | None:
         return self.library.watched.statuses().get(self.watched.key)
 
     def total(self, what: str) -> int:
@@ -85,13 +85,6 @@ def texts(library: Library) -> dict[str, str]:
 
 def uid(library: Library, path: str) -> str:
     return library.read(path).document.uid
-
-
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_FIRST_PAUSE_S", 0.05)
-    monkeypatch.setattr(module, "_LOOK_AGAIN_S", 0.05)
-    monkeypatch.setattr(module, "_LONGEST_ABSENCE_S", 0.2)
 
 
 @pytest.fixture
@@ -304,9 +297,9 @@ def test_a_folder_that_vanishes_takes_nothing_with_it_and_is_followed_again_when
     followed = follow(by=either).until_read()
     away = docs.parent / "away"
     docs.rename(away)
-    followed.until(lambda: followed.course and followed.course.doing == "waiting")
-    assert followed.course is not None
-    assert str(docs) in followed.course.message
+    followed.until(lambda: followed.status and followed.status.doing == "waiting")
+    assert followed.status is not None
+    assert str(docs) in followed.status.message
     assert followed.has(a="alpha")
     followed.until(lambda: str(docs) in (either.status()[0].sources[0]["error"] or ""))
     away.rename(docs)
@@ -322,7 +315,7 @@ def test_an_empty_folder_in_its_place_takes_nothing_with_it(
     followed = follow().until_read()
     docs.rename(docs.parent / "away")
     docs.mkdir()
-    followed.until(lambda: followed.course and "is empty" in followed.course.message)
+    followed.until(lambda: followed.status and "is empty" in followed.status.message)
     assert followed.has(a="alpha")
     write_files(docs, {"b.md": "common beta"})
     followed.until(lambda: followed.has(b="beta"))
@@ -330,7 +323,7 @@ def test_an_empty_folder_in_its_place_takes_nothing_with_it(
 
 def test_a_folder_that_is_not_there_yet_is_read_when_it_comes(docs: Path, follow: Callable[..., Followed]) -> None:
     followed = follow(docs / "later")
-    followed.until(lambda: followed.course and followed.course.doing == "waiting")
+    followed.until(lambda: followed.status and followed.status.doing == "waiting")
     write_files(docs, {"later/a.md": "common alpha"})
     followed.until(lambda: followed.has(a="alpha"))
 
@@ -376,7 +369,7 @@ def test_it_stops_at_once(docs: Path, follow: Callable[..., Followed]) -> None:
     start = time.monotonic()
     assert followed.watching.stop()
     assert time.monotonic() - start < 2
-    assert followed.course is None
+    assert followed.status is None
 
 
 def test_where_the_system_cannot_tell_of_changes_they_are_looked_for_and_that_is_said(
@@ -389,9 +382,9 @@ def test_where_the_system_cannot_tell_of_changes_they_are_looked_for_and_that_is
     monkeypatch.setattr(watchfiles, "watch", full)
     write_files(docs, {"a.md": "common alpha"})
     followed = follow().until_read()
-    followed.until(lambda: followed.course and followed.course.doing == "polling")
-    assert followed.course is not None
-    assert "limit reached" in followed.course.message
+    followed.until(lambda: followed.status and followed.status.doing == "polling")
+    assert followed.status is not None
+    assert "limit reached" in followed.status.message
     assert "max_user_watches" in followed.said[0]
     write_files(docs, {"b.md": "common beta"})
     followed.until(lambda: followed.has(a="alpha", b="beta"))

@@ -23,14 +23,14 @@ from pinakes.services.events import KINDS, Event, kinds_of
 PATH: Final = f"{PREFIX}/events"
 
 _LOOK_EVERY_S = 0.25
-_HEARTBEAT_S = 15.0
-_LONGEST_S = 300.0
-"""Then a stream ends, so that whoever comes back shows a key that still is valid."""
+HEARTBEAT_S: Final = 15.0
+LONGEST_S: Final = 300.0
+"""Then a stream ends, so that a client that returns shows a key that is still valid."""
 
 _BATCH = 200
 _RETRY_MS = 1000
 
-_Look: TypeAlias = Callable[[int], tuple[int, list[Event], int]]
+Look: TypeAlias = Callable[[int], tuple[int, list[Event], int]]
 
 
 def routes(service: Service) -> APIRouter:
@@ -65,7 +65,7 @@ def routes(service: Service) -> APIRouter:
         if position is None:
             position = await asyncio.to_thread(service.library.events.newest)
         return StreamingResponse(
-            _event_stream(look, position, service.ending),
+            event_stream(look, position, service.ending),
             media_type="text/event-stream",
             headers={"cache-control": "no-store", "x-accel-buffering": "no"},
         )
@@ -73,21 +73,31 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
-async def _event_stream(look: _Look, position: int, ending: threading.Event) -> AsyncIterator[bytes]:
-    """Yield events after ``position``, and a comment now and then, so that either side sees when the other is gone."""
+async def event_stream(
+    look: Look,
+    position: int,
+    ending: threading.Event,
+    *,
+    heartbeat_s: float = HEARTBEAT_S,
+    longest_s: float = LONGEST_S,
+) -> AsyncIterator[bytes]:
+    """Yield events after ``position`` for at most ``longest_s``, or until ``ending`` is set.
+
+    After ``heartbeat_s`` without an event a comment is sent, so that each side notices when the other is gone.
+    """
     yield f"retry: {_RETRY_MS}\n\n".encode()
-    begun = said = time.monotonic()
-    while not ending.is_set() and time.monotonic() - begun < _LONGEST_S:
+    begun = sent = time.monotonic()
+    while not ending.is_set() and time.monotonic() - begun < longest_s:
         position, found, lost = await asyncio.to_thread(look, position)
         if lost:
             yield b"event: missed\ndata: %b\n\n" % to_json({"kind": "missed", "count": lost})
         for event in found:
             yield _line(event)
         if found:
-            said = time.monotonic()
+            sent = time.monotonic()
             continue
-        if time.monotonic() - said >= _HEARTBEAT_S:
-            said = time.monotonic()
+        if time.monotonic() - sent >= heartbeat_s:
+            sent = time.monotonic()
             yield f"id: {position}\n: waiting\n\n".encode()
         await asyncio.sleep(_LOOK_EVERY_S)
 

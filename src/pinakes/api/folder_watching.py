@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -39,13 +39,8 @@ OnRead: TypeAlias = Callable[[WatchedFolder, Report, Sequence[str]], object]
 
 _TICK_MS = 100
 _GROUP_MS = 200
-_LOOK_AGAIN_S = 1.0
 _EVERYTHING_S = 300.0
 """Interval of full scans, in case a notification was missed."""
-_FIRST_PAUSE_S = 1.0
-_LONGEST_PAUSE_S = 60.0
-_LONGEST_ABSENCE_S = 5.0
-"""Maximum interval at which a missing folder is looked for."""
 
 _MOST_FAILURES_SAID = 5
 _BUSY_SHARE = 20
@@ -55,6 +50,18 @@ _NOTHING_REMOVED = "Was it moved, or a disk unmounted? Nothing was removed; it i
 
 _TRIES = 3
 """Attempts to get change notifications from the system before the folder is polled."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPauses:
+    """Pauses before a folder or file is tried again: they begin with ``first_s`` and double up to ``longest_s``.
+
+    ``absence_s``: the longest pause before a missing folder is looked for again.
+    """
+
+    first_s: float = 1.0
+    longest_s: float = 60.0
+    absence_s: float = 5.0
 
 
 class Watching(Task):
@@ -75,8 +82,10 @@ class Watching(Task):
         *,
         say: Callable[[str], object] | None = None,
         on_read: OnRead | None = None,
+        pauses: RetryPauses = RetryPauses(),
     ) -> None:
         """Follow what is ``wanted``, or what the settings name."""
+        self._retry_pauses = pauses
         self._library = library
         self._say = say or partial(print, file=sys.stderr, flush=True)
         self._on_read = on_read or partial(_say_summary, self._say)
@@ -97,8 +106,8 @@ class Watching(Task):
 
     def run(self, running: Running) -> None:
         """Follow a folder until the process ends."""
-        watched = self._chosen[running.job.key]
-        _FolderWatcher(self._library, watched, running, self._first_run_lock, self._say, self._on_read).run()
+        how = self._first_run_lock, self._say, self._on_read, self._retry_pauses
+        _FolderWatcher(self._library, self._chosen[running.job.key], running, *how).run()
 
 
 class _FolderWatcher:
@@ -112,6 +121,7 @@ class _FolderWatcher:
         first_run_lock: threading.Lock,
         say: Callable[[str], object],
         on_read: OnRead,
+        pauses: RetryPauses,
     ) -> None:
         self._library = library
         self._folders = library.watched
@@ -126,24 +136,25 @@ class _FolderWatcher:
         self._there: tuple[int, int] | None = None
         self._last_error = ""
         self._failures = 0
-        self._retry = _Retry()
+        self._pauses = pauses
+        self._retry = _Retry(pauses)
 
     def run(self) -> None:
         """Do so until the process ends."""
         while True:
             self._running.check()
-            longest = _LONGEST_PAUSE_S
+            longest_s = self._pauses.longest_s
             try:
                 self._follow()
                 continue
             except Stopped:
                 raise
             except SourceError as error:
-                longest = _LONGEST_ABSENCE_S
+                longest_s = self._pauses.absence_s
                 self._note_error(error)
             except Exception as error:  # noqa: BLE001 - the thread's last door: the folder is to be followed all the same
                 self._note_error(error)
-            self._wait(min(_FIRST_PAUSE_S * 2.0**self._failures, longest))
+            self._wait(min(self._pauses.first_s * 2.0**self._failures, longest_s))
             self._failures = min(self._failures + 1, 10)
 
     def _wait(self, seconds: float) -> None:
@@ -202,7 +213,7 @@ class _FolderWatcher:
                     yield from self._notified()
                     return
                 except FileNotFoundError:
-                    self._wait(_LOOK_AGAIN_S)
+                    self._wait(self._pauses.first_s)
                     return  # which the next look at the folder notices
                 except (OSError, RuntimeError) as error:
                     why = _why_polling(error, self._settings.poll_s)
@@ -296,13 +307,14 @@ class _Retry:
     ``fresh`` are those that the last run found, and none before.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pauses: RetryPauses) -> None:
+        self._pauses = pauses
         self._at: dict[str, tuple[float, float]] = {}
         self.fresh: list[Skipped] = []
 
     def note(self, report: Report) -> None:
         """Take the files that fail after a run; the others are forgotten."""
-        first = _FIRST_PAUSE_S, time.monotonic() + _FIRST_PAUSE_S
+        first = self._pauses.first_s, time.monotonic() + self._pauses.first_s
         self.fresh = [entry for entry in report.failed if entry.path not in self._at]
         self._at = {entry.path: self._at.get(entry.path, first) for entry in report.failed}
 
@@ -311,7 +323,7 @@ class _Retry:
         clock = time.monotonic()
         found = [path for path, (_, at) in self._at.items() if at <= clock]
         for path in found:
-            pause = min(2 * self._at[path][0], _LONGEST_PAUSE_S)
+            pause = min(2 * self._at[path][0], self._pauses.longest_s)
             self._at[path] = pause, clock + pause
         return found
 

@@ -119,7 +119,7 @@ def test_what_waits_is_embedded_one_chunk_at_a_time(
 def test_while_a_search_runs_it_pauses_but_not_for_ever(
     partly: Library, background: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_LONGEST_PAUSE_S", 0.4)
+    monkeypatch.setattr(module.Background, "longest_pause_s", 0.4)
     first = threading.Event()
     embedder(partly).before = first.set
     with partly.app.traffic.search():
@@ -130,7 +130,7 @@ def test_while_a_search_runs_it_pauses_but_not_for_ever(
 
 
 def test_it_goes_on_when_the_search_ends(partly: Library, background: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LONGEST_PAUSE_S", 2 * LONG_S)
+    monkeypatch.setattr(module.Background, "longest_pause_s", 2 * LONG_S)
     first = threading.Event()
     embedder(partly).before = first.set
     with partly.app.traffic.search():

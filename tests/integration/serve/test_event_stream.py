@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import socket
@@ -9,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,10 @@ from access_support import key_for
 from forking import Forked
 from serve_support import Running
 
-from pinakes.api import events as stream
+from pinakes.api.events import event_stream
 from pinakes.api.http_app import create_app
 from pinakes.library import Library
+from pinakes.services.events import kinds_of
 from pinakes.settings import load
 
 PATH = "/api/v1/events"
@@ -57,7 +60,6 @@ class Listener:
     def __init__(self, client: httpx.Client, query: str, headers: dict[str, str]) -> None:
         self.events: list[dict[str, Any]] = []
         self.ids: list[int] = []
-        self.comments = 0
         self.status = 0
         self._client, self._query, self._headers = client, query, headers
         self._thread = threading.Thread(target=self._follow)
@@ -83,8 +85,6 @@ class Listener:
             self.events.append(json.loads(value))
         elif name == "id":
             self.ids.append(int(value))
-        elif line.startswith(":"):
-            self.comments += 1
 
     def wait_for(self, fits: Callable[[], bool]) -> None:
         until = time.monotonic() + 20
@@ -212,17 +212,17 @@ def test_a_key_is_told_of_its_collections_only(served: Served) -> None:
         assert listener.events == []
 
 
-def test_a_stream_in_which_nothing_happens_shows_that_it_lives_and_ends_some_day(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stream, "_HEARTBEAT_S", 0.05)
-    monkeypatch.setattr(stream, "_LONGEST_S", 1.5)
-    library, client = served()
+def test_a_stream_without_events_sends_comments_and_ends(served: Served) -> None:
+    library, _ = served()
     put(library, "a")
-    with listening(client, "?kinds=deleted") as listener:
-        listener.join()
-    assert listener.comments
-    assert set(listener.ids) == {1}
+    look = partial(library.events.after, most=10, kinds=kinds_of(["deleted"]), within=None, visible=None)
+
+    async def sent() -> list[bytes]:
+        return [part async for part in event_stream(look, 0, threading.Event(), heartbeat_s=0.01, longest_s=1.5)]
+
+    first, *others = asyncio.run(sent())
+    assert first.startswith(b"retry: ")
+    assert set(others) == {b"id: 1\n: waiting\n\n"}
 
 
 @pytest.mark.parametrize("query", ["?kinds=eaten", "?after=soon", "?after=-1", "?after=99999999999999999999"])

@@ -105,7 +105,7 @@ def kb_status(
     watched = _base(library)
     if watched is None:
         return KnowledgeStatus(enabled=False, message=_OFF)
-    course = library.watched.statuses().get(watched.key)
+    watch_status = library.watched.statuses().get(watched.key)
     only = "" if status == "all" else status
     files = _manifest(library, watched, max_files, offset, only)
     behind = offset + len(files.files)
@@ -113,11 +113,11 @@ def kb_status(
     how = f"kb_status(offset={behind},max_files={max(1, max_files)}{wanted})" if files.files_left_out else None
     return KnowledgeStatus(
         enabled=True,
-        message=(course.message or None) if course else None,
+        message=(watch_status.message or None) if watch_status else None,
         kb_dir=str(watched.root),
         collection=watched.collection,
-        watcher_running=course is not None,
-        watcher=course.doing if course else None,
+        watcher_running=watch_status is not None,
+        watcher=watch_status.doing if watch_status else None,
         manifest=files,
         truncated=bool(how) or None,
         next=how,

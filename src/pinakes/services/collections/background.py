@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -24,16 +25,12 @@ from pinakes.catalog.jobs import Job, job_key
 from pinakes.core.errors import IndexUnavailable, InvalidInput, ModelMismatch, NotFound, PinakesError
 from pinakes.core.ports import Embedder, Remote, VectorQuery, Vocabulary
 from pinakes.core.records import Float32, Int64, Spent
-from pinakes.core.traffic import Traffic
 from pinakes.jobs.worker import Running, Task
 from pinakes.services import ingestion_runs
 from pinakes.services.collections import upgrading
 from pinakes.services.summaries import Summaries
 
 _log = logging.getLogger(__name__)
-
-_LONGEST_PAUSE_S = 0.5
-"""Work waits no longer for searches to end, so that a server without a quiet moment gets done too."""
 
 _LEFT_ALONE_S = 10.0
 """So long a collection that another process embeds is left to it."""
@@ -109,11 +106,15 @@ class Loading:
 
 
 class Background(Task):
-    """Working on every collection of a home behind its searches."""
+    """Working on every collection of a home behind its searches.
+
+    ``longest_pause_s``: work waits no longer for searches to end, so that a busy server gets it done too.
+    """
 
     kind = "background"
     look_every_s = 2.0
     pauses = (60.0, 60.0)
+    longest_pause_s = 0.5
 
     def __init__(self, app: App, summaries: Summaries) -> None:
         self._app, self._summaries = app, summaries
@@ -187,7 +188,7 @@ class Background(Task):
         with closing(upgrading.upgrade(app, record)) as events:
             for event in events:
                 mine = mine and event.stage != "elsewhere"
-                _let_pass(app.traffic, running)
+                self._let_searches_pass(running)
         return mine
 
     def _embed(self, name: str, running: Running) -> bool:
@@ -197,7 +198,7 @@ class Background(Task):
 
             def gently(embedder: Embedder) -> Embedder:
                 of = _GentleRemote if isinstance(embedder, Remote) else _Gentle
-                gentle = of(embedder, app.traffic, running, app.settings.embedding.threads)
+                gentle = of(embedder, partial(self._let_searches_pass, running), app.settings.embedding.threads)
                 return opened.enter_context(closing(gentle))
 
             for event in opened.enter_context(closing(ingestion_runs.embed_waiting(app, name, through=gently))):
@@ -209,18 +210,22 @@ class Background(Task):
         """Make the summaries of new documents, so that the first search that shows one need not."""
         for last in self._summaries.ahead(record.name, self._summarized.get(record.id, 0)):
             self._summarized[record.id] = last
-            _let_pass(self._app.traffic, running)
+            self._let_searches_pass(running)
+
+    def _let_searches_pass(self, running: Running) -> None:
+        """Wait while a search runs, at most ``longest_pause_s``; raise ``Stopped`` once the server ends."""
+        self._app.traffic.wait_for_none(self.longest_pause_s)
+        running.check()
 
 
 class _Gentle:
     """An embedder that lets searches go first: single chunks, in threads of low priority."""
 
-    def __init__(self, embedder: Embedder, traffic: Traffic, running: Running, threads: int) -> None:
-        """Use so many ``threads``, 0 = one per core."""
+    def __init__(self, embedder: Embedder, let_searches_pass: Callable[[], object], threads: int) -> None:
+        """Call ``let_searches_pass`` before each text; use so many ``threads``, 0 = one per core."""
         self._embedder = embedder
         self._wanted = threads
-        self._traffic = traffic
-        self._running = running
+        self._let_searches_pass = let_searches_pass
         self._threads: ThreadPoolExecutor | None = None
 
     @property
@@ -238,7 +243,7 @@ class _Gentle:
     def embed(self, texts: Sequence[str]) -> Float32:
         """As the embedder does; raises ``Stopped`` once the server ends."""
         if not isinstance(self._embedder, Vocabulary):  # it runs elsewhere
-            _let_pass(self._traffic, self._running)
+            self._let_searches_pass()
             return self._embedder.embed(texts)
         if self._threads is None:
             cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -257,7 +262,7 @@ class _Gentle:
             self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _one(self, text: str) -> Float32:
-        _let_pass(self._traffic, self._running)
+        self._let_searches_pass()
         row: Float32 = self._embedder.embed([text])[0]
         return row
 
@@ -282,16 +287,10 @@ class _GentleRemote(_Gentle):
         with closing(self._remote.batches(texts)) as answers:
             for answer in answers:
                 yield answer
-                _let_pass(self._traffic, self._running)
+                self._let_searches_pass()
 
     def spent(self) -> Spent:
         return self._remote.spent()
-
-
-def _let_pass(traffic: Traffic, running: Running) -> None:
-    """Wait while somebody searches, though not for long; raises ``Stopped`` once the server ends."""
-    traffic.wait_for_none(_LONGEST_PAUSE_S)
-    running.check()
 
 
 def _lower_priority() -> None:

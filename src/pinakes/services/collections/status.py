@@ -128,7 +128,7 @@ def _source(
     ``followed`` is what the process that follows a folder is doing, None where none does.
     """
     wanted = settings_of(kept)
-    course = followed.get(WatchedFolder(collection, wanted).key) if kept.kind == "folder" else None
+    watch_status = followed.get(WatchedFolder(collection, wanted).key) if kept.kind == "folder" else None
     ref, commit = read_at(kept.kind, kept.state)
     return {
         "kind": kept.kind,
@@ -143,5 +143,5 @@ def _source(
         "unreached": sources.unreached(kept),
         "files": dict(files),
         "overlaps": [one.location for one in others],
-        "followed": course.doing if course else None,
+        "followed": watch_status.doing if watch_status else None,
     }

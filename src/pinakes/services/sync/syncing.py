@@ -258,7 +258,7 @@ class Syncing:
         at: datetime,
     ) -> SourceStatus:
         source, kept, collection = one.source, one.kept, one.collection
-        course = followed.get(WatchedFolder(collection, source).key) if source.kind == "folder" else None
+        watch_status = followed.get(WatchedFolder(collection, source).key) if source.kind == "folder" else None
         configured = one.by == "settings"
         status = SourceStatus(
             name=source.name,
@@ -299,7 +299,7 @@ class Syncing:
             ),
             error=kept.error,
             failures=int(report.get("failures", 0)),
-            followed=course.doing if course else None,
+            followed=watch_status.doing if watch_status else None,
             last_run=kept.report,
         )
 

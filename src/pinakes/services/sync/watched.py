@@ -111,8 +111,8 @@ class WatchedFolders:
             return False
         with self._app.catalog.read() as connection:
             read = any(one.synced_at for one in sources.list_all(connection) if one.location == base.source.location)
-        course = None if read else self.statuses().get(base.key)
-        return not (read or (course is not None and course.doing == "waiting"))
+        watch_status = None if read else self.statuses().get(base.key)
+        return not (read or (watch_status is not None and watch_status.doing == "waiting"))
 
     def described(self) -> list[dict[str, JSON]]:
         """Return how it goes with each followed folder of the settings, of collections that the caller may use."""
