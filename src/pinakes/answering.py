@@ -147,13 +147,13 @@ class AnswerWriter:
         Raises:
             NotConfigured, ModelUnavailable: see ``Chat.ask``.
         """
-        said = self.chat.ask(*self.prompt(question, passages))
-        text, cited, unknown = checked(said.text, {one.number for one in passages})
-        words = _WORD.findall(said.text)
+        reply = self.chat.ask(*self.prompt(question, passages))
+        text, cited, unknown = checked(reply.text, {one.number for one in passages})
+        words = _WORD.findall(reply.text)
         if words[:1] == [_NO_ANSWER] or (words[-1:] == [_NO_ANSWER] and not cited):
-            return CitedAnswer("", (), True, (), said.usage)
-        cut = (_CUT_OFF,) if said.cut_off else ()
-        return CitedAnswer(text, cited, False, (*cut, *_oddities(cited, unknown, passages)), said.usage)
+            return CitedAnswer("", (), True, (), reply.usage)
+        cut = (_CUT_OFF,) if reply.cut_off else ()
+        return CitedAnswer(text, cited, False, (*cut, *_oddities(cited, unknown, passages)), reply.usage)
 
     def check(self, question: str) -> None:
         """Check that ``question`` can be asked, before anything is searched for.

@@ -312,8 +312,8 @@ class Library(Services):
         """Return the completeness of the metadata of each collection, or of one: see ``completeness.completeness``."""
         from pinakes.services.collections import completeness
 
-        told, app = completeness.completeness, self.app
-        return [told(app.catalog, one, app.rules(one), fields, missing) for one in self.collections(collection)]
+        report_of, app = completeness.completeness, self.app
+        return [report_of(app.catalog, one, app.rules(one), fields, missing) for one in self.collections(collection)]
 
     def verify(
         self, collection: str | None = None, *, content: bool = False, embeddings: bool = False

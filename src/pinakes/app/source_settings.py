@@ -223,11 +223,11 @@ def source_lock(
     Raises:
         StorageFull: the lock's file cannot be made.
     """
-    lock, said = home.reading(name, source.place), False
+    lock, reported = home.reading(name, source.place), False
     while not taken(lock, f"The lock of {source.location!r}", _STEP_S):
-        if not said:
+        if not reported:
             _log.warning("another process is reading this source: waiting (%s)", source.location)
-            said = True
+            reported = True
         if on_event is not None:
             on_event(Event("wait", 0, 0, source.location))
     try:

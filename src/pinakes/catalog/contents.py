@@ -134,7 +134,7 @@ def totals(connection: Connection, collection: CollectionRecord, vectors: int = 
     of_collection = documents.c.collection_id == collection.id
     chunk_total = select(func.coalesce(func.sum(documents.c.chunk_count), 0)).where(of_collection)
     total = int(connection.execute(chunk_total).scalar_one())
-    waits = {} if vectors >= total else _lacking(connection, collection)
+    waits = {} if vectors >= total else _pending_by_document(connection, collection)
     return Totals(
         by_type={row[0]: row[1] for row in connection.execute(types)},
         vectors=total - sum(waits.values()),
@@ -142,12 +142,12 @@ def totals(connection: Connection, collection: CollectionRecord, vectors: int = 
     )
 
 
-def _lacking(connection: Connection, collection: CollectionRecord) -> dict[int, int]:
+def _pending_by_document(connection: Connection, collection: CollectionRecord) -> dict[int, int]:
     """Return document id → how many of its chunks have no vector by the model, of those that have such chunks."""
     joined = with_embeddings(collection.model_id).join(documents, documents.c.id == chunks.c.document_id)
-    lacking = select(chunks.c.document_id, func.count()).select_from(joined).group_by(chunks.c.document_id)
+    pending = select(chunks.c.document_id, func.count()).select_from(joined).group_by(chunks.c.document_id)
     of_collection = documents.c.collection_id == collection.id
-    return {row[0]: row[1] for row in connection.execute(lacking.where(of_collection, embeddings.c.id.is_(None)))}
+    return {row[0]: row[1] for row in connection.execute(pending.where(of_collection, embeddings.c.id.is_(None)))}
 
 
 _STATED = fields.c.name == FIELD, fields.c.value.in_(CONTENT_TYPES)

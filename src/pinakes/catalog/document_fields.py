@@ -96,9 +96,9 @@ def _fields_of(row: Any, inherited: Metadata) -> DocumentFields:
 def _rows(one: DocumentFields) -> Iterator[dict[str, Any]]:
     given = {**one.inherited, **one.own}
     purpose = content_type(str(one.place["kind"]), str(one.place["path"]), given.get(CONTENT_TYPE))
-    said = (*flatten({**one.place, CONTENT_TYPE: purpose}), *flatten(given))
+    pairs = (*flatten({**one.place, CONTENT_TYPE: purpose}), *flatten(given))
     owner = {"document_id": one.document_id, "collection_id": one.collection_id}
-    values = {(name, normal_text(value)): number(value) for name, value in said}
+    values = {(name, normal_text(value)): number(value) for name, value in pairs}
     for (name, value), as_number in values.items():
         yield {**owner, "name": name, "value": value, "number": as_number}
 

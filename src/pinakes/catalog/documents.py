@@ -96,8 +96,8 @@ def put_all(
         return [put(connection, collection_id, new, keeping) for new in news]
     wanted = {"paths": json.dumps([new.path for new in news]), "uris": json.dumps([new.uri for new in news])}
     there = connection.execute(_AT_PLACES, {"collection": collection_id, **wanted}).all()
-    taken, named = {(row.source_id, row.path) for row in there if row.source_id}, {row.uri for row in there}
-    is_new = [(new.source_id, new.path) not in taken and new.uri not in named for new in news]
+    indexed_at, named = {(row.source_id, row.path) for row in there if row.source_id}, {row.uri for row in there}
+    is_new = [(new.source_id, new.path) not in indexed_at and new.uri not in named for new in news]
     added = iter(add_all(connection, collection_id, list(compress(news, is_new)), keeping))
     return [
         next(added) if fresh else put(connection, collection_id, new, keeping)

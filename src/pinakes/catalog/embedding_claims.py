@@ -53,8 +53,8 @@ def claim(
         return found
     fresh = {"model_id": model_id, "owner": owner, "wanted": 0, "refused": "", "expires_at": expires}
     statement = insert(embedding_claims).values([{**fresh, "key": key} for key in sorted(by_key)])
-    taken = statement.on_conflict_do_nothing().returning(embedding_claims.c.key)
-    mine = set(connection.scalars(taken))
+    inserted = statement.on_conflict_do_nothing().returning(embedding_claims.c.key)
+    mine = set(connection.scalars(inserted))
     return found + sorted(row for key, row in by_key.items() if key in mine)
 
 

@@ -80,9 +80,9 @@ def take(connection: Connection, collection_id: int, line: int) -> int:
     """Let the index that was built in the following folder answer; return the number of that."""
     if is_shared(connection):
         mine = index_numbers.c.collection_id == collection_id, index_numbers.c.line == line
-        taken = update(index_numbers).where(index_numbers.c.home == this_home(), *mine)
+        increased = update(index_numbers).where(index_numbers.c.home == this_home(), *mine)
         values = {"number": index_numbers.c.following, "following": None}
-        return int(connection.execute(taken.values(values).returning(index_numbers.c.number)).scalar_one())
+        return int(connection.execute(increased.values(values).returning(index_numbers.c.number)).scalar_one())
     number = newer(connection, collection_id)
     of_collection = update(collections).where(collections.c.id == collection_id)
     connection.execute(of_collection.values(newest=number))

@@ -92,9 +92,9 @@ def row_counts(file: Path) -> tuple[int, int]:
         CatalogueCorrupt: it is not.
     """
     with translated(), closing(sqlite3.connect(file)) as connection:
-        said = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
-        if said != ["ok"]:
-            raise CatalogueCorrupt(f"The catalogue is damaged: {said[0]}.", hint="Restore an earlier backup.")
+        problems = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
+        if problems != ["ok"]:
+            raise CatalogueCorrupt(f"The catalogue is damaged: {problems[0]}.", hint="Restore an earlier backup.")
         held = connection.execute("SELECT (SELECT count(*) FROM collections), (SELECT count(*) FROM documents)")
         of_collections, of_documents = held.fetchone()
     return int(of_collections), int(of_documents)

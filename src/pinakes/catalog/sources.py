@@ -310,13 +310,13 @@ def relocate_sources(connection: Connection, old: Path, new: Path, kept: Collect
     """
     columns = (sources.c[name] for name in ("id", "collection_id", "kind", "location", "part"))
     found = connection.execute(select(*columns)).all()
-    taken = {(row.collection_id, row.kind, row.location, row.part) for row in found}
+    places = {(row.collection_id, row.kind, row.location, row.part) for row in found}
     for row in found:
         place = Path(row.location)
         if row.location in kept or not place.is_relative_to(old):
             continue
         location = str(new / place.relative_to(old))
-        if (row.collection_id, row.kind, location, row.part) not in taken:
+        if (row.collection_id, row.kind, location, row.part) not in places:
             connection.execute(update(sources).where(sources.c.id == row.id).values(location=location))
             _move_uris(connection, row.id, f"{old.as_uri()}/", f"{new.as_uri()}/")
 

@@ -111,13 +111,13 @@ def each_vector(connection: Connection, collection_id: int, model_id: int | None
 
 def free_uids(connection: Connection, uids: Sequence[str]) -> dict[str, str]:
     """Return uid → the one to be used in this home: itself, or a new one where a document here has, or had, it."""
-    taken: set[str] = set()
+    used: set[str] = set()
     every = select(collections.c.id)
     for some in batches(uids, _BATCH):
-        taken.update(connection.scalars(select(documents.c.uid).where(documents.c.uid.in_(some))))
+        used.update(connection.scalars(select(documents.c.uid).where(documents.c.uid.in_(some))))
         before = versions.c.collection_id.in_(every), versions.c.uid.in_(some)
-        taken.update(connection.scalars(select(versions.c.uid).where(*before)))
-    return {uid: str(uuid.uuid4()) if uid in taken else uid for uid in uids}
+        used.update(connection.scalars(select(versions.c.uid).where(*before)))
+    return {uid: str(uuid.uuid4()) if uid in used else uid for uid in uids}
 
 
 def put_source(connection: Connection, collection_id: int, values: Mapping[str, JSON]) -> int:

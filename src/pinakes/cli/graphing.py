@@ -264,23 +264,23 @@ def report(
     ] = 20,
 ) -> None:
     """Judge a graph: coverage, duplicates, conflicts, the metadata, and how often answers repeat a vendor."""
-    told = []
+    reports = []
     with session.library() as library:
         for name in library.named(collection):
             [metadata] = library.completeness(name)
             found = library.graph.report(name, limit)
             repeated = _repeats(library, name, searches) if searches else None
-            told.append(_Judged(found, metadata.share, metadata.target, repeated))
+            reports.append(_Judged(found, metadata.share, metadata.target, repeated))
     session.screen.document(
         {
             "collections": [
                 {**asdict(one.found), "duplicate_share": one.found.duplicates.share}
                 | {"metadata_share": one.metadata, "vendors_repeated_in_top_5": one.repeated}
-                for one in told
+                for one in reports
             ]
         }
     )
-    for one in told:
+    for one in reports:
         session.screen.lines(_lines(one))
 
 
@@ -324,8 +324,8 @@ def _lines(one: _Judged) -> Iterator[str]:
         yield f"  more than one: {source} {kind} {', '.join(targets)}"
     for source, kind, target in found.conflicts:
         yield f"  stated both ways: {source} {kind} {target}"
-    if lacking := len(found.unlisted) + len(found.candidates) + len(found.unseen) + len(found.missing):
-        yield f"  what lists and documents lack: {lacking} names; pinakes graph missing"
+    if count := len(found.unlisted) + len(found.candidates) + len(found.unseen) + len(found.missing):
+        yield f"  what lists and documents lack: {count} names; pinakes graph missing"
 
 
 def _share(words: str, part: int, total: int, target: str = "") -> str:

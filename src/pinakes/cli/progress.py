@@ -37,15 +37,15 @@ def following(screen: Screen, *, lazy: bool = False) -> Iterator[OnEvent]:
     """Give a function that shows the events of an ingest; ``lazy``: what is not embedded at first stays so."""
     run = RunProgress()
     rest = "" if lazy else " These are being embedded; that can be stopped, the next run goes on."
-    said = False
+    reported = False
     with progress(screen) as show:
 
         def on_event(event: Event) -> None:
-            nonlocal said
+            nonlocal reported
             run.see(event)
-            said &= event.stage != "scan"  # another source
-            if event.stage == "searchable" and not said:
-                said = True
+            reported &= event.stage != "scan"  # another source
+            if event.stage == "searchable" and not reported:
+                reported = True
                 exact = f"{event.done:,} of {event.total:,} chunks have exact vectors, the others approximate ones"
                 screen.say(f"Searchable now: {exact}.{rest}")
             show(run.words(), run.done, run.total)

@@ -179,5 +179,5 @@ def _warnings(kept: Baseline, run: Run) -> list[str]:
 def _skipped(kept: Baseline, run: Run) -> list[str]:
     """Return the metrics of the baseline that are missing in ``run``, in the common modes, without repetition."""
     both = (mode for mode in kept.figures if mode in run.modes)
-    lacking = (name for mode in both for name in kept.figures[mode] if name not in run.modes[mode].overall.metrics)
-    return list(dict.fromkeys(lacking))
+    missing = (name for mode in both for name in kept.figures[mode] if name not in run.modes[mode].overall.metrics)
+    return list(dict.fromkeys(missing))

@@ -154,8 +154,8 @@ class ServerSystem:
         except ValueError:
             answer = None
         if not response.is_success:
-            said = answer.get("detail", "") if isinstance(answer, dict) else ""
-            words = f"answers with HTTP {response.status_code}" + (f": {said}"[:_MOST_SHOWN] if said else "")
+            detail = answer.get("detail", "") if isinstance(answer, dict) else ""
+            words = f"answers with HTTP {response.status_code}" + (f": {detail}"[:_MOST_SHOWN] if detail else "")
             raise self._trouble(words, "Check address, collection, --depth and --map.")
         names = self._fields
         results = answer if names.results == "." else _value(answer, names.results)

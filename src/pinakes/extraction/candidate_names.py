@@ -103,7 +103,7 @@ class CandidateNames:
         """Return the candidates beside the mentions that are there, with their types as far as the text gives them."""
         prose = subject.prose
         lower = frozenset(prose.encode("ascii", "replace").translate(_SMALL_LETTERS).split())
-        taken = [(one.start, one.end) for one in subject.mentions]
+        used = [(one.start, one.end) for one in subject.mentions]
         found: dict[tuple[int, int], Mention] = {}
 
         def note(start: int, end: int, kind: str, clue: str, sure: float) -> None:
@@ -114,7 +114,7 @@ class CandidateNames:
                 found[start, end] = Mention(EntityName(kind, name), start, end, sure, f"candidates:{clue}")
 
         for start, end in self._rows(prose):
-            if _is_taken((start, end), taken):
+            if _overlaps_used((start, end), used):
                 continue
             for kind, clue, sure in self._judged(prose, start, end, lower):
                 note(start, end, kind, clue, sure)
@@ -125,7 +125,7 @@ class CandidateNames:
             *self._of_title(subject),
         ):
             note(start, end, kind, clue, TYPED_BY[clue])
-        return Findings([found[span] for span in sorted(found) if not _is_taken(span, taken)])
+        return Findings([found[span] for span in sorted(found) if not _overlaps_used(span, used)])
 
     def _rows(self, prose: str) -> Iterator[tuple[int, int]]:
         """Yield rows of words with capitals, without stop words at their ends."""
@@ -301,9 +301,9 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     return start, start + len(text[start:end].rstrip(" \t*_`\"')].,:;"))
 
 
-def _is_taken(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:
+def _overlaps_used(span: tuple[int, int], used: Sequence[tuple[int, int]]) -> bool:
     """Say whether a place is, or lies in, one of ``taken``, which are in order."""
-    at = bisect_right(taken, (span[0], 1 << 60)) - 1
-    if at >= 0 and taken[at][1] >= span[1]:
+    at = bisect_right(used, (span[0], 1 << 60)) - 1
+    if at >= 0 and used[at][1] >= span[1]:
         return True
-    return at >= 0 and taken[at][1] > span[0] and taken[at][0] < span[0]
+    return at >= 0 and used[at][1] > span[0] and used[at][0] < span[0]

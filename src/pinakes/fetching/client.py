@@ -189,9 +189,9 @@ class Client:
                 f"{shown(url)!r} did not answer within {limit_s:g} s.", hint="Try later, or raise fetch.timeout_s."
             ) from error
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol) as error:
-            said = " ".join(str(error).split())[:200] or type(error).__name__
-            hint = "SSL_CERT_FILE names other authorities." if "CERTIFICATE_VERIFY_FAILED" in said else "Try later."
-            raise SourceError(f"{shown(url)!r} cannot be fetched: {said}.", hint=hint) from error
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            hint = "SSL_CERT_FILE names other authorities." if "CERTIFICATE_VERIFY_FAILED" in reason else "Try later."
+            raise SourceError(f"{shown(url)!r} cannot be fetched: {reason}.", hint=hint) from error
 
 
 def _origin(url: str) -> tuple[str, str]:

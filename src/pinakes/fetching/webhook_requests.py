@@ -82,8 +82,8 @@ def post(client: Client, hook: WebhookSettings, events: Sequence[Mapping[str, JS
         return Outcome(answer.status)
     if 300 <= answer.status < 400:
         return Outcome(answer.status, f"answers {answer.status}: redirects are not followed")
-    said = " ".join(answer.body[:_MOST_SHOWN].decode("utf-8", "replace").split())
-    return Outcome(answer.status, f"answers {answer.status}{f': {said}' if said else ''}")
+    text = " ".join(answer.body[:_MOST_SHOWN].decode("utf-8", "replace").split())
+    return Outcome(answer.status, f"answers {answer.status}{f': {text}' if text else ''}")
 
 
 def address(hook: WebhookSettings) -> str:

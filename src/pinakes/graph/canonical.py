@@ -161,11 +161,11 @@ def _typed(
 
     A candidate that is written as a listed name is no mention of it: the list would have found it.
     """
-    told: dict[str, list[tuple[float, EntityRecord]]] = defaultdict(list)
+    ranked_by_name: dict[str, list[tuple[float, EntityRecord]]] = defaultdict(list)
     for row in every:
         if row.type not in (UNTYPED, *STRUCTURE) and row.id in clues and groups.root(row.id) == row.id:
-            told[row.folded].append((_sureness(clues[row.id]), row))
-    for name, ranked in told.items():
+            ranked_by_name[row.folded].append((_sureness(clues[row.id]), row))
+    for name, ranked in ranked_by_name.items():
         ranked.sort(key=lambda each: (-each[0], each[1].type))
         sure, best = ranked[0]
         candidate = by_key.get((UNTYPED, name))
@@ -269,8 +269,8 @@ def _merge_people(
 ) -> None:
     """Join names of people that differ by signs, and a given name to the only one who has it, if records know them."""
     nothing: Mapping[str, EntityFact] = {}
-    told = {row.id: clues.get(row.id, nothing) for row in rows}
-    ranked = sorted(rows, key=lambda row: (-_sureness(told[row.id]), -_documents(told[row.id]), row.id))
+    evidence = {row.id: clues.get(row.id, nothing) for row in rows}
+    ranked = sorted(rows, key=lambda row: (-_sureness(evidence[row.id]), -_documents(evidence[row.id]), row.id))
     by_id = {row.id: row for row in rows}
     whole: dict[str, EntityRecord] = {}
     bearers: dict[str, set[int]] = defaultdict(set)
@@ -282,7 +282,7 @@ def _merge_people(
             bearers[row.folded.split()[0]].add(groups.root(row.id))
     for row in ranked:
         [*meant] = bearers.get(row.folded, ()) if " " not in row.folded else ()
-        if len(meant) == 1 and told[meant[0]].keys() & _DECLARED and _may(row, by_id[meant[0]], split):
+        if len(meant) == 1 and evidence[meant[0]].keys() & _DECLARED and _may(row, by_id[meant[0]], split):
             groups.join(row.id, meant[0], f"only {by_id[meant[0]].name!r} has this given name")
 
 

@@ -76,12 +76,12 @@ def with_statements(
 ) -> ReachedChunks:
     """Return ``reached`` with the places that state the relations to these chunks, and the words of metadata there."""
     hops = {hop.statement: hop for one in chunks for hop in reached.by_id[one].end.path}
-    told = graph_lookups.statements(connection, list(hops))
-    stated = {number: one for number, one in told.items() if not one.text}
+    statements = graph_lookups.statements(connection, list(hops))
+    stated = {number: one for number, one in statements.items() if not one.text}
     declared = [one.document_id for one in stated.values() if field_of(one.extractor)]
     held = graph_statistics.metadata_of(connection, declared) if declared else {}
     for number, one in stated.items():
         ends = [reached.names[end][0] for end in (hops[number].source_id, hops[number].target_id)]
         words = outside_words(rules, one.extractor, one.path, held.get(one.document_id, {}), ends)
-        told[number] = replace(one, text=words)
-    return replace(reached, stated=told)
+        statements[number] = replace(one, text=words)
+    return replace(reached, stated=statements)

@@ -85,33 +85,33 @@ def linked(
     known: dict[str, list[NamedEntity]] = defaultdict(list)
     for one in called(set(spans.values())):
         known[one.folded].append(one)
-    taken: set[int] = set()
+    used: set[int] = set()
     found: list[Linked] = []
     longest = sorted(spans, key=lambda span: (span[0] - span[1], span[0]))
     for span in longest:
-        if taken.isdisjoint(range(*span)) and len(spans[span]) >= _LEAST_SHORT_CHARS and known.get(spans[span]):
-            taken.update(range(*span))
+        if used.isdisjoint(range(*span)) and len(spans[span]) >= _LEAST_SHORT_CHARS and known.get(spans[span]):
+            used.update(range(*span))
             found += [Linked(one, spans[span]) for one in known[spans[span]]]
-    found += _misspelt(longest, spans, taken, similar, is_word)
+    found += _misspelt(longest, spans, used, similar, is_word)
     return list({one.entity.id: one for one in reversed(found)}.values())[::-1][:MOST_LINKED]
 
 
 def _misspelt(
     longest: Sequence[tuple[int, int]],
     spans: Mapping[tuple[int, int], str],
-    taken: set[int],
+    used: set[int],
     similar: Callable[[], SimilarNames],
     is_word: Callable[[str], bool],
 ) -> Iterable[Linked]:
     for span in longest:
         name = spans[span]
-        if len(name) < _LEAST_SIMILAR_CHARS or not taken.isdisjoint(range(*span)):
+        if len(name) < _LEAST_SIMILAR_CHARS or not used.isdisjoint(range(*span)):
             continue
         if all(is_word(word) for word in name.split()):
             continue
         one = similar().like(name)
         if one is not None:
-            taken.update(range(*span))
+            used.update(range(*span))
             yield Linked(one, name, similar=True)
 
 

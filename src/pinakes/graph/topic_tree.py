@@ -86,11 +86,11 @@ def topics_of(held: Iterable[SectionedDocument], not_names: Collection[str] = ()
             if name in found:
                 found[name].places.append((document, (0, 0)))
     most = max(LEAST_DOCUMENTS, int(MOST_SHARE * len(units)))
-    taken = {folded(name) for name in (*not_names, *(one.name for one in found.values()))}
-    said = [one for one in _clustered(headings) if LEAST_DOCUMENTS <= len(one.units) <= most]
-    said.sort(key=lambda one: (-len(one.units), min(one.written)))
+    names = {folded(name) for name in (*not_names, *(one.name for one in found.values()))}
+    topics = [one for one in _clustered(headings) if LEAST_DOCUMENTS <= len(one.units) <= most]
+    topics.sort(key=lambda one: (-len(one.units), min(one.written)))
     small = {name for name in found if 2 * len(folders[name]) <= len(units)}
-    placed = ((one, _home(one, small)) for one in said if folded(_name(one)) not in taken)
+    placed = ((one, _home(one, small)) for one in topics if folded(_name(one)) not in names)
     of_headings = [Topic(_name(one), _below(home, top), sorted(one.places.items())) for one, home in placed if home]
     return sorted([*found.values(), *of_headings[: MOST_TOPICS - len(found)]], key=lambda one: one.name)
 

@@ -29,8 +29,8 @@ def answered_by(
     def ask(context: SearchContext) -> Results:
         return _ask(app, asked(context.collection) if callable(asked) else asked, context)
 
-    answer, lacking = with_context(app, name, ask, beside=beside)
-    return replace(answer, degraded=joined(answer.degraded, lacking)) if lacking else answer
+    answer, degraded = with_context(app, name, ask, beside=beside)
+    return replace(answer, degraded=joined(answer.degraded, degraded)) if degraded else answer
 
 
 def with_context(
@@ -44,9 +44,9 @@ def with_context(
     while True:
         with tracer.stage("follow"):
             record, index = app.index(name, wait=False, beside=beside)
-        lacking = _partly_read(app, record) if app.followers.starting else None
+        degraded = _partly_read(app, record) if app.followers.starting else None
         try:
-            return ask(app.parts(record, index, tracer)), lacking
+            return ask(app.parts(record, index, tracer)), degraded
         except Superseded:
             continue
         except IndexCorrupt as error:

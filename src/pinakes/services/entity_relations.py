@@ -204,18 +204,18 @@ class EntityRelations:
         """Return relations with the words of metadata in the places that they have."""
         with self._app.catalog.read() as connection:
             places = {_edge(one).key: one.evidence for one in relations}
-            told = with_metadata(
+            evidence = with_metadata(
                 connection, self._app.rules(record).graph, places, _names(connection, relations, places)
             )
-        return [replace(one, evidence=told[_edge(one).key]) for one in relations]
+        return [replace(one, evidence=evidence[_edge(one).key]) for one in relations]
 
     def _with_places(
         self, connection: Connection, record: CollectionRecord, relations: Sequence[Relation], limit: int
     ) -> list[Relation]:
         places = stated_edges.statements(connection, [_edge(one) for one in relations], limit)
         rules = self._app.rules(record).graph
-        told = with_metadata(connection, rules, places, _names(connection, relations, places))
-        return [replace(one, evidence=told[_edge(one).key]) for one in relations]
+        evidence = with_metadata(connection, rules, places, _names(connection, relations, places))
+        return [replace(one, evidence=evidence[_edge(one).key]) for one in relations]
 
     def _steps(
         self, connection: Connection, record: CollectionRecord, path: Path, start: int, names: RelationNames

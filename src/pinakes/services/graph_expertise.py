@@ -192,10 +192,12 @@ def affected(connection: Connection, rules: GraphRules, entity_id: int, start: i
     Those about it come first, then those that state a relation of it, those that mention it, and those about an entity
     that is related to it. Words are read of those that are returned only.
     """
-    said, more_said = _cut(graph_listing.statements_of(connection, entity_id, MOST_STATEMENTS + 1), MOST_STATEMENTS)
+    listed, more_statements = _cut(
+        graph_listing.statements_of(connection, entity_id, MOST_STATEMENTS + 1), MOST_STATEMENTS
+    )
     statements, relations = dict[int, list[int]](), dict[int, dict[str, None]]()
     found: dict[int, Affected] = {}
-    for each in said:
+    for each in listed:
         number = each.document_id
         found.setdefault(number, Affected(each.uid, each.path, each.title, "states", 0, each.confidence))
         relations.setdefault(number, {})[f"{each.source} {each.type} {each.target}"] = None
@@ -213,7 +215,7 @@ def affected(connection: Connection, rules: GraphRules, entity_id: int, start: i
         found.items(), key=lambda one: (_RANKS[one[1].link], -len(one[1].relations), -one[1].mentions, one[1].path)
     )
     shown = dict(order[start : start + limit])
-    notes = [f"of its statements only the {MOST_STATEMENTS:,} surest are looked at"] if more_said else []
+    notes = [f"of its statements only the {MOST_STATEMENTS:,} surest are looked at"] if more_statements else []
     notes += [_MORE_DOCUMENTS] if more_spoken else []
     notes += [_MORE_RELATED] if more_related else []
     return AffectedPage(_with_words(connection, rules, entity_id, shown, statements), len(found), tuple(notes))
@@ -240,9 +242,9 @@ def _with_words(
     return found
 
 
-def _words(rules: GraphRules, said: StatementWords) -> str:
-    ends = said.source, said.target
-    return said.text or outside_words(rules, said.extractor, said.path, said.metadata or {}, ends)
+def _words(rules: GraphRules, statement: StatementWords) -> str:
+    ends = statement.source, statement.target
+    return statement.text or outside_words(rules, statement.extractor, statement.path, statement.metadata or {}, ends)
 
 
 def _add_related(connection: Connection, entity_id: int, found: dict[int, Affected]) -> bool:

@@ -191,11 +191,11 @@ def _line(values: Mapping[str, JSON], but: str = "") -> str:
 
 
 def _evidence(one: ListedRelation) -> dict[str, JSON]:
-    told = _of_relation(one)
+    data = _of_relation(one)
     document = {"@type": "schema:DigitalDocument", "identifier": one.uid, "path": one.path, "title": one.title}
     place = {"@type": "schema:Quotation", "words": one.text, "chunk": one.chunk_id, "document": document}
-    place["field"] = told["field"]
-    kept = {name: told[name] for name in ("confidence", "statements", "extractor")}
+    place["field"] = data["field"]
+    kept = {name: data[name] for name in ("confidence", "statements", "extractor")}
     return {**kept, "evidence": {name: value for name, value in place.items() if value not in (None, "")}}
 
 

@@ -94,19 +94,19 @@ class GraphSearch:
         until = moment(as_of) if as_of and is_moment(as_of) else ""
         if generation != "serving" or (as_of and not (until and expansion.hops)):
             return replace(answer, notes=(*answer.notes, NOT_AS_OF)) if expansion.hops else answer
-        start, found, told = time.perf_counter(), list[Hit](), _Told()
+        start, found, summary = time.perf_counter(), list[Hit](), _Summary()
         for record in records:
             if (own := expansions.get(record.name)) is not None and own.hops:
-                found += self._expanded(record, asked(record), answer, own, until, told)
+                found += self._expanded(record, asked(record), answer, own, until, summary)
         most = max((one.hits or 0) for one in expansions.values())
         hits = sorted(found, key=lambda one: -one.score)[:most]
         took = (time.perf_counter() - start) * 1000
-        stage = Stage("expand", took, {"entities": list(dict.fromkeys(told.names)), "added": len(hits)})
+        stage = Stage("expand", took, {"entities": list(dict.fromkeys(summary.names)), "added": len(hits)})
         trace = replace(
             answer.trace, stages=(*answer.trace.stages, stage), milliseconds=answer.trace.milliseconds + took
         )
-        notes = [_added(hits, told.names)] if hits else [_none_added(expansion)] if expansion.hops else []
-        notes += [_cut(told.cut)] if told.cut else []
+        notes = [_added(hits, summary.names)] if hits else [_none_added(expansion)] if expansion.hops else []
+        notes += [_cut(summary.cut)] if summary.cut else []
         notes += [ONLY_UNCHANGED] if until else []
         return replace(answer, hits=(*answer.hits, *hits), trace=trace, notes=(*answer.notes, *notes))
 
@@ -125,7 +125,13 @@ class GraphSearch:
         )
 
     def _expanded(
-        self, record: CollectionRecord, request: Request, answer: Results, expansion: Expansion, until: str, told: _Told
+        self,
+        record: CollectionRecord,
+        request: Request,
+        answer: Results,
+        expansion: Expansion,
+        until: str,
+        summary: _Summary,
     ) -> list[Hit]:
         """Return the hits that the graph of a collection adds, the best first, and tell by what."""
         entities_of = self._app.graphs.retriever_of(self._app.catalog, record)
@@ -140,7 +146,7 @@ class GraphSearch:
         record, index = self._app.index(record.name, wait=False)
         lexicon = lexicon_of(index)
         named = entities_of.links(request.query, lexicon.has if lexicon else lambda _: False)
-        told.names += [one.entity.name for one in named]
+        summary.names += [one.entity.name for one in named]
         weights = _weights(record, answer)
         key = ("chunks", tuple(one.entity.id for one in named), tuple(sorted(weights.items())), expansion, until)
         reached = entities_of.kept(
@@ -148,7 +154,7 @@ class GraphSearch:
             partial(self._reached_chunks, record, entities_of, named, weights, expansion, until, in_time),
             keep=lambda one: not one.out_of_time,
         )
-        told.cut += [record.name] if reached.out_of_time else []
+        summary.cut += [record.name] if reached.out_of_time else []
         if not reached.by_id:
             return []
         context = self._app.parts(record, index, Tracer())
@@ -258,7 +264,7 @@ class GraphSearch:
 
 
 @dataclass(slots=True)
-class _Told:
+class _Summary:
     """What an answer says of its expansion: names of entities, and collections whose time ran out."""
 
     names: list[str] = field(default_factory=list)

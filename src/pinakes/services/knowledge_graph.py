@@ -200,8 +200,8 @@ class KnowledgeGraph:
         ]
         sure = entity.confidence or max((one.confidence for one in found.mentions), default=0.0)  # of one that is gone
         then = replace(entity, documents=found.documents, mentions=len(found.mentions), confidence=sure)
-        told = self._relations.with_metadata_words(stated, record)
-        return EntityReport(then, told, found.mentions[:mentions], notes=found.notes, total=len(found.relations))
+        worded = self._relations.with_metadata_words(stated, record)
+        return EntityReport(then, worded, found.mentions[:mentions], notes=found.notes, total=len(found.relations))
 
     def top(
         self,

@@ -105,12 +105,12 @@ def _with_words(far: Mapping[str, _Look], near: Sequence[_Look], words: Sequence
     """Return those of the ``far`` collections that have rare words which no near one has, or what may be a name."""
     if not 0 < len(words) <= _MOST_WORDS:
         return set()
-    lacking = list(words)
+    unknown = list(words)
     for one in near:
-        one.lexicon.prepare(" ".join(lacking))
-        lacking = [word for word in lacking if not one.lexicon.has(word)]
+        one.lexicon.prepare(" ".join(unknown))
+        unknown = [word for word in unknown if not one.lexicon.has(word)]
     found = set[str]()
-    for word in lacking:
+    for word in unknown:
         having = [name for name, one in far.items() if one.lexicon.has(word)]
         found.update(having if len(having) <= _RARE else ())
     if len(words) <= _NAME_WORDS:

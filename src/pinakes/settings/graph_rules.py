@@ -246,9 +246,9 @@ class GraphRules(Section):
     @property
     def relation_types(self) -> frozenset[str]:
         """The types of relations that texts and metadata may state."""
-        told = {one.type for one in self.relations} | {one.relation for one in self.metadata if one.relation}
+        declared = {one.type for one in self.relations} | {one.relation for one in self.metadata if one.relation}
         made = ((LINKS_TO, self.links), (CO_OCCURS, self.co_occurs), (PART_OF, self.topics))
-        return frozenset(told | {name for name, on in made if on})
+        return frozenset(declared | {name for name, on in made if on})
 
     @model_validator(mode="after")
     def _types_exist(self) -> Self:

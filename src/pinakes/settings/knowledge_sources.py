@@ -82,14 +82,14 @@ class KnowledgeSourceFiles:
                 names[one.name] = one.origin
                 self.declared.append(one)
 
-    def keep_apart(self, taken: Collection[str]) -> None:
+    def keep_apart(self, used: Collection[str]) -> None:
         """Refuse documents whose name another source has; ``taken``: the names of other sources."""
         self.refused += [
             RefusedSource(one.origin, f"{one.name} is a source of the settings")
             for one in self.declared
-            if one.name in taken
+            if one.name in used
         ]
-        self.declared = [one for one in self.declared if one.name not in taken]
+        self.declared = [one for one in self.declared if one.name not in used]
 
 
 def read_folder(folder: Path) -> KnowledgeSourceFiles:

@@ -180,8 +180,8 @@ def related_entities(
 
 def related_page(library: Library, entity: Entity, name: str, collection: str, cursor: str = "", **asked: JSON) -> Page:
     """Return the page of the relations of an entity that a cursor means."""
-    told: dict[str, JSON] = {"name": name, "collection": collection, **asked}
-    return begin("related_entities", told, library.graph.stamp(entity.collection), cursor, f"{ROUTE}/entity")
+    given: dict[str, JSON] = {"name": name, "collection": collection, **asked}
+    return begin("related_entities", given, library.graph.stamp(entity.collection), cursor, f"{ROUTE}/entity")
 
 
 @tool(toolset="graph", least_s=LEAST_S, error_data=as_word, tags=("graph", "path"))
@@ -261,8 +261,8 @@ def find_experts(
             {"doc_id": each.uid, "path": each.path, "mentions": each.mentions, "fields": list(each.fields)}
             for each in one.documents
         ]
-        told = {"name": one.name, "wrote": one.wrote, "answers_for": one.answers, "mentions": one.mentions}
-        experts.append({**told, "documents": documents})
+        person = {"name": one.name, "wrote": one.wrote, "answers_for": one.answers, "mentions": one.mentions}
+        experts.append({**person, "documents": documents})
     why = f"no document that mentions {chosen.entity.name} names people in its metadata"
     return _page_of(Experts, chosen, page, experts, found, why)
 

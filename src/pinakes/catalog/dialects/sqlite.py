@@ -106,9 +106,9 @@ class SqliteDatabase:
             connection.driver_connection.execute("VACUUM INTO ?", (str(file),))
 
     def check(self, connection: Connection) -> None:
-        said = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
-        if said != "ok":
-            raise damaged(str(said))
+        problem = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        if problem != "ok":
+            raise damaged(str(problem))
 
     def epoch(self, connection: Connection) -> str:
         return connection.execute(select(installation.c.epoch)).scalar() or ""
@@ -179,9 +179,9 @@ def open_sqlite(home: Path) -> SqliteDatabase:
     try:
         return SqliteDatabase(file)
     except StorageFull as error:
-        said = driver_message(error.__cause__) if error.__cause__ else ""
+        reason = driver_message(error.__cause__) if error.__cause__ else ""
         try:
-            return SqliteDatabase(file, f"{str(file)!r} cannot be written ({said})")
+            return SqliteDatabase(file, f"{str(file)!r} cannot be written ({reason})")
         except StorageFull:
             raise error from None
 

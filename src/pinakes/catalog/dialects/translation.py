@@ -68,54 +68,58 @@ def driver_message(error: BaseException) -> str:
 
 def _ours(error: Exception, what: str) -> PinakesError:
     driver = getattr(error, "orig", None) or error
-    said = driver_message(error)
-    if "interrupted" in said or getattr(driver, "sqlstate", None) == "57014":
+    message = driver_message(error)
+    if "interrupted" in message or getattr(driver, "sqlstate", None) == "57014":
         interrupt.check()
     if isinstance(driver, sqlite3.Error):
-        return _of_sqlite(said, what)
+        return _of_sqlite(message, what)
     state = getattr(driver, "sqlstate", None)
-    if state is None and any(words in said for words in _REFUSALS):
-        return _made(_REFUSED, said.partition("FATAL: ")[2].strip().rstrip(".") or said, what)
+    if state is None and any(words in message for words in _REFUSALS):
+        return _made(_REFUSED, message.partition("FATAL: ")[2].strip().rstrip(".") or message, what)
     kinds = {kind.__name__ for kind in type(driver).__mro__}
     unanswered = state is None and not kinds.isdisjoint(("OperationalError", "InterfaceError"))
-    return _of_postgresql("08000" if unanswered else state or "", said, what)
+    return _of_postgresql("08000" if unanswered else state or "", message, what)
 
 
-def _of_sqlite(said: str, what: str) -> PinakesError:
-    if "disk is full" in said or "disk I/O error" in said or "No space left" in said:
-        return _made(_FULL, said, what)
-    if "FOREIGN KEY" in said:
-        return _made(_DELETED, said, what)
-    if "locked" in said or "busy" in said:
-        return _made(_BUSY, said, what)
-    if any(words in said for words in _DAMAGE):
-        return damaged(said)
-    if "unable to open" in said and _none_can_be_opened():
+def _of_sqlite(message: str, what: str) -> PinakesError:
+    if "disk is full" in message or "disk I/O error" in message or "No space left" in message:
+        return _made(_FULL, message, what)
+    if "FOREIGN KEY" in message:
+        return _made(_DELETED, message, what)
+    if "locked" in message or "busy" in message:
+        return _made(_BUSY, message, what)
+    if any(words in message for words in _DAMAGE):
+        return damaged(message)
+    if "unable to open" in message and _none_can_be_opened():
         return no_descriptors()
-    if "readonly" in said or "unable to open" in said:
-        return StorageFull(f"{what} cannot be opened: {said}.", hint="Check the permissions of its folder.")
-    return _made(_UNFORESEEN, said, what)
+    if "readonly" in message or "unable to open" in message:
+        return StorageFull(f"{what} cannot be opened: {message}.", hint="Check the permissions of its folder.")
+    return _made(_UNFORESEEN, message, what)
 
 
-def _of_postgresql(state: str, said: str, what: str) -> PinakesError:
+def _of_postgresql(state: str, message: str, what: str) -> PinakesError:
     """``state``: the five characters of SQLSTATE."""
-    said = said.partition("\n")[0].rstrip(".")
-    is_ours = "relation" not in said or any(f'"{name}"' in said for name in metadata.tables)
+    message = message.partition("\n")[0].rstrip(".")
+    is_ours = "relation" not in message or any(f'"{name}"' in message for name in metadata.tables)
     if state.startswith("XX") or state == "42P01":
-        return damaged(said, "Restore it from a backup.") if is_ours else _made(_UNFORESEEN, said, what)
+        return damaged(message, "Restore it from a backup.") if is_ours else _made(_UNFORESEEN, message, what)
     kind = _BY_STATE.get(state) or _BY_STATE.get(state[:3]) or _BY_STATE.get(state[:2])
-    return _made(kind or _UNFORESEEN, said, what)
+    return _made(kind or _UNFORESEEN, message, what)
 
 
-def _made(kind: _Kind, said: str, what: str) -> PinakesError:
-    error, message, hint = kind
-    return error(message.format(what=what, said=said), hint=hint)
+def _made(kind: _Kind, message: str, what: str) -> PinakesError:
+    error, template, hint = kind
+    return error(template.format(what=what, message=message), hint=hint)
 
 
 _Kind: TypeAlias = tuple[type[PinakesError], str, str]
 """An error, its message and its hint."""
 
-_UNREACHABLE: Final[_Kind] = (Busy, "{what} cannot be reached: {said}.", "Check that PostgreSQL runs, and catalog.url.")
+_UNREACHABLE: Final[_Kind] = (
+    Busy,
+    "{what} cannot be reached: {message}.",
+    "Check that PostgreSQL runs, and catalog.url.",
+)
 _DELETED: Final[_Kind] = (
     NotFound,
     "What was to be written belongs to a collection or source that was deleted meanwhile.",
@@ -123,16 +127,20 @@ _DELETED: Final[_Kind] = (
 )
 _BUSY: Final[_Kind] = (Busy, "Another process is writing to the catalogue.", _AGAIN)
 _AT_ONCE: Final[_Kind] = (Busy, "Another process wrote the same at this moment.", _AGAIN)
-_SLOW: Final[_Kind] = (Busy, "{what} did not answer in time: {said}.", _AGAIN)
-_CROWDED: Final[_Kind] = (Busy, "{what} cannot be opened: {said}.", _MORE)
-_FULL: Final[_Kind] = (StorageFull, "{what} cannot be written: {said}.", "Free disk space; nothing was lost.")
-_READ_ONLY: Final[_Kind] = (StorageFull, "{what} can only be read: {said}.", "Let catalog.url name the primary server.")
+_SLOW: Final[_Kind] = (Busy, "{what} did not answer in time: {message}.", _AGAIN)
+_CROWDED: Final[_Kind] = (Busy, "{what} cannot be opened: {message}.", _MORE)
+_FULL: Final[_Kind] = (StorageFull, "{what} cannot be written: {message}.", "Free disk space; nothing was lost.")
+_READ_ONLY: Final[_Kind] = (
+    StorageFull,
+    "{what} can only be read: {message}.",
+    "Let catalog.url name the primary server.",
+)
 _REFUSED: Final[_Kind] = (
     InvalidSetting,
-    "{what} cannot be opened: {said}.",
+    "{what} cannot be opened: {message}.",
     "Correct catalog.url, or the rights of its user.",
 )
-_UNFORESEEN: Final[_Kind] = (PinakesError, "The catalogue failed: {said}.", _BUG)
+_UNFORESEEN: Final[_Kind] = (PinakesError, "The catalogue failed: {message}.", _BUG)
 _BY_STATE: Final[dict[str, _Kind]] = {
     "08": _UNREACHABLE,
     "23503": _DELETED,

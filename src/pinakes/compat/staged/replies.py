@@ -194,8 +194,8 @@ def nothing(query: str) -> SummaryHits:
 
 def noted(reply: SummaryHits, *notes: str) -> SummaryHits:
     """Return ``reply`` with these notes, too; "" is none."""
-    said = [*filter(None, notes), *(reply.notes or ())]
-    return reply.model_copy(update={"notes": said or None})
+    every = [*filter(None, notes), *(reply.notes or ())]
+    return reply.model_copy(update={"notes": every or None})
 
 
 def answer_within(most: int, opened: Callable[[int], DocumentTexts], counter: TokenCounter) -> DocumentTexts:
@@ -218,16 +218,16 @@ def answer_within(most: int, opened: Callable[[int], DocumentTexts], counter: To
 
 def how_to_go_on(documents: Sequence[DocumentText], left_out: Sequence[str]) -> str:
     """Say with which arguments to read what was cut or left out, "" where nothing was."""
-    said = []
+    steps = []
     for one in documents:
         if one.next_line:
-            said.append(f"get_documents(doc_ids={as_json([one.doc_id])},start_line={one.next_line})")
+            steps.append(f"get_documents(doc_ids={as_json([one.doc_id])},start_line={one.next_line})")
         elif one.cut:
-            said.append(f"get_document_chunk(doc_id={as_json(one.doc_id)},chunk_index={one.next_chunk})")
+            steps.append(f"get_document_chunk(doc_id={as_json(one.doc_id)},chunk_index={one.next_chunk})")
     if left_out:
-        said.append(f"get_documents(doc_ids={as_json(list(left_out[:_MOST_COPIES]))})")
-        said[-1] += f" and {len(left_out) - _MOST_COPIES} more" if len(left_out) > _MOST_COPIES else ""
-    return "; ".join(said)
+        steps.append(f"get_documents(doc_ids={as_json(list(left_out[:_MOST_COPIES]))})")
+        steps[-1] += f" and {len(left_out) - _MOST_COPIES} more" if len(left_out) > _MOST_COPIES else ""
+    return "; ".join(steps)
 
 
 def text(opened: Opened, wanted: ExpandRequest, outline_tokens: int = 0) -> DocumentText:

@@ -132,12 +132,12 @@ def _looked(index: Index, asked: _Asked, truth: Sequence[set[int]]) -> tuple[flo
     """Return the recall of ``truth``, and the best time for each question, in milliseconds."""
     shares, times = [], []
     for one, wanted in zip(asked, truth, strict=True):
-        taken = []
+        milliseconds = []
         for _ in range(_ASKED_AGAIN):
             start = time.perf_counter()
             [found] = index.vector(one)
-            taken.append((time.perf_counter() - start) * 1000)
-        times.append(min(taken))
+            milliseconds.append((time.perf_counter() - start) * 1000)
+        times.append(min(milliseconds))
         shares.append(len(wanted & set(found.ids.tolist())) / max(1, len(wanted)))
     return float(np.mean(shares)), times
 

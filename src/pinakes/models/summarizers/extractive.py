@@ -272,20 +272,20 @@ def _chosen(sentences: Sequence[_Sentence], title: str, most: int) -> str:
         + _SECTION * one.leading
         for place, one in enumerate(sentences)
     ]
-    taken: list[int] = []
+    chosen: list[int] = []
     length = 0
     for place in sorted(range(len(sentences)), key=lambda place: (-scores[place], place)):
         one = sentences[place]
         size = min(len(one.text), _MAX_SENTENCE_CHARS) + 1
-        if taken and (length + size > MAX_CHARS or _repeats(one, [sentences[other] for other in taken])):
+        if chosen and (length + size > MAX_CHARS or _repeats(one, [sentences[other] for other in chosen])):
             continue
         if not _tells(one.text):
             continue
-        taken.append(place)
+        chosen.append(place)
         length += size
-        if len(taken) == most:
+        if len(chosen) == most:
             break
-    return " ".join(_short(sentences[place].text) for place in sorted(taken))
+    return " ".join(_short(sentences[place].text) for place in sorted(chosen))
 
 
 def _weight(words: frozenset[str], spread: Counter[str], total: int) -> float:
@@ -293,9 +293,9 @@ def _weight(words: frozenset[str], spread: Counter[str], total: int) -> float:
     return sum(spread[word] for word in words) / (len(words) * total) if words else 0.0
 
 
-def _repeats(sentence: _Sentence, taken: Sequence[_Sentence]) -> bool:
+def _repeats(sentence: _Sentence, chosen: Sequence[_Sentence]) -> bool:
     least = _SAME_SHARE * len(sentence.words)
-    return any(len(sentence.words & other.words) >= least for other in taken) if sentence.words else True
+    return any(len(sentence.words & other.words) >= least for other in chosen) if sentence.words else True
 
 
 def _short(sentence: str) -> str:

@@ -133,8 +133,8 @@ class DocumentSearch:
         merged: dict[int, CollectionDocuments] = {}
         notes: list[str] = []
         for query in dict.fromkeys(queries):
-            answers, said = self._ask(asked, replace(question, query=query))
-            notes += said
+            answers, their_notes = self._ask(asked, replace(question, query=query))
+            notes += their_notes
             for answer in answers:
                 before = merged.get(answer.record.id)
                 merged[answer.record.id] = _scored(answer, merge) if before is None else _merged(before, answer, merge)
@@ -167,9 +167,9 @@ class DocumentSearch:
         where = _parsed(filters)
         if where or other_source:
             where += (Condition(selection.BY_ID, none_of=self._not_to_be_found(reference, other_source)),)
-        answer, lacking = self._with_context(own.name, lambda parts: self._like(parts, reference, where, top_k))
+        answer, degraded = self._with_context(own.name, lambda parts: self._like(parts, reference, where, top_k))
         if answer is not None:
-            answer = replace(answer, degraded=lacking)
+            answer = replace(answer, degraded=degraded)
         else:
             query = f"{reference.title}\n{self.summary(reference).text}"
             others = Condition(selection.BY_ID, none_of=(reference.uid,))  # its copies are not to be folded into it
@@ -260,8 +260,8 @@ class DocumentSearch:
                 context.collection, found, total, order.known.degraded or _no_vectors(order), notes, required
             )
 
-        answer, lacking = self._with_context(name, ask)
-        return replace(answer, degraded=joined(answer.degraded, lacking)) if lacking else answer
+        answer, degraded = self._with_context(name, ask)
+        return replace(answer, degraded=joined(answer.degraded, degraded)) if degraded else answer
 
     def _best(self, context: SearchContext, question: _Question) -> tuple[RankedCandidates, list[FoundDocument]]:
         """Rank documents; long ones, and copies, may fill a pool of candidates, which is then made larger."""
@@ -407,17 +407,17 @@ class DocumentSearch:
             for one in ranked
             if (brief := known.get(one.document_id)) is not None
         )
-        said = [f"{answer.record.name}: {note}" if several else note for answer in answers for note in answer.notes]
-        said += names_notes((one.named for one in ranked), "the document")
-        lacking = {answer.record.name: answer.degraded for answer in answers if answer.degraded}
-        words = [f"{name}: {what}" if several else what for name, what in lacking.items()]
+        own = [f"{answer.record.name}: {note}" if several else note for answer in answers for note in answer.notes]
+        own += names_notes((one.named for one in ranked), "the document")
+        degraded = {answer.record.name: answer.degraded for answer in answers if answer.degraded}
+        words = [f"{name}: {what}" if several else what for name, what in degraded.items()]
         return FoundSummaries(
             query=query,
             documents=found,
             total=sum(answer.total for answer in answers),
             milliseconds=(time.perf_counter() - start) * 1000,
             degraded="; ".join(words) or None,
-            notes=tuple(dict.fromkeys([*notes, *said])),
+            notes=tuple(dict.fromkeys([*notes, *own])),
         )
 
 
