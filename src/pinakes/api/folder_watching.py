@@ -111,8 +111,6 @@ class Watching(Task):
 
 
 class _FolderWatcher:
-    """Watches one folder."""
-
     def __init__(
         self,
         library: Library,

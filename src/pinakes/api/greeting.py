@@ -63,7 +63,7 @@ def version_of(settings: Settings) -> str:
 
 def instructions(settings: Settings) -> str:
     """Return how to use this server: what the caller's collections hold, and how their text is to be taken."""
-    held = _held(settings)
+    held = _contents_by_collection(settings)
     lines = [f"- {name}: {about}" for name, about in list(held.items())[:_MOST_COLLECTIONS]]
     if len(held) > _MOST_COLLECTIONS:
         listing = _first(LISTS, settings)
@@ -88,13 +88,13 @@ def _heading(settings: Settings, first: str, names: Sequence[str]) -> str:
     return f"Collections; where none is named, {asked} asked:"
 
 
-def _held(settings: Settings) -> dict[str, str]:
+def _contents_by_collection(settings: Settings) -> dict[str, str]:
     """Return name → what a collection holds, of those that the caller may use: the configured and the kept ones."""
-    kept = _kept(settings)
+    kept = _stored_contents(settings)
     names = [*kept, *(name for name in settings.collections if name not in kept)]
     found: dict[str, str] = {}
     for name in filter(caller.current().sees, names):
-        one, rules = kept.get(name, _Kept()), settings.collections.get(name)
+        one, rules = kept.get(name, _StoredContents()), settings.collections.get(name)
         about = cut(" ".join((rules.description if rules else "").split() or one.description.split()), _MOST_ABOUT)
         size = counted(one.documents, "document") if one.documents else "no documents yet"
         more = "" if about or not one.documents else f" ({', '.join(one.kinds)}{one.origin})"
@@ -118,7 +118,7 @@ def _first(tools: Mapping[Toolset, str], settings: Settings) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _StoredContents:
     """What the catalogue has of a collection; ``kinds`` of documents, the commonest first, ``origin`` in words."""
 
     description: str = ""
@@ -127,7 +127,7 @@ class _Kept:
     origin: str = ""
 
 
-def _kept(settings: Settings) -> dict[str, _Kept]:
+def _stored_contents(settings: Settings) -> dict[str, _StoredContents]:
     """Return what the collections in the catalogue hold, read without loading its library.
 
     Nothing is returned where that fails: the greeting is a courtesy.
@@ -139,7 +139,7 @@ def _kept(settings: Settings) -> dict[str, _Kept]:
     except Exception:  # noqa: BLE001 - of one of two drivers, which may be missing, or of a folder that is none
         return {}
     return {
-        name: _Kept(about, sum(kinds[key].values()), tuple(kinds[key]), _origin(list(origins[key])))
+        name: _StoredContents(about, sum(kinds[key].values()), tuple(kinds[key]), _origin(list(origins[key])))
         for key, name, about in rows
     }
 

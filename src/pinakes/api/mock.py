@@ -114,7 +114,7 @@ def sampled(settings: Settings) -> Iterator[Library]:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, "utf-8")
         chat = stack.enter_context(_chat_model())
-        alone = _alone(settings, folder, chat)
+        alone = _isolated_settings(settings, folder, chat)
         writable = alone.model_copy(update={"server": alone.server.model_copy(update={"read_only": False})})
         with Library(writable) as library:
             for collection in {settings.collection, *_named(settings)}:
@@ -125,7 +125,7 @@ def sampled(settings: Settings) -> Iterator[Library]:
         yield stack.enter_context(Library(alone))
 
 
-def _alone(settings: Settings, folder: Path, chat: str) -> Settings:
+def _isolated_settings(settings: Settings, folder: Path, chat: str) -> Settings:
     """Return ``settings`` with a home, a cache and models of their own; with every tool where none are named."""
     collections = {name: settings.of_collection(name) for name in (settings.collection, *_named(settings))}
     graphs = {name: one for name, one in collections.items() if not one.graph.types}

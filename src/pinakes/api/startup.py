@@ -305,13 +305,13 @@ def overview(settings: Settings, held: Sequence[CollectionStatus]) -> str:
     """Return what the collections hold, in words: a line each."""
     shown = held[:_MOST_COLLECTIONS]
     width = max(len(status.name) for status in shown)
-    lines = [f"  {status.name:<{width}}  {_held(settings, status)}" for status in shown]
+    lines = [f"  {status.name:<{width}}  {_contents_text(settings, status)}" for status in shown]
     if len(held) > len(shown):
         lines.append(f"  and {len(held) - len(shown)} more: pinakes status")
     return "\n".join(["Ready to be searched:", *lines])
 
 
-def _held(settings: Settings, status: CollectionStatus) -> str:
+def _contents_text(settings: Settings, status: CollectionStatus) -> str:
     things = settings.of_collection(status.name).label or ("document" if status.documents == 1 else "documents")
     words = f"{status.groups or status.documents:,} {things}, {counted(status.chunks, 'chunk')}"
     if status.approximate:

@@ -276,7 +276,7 @@ def _checked(response: httpx.Response, where: str) -> dict[str, JSON]:
     raise ServerUnreachable(f"{where} answers with HTTP {response.status_code}.", hint=hint)
 
 
-def _shown(listed: dict[str, JSON], settings: Settings) -> dict[str, JSON]:
+def _tool_entry(listed: dict[str, JSON], settings: Settings) -> dict[str, JSON]:
     """Return a tool as a server lists it: the schema of its answers only where these are sent as data."""
     kept = settings.mcp.structured_content
     return {name: value for name, value in listed.items() if kept or name != "outputSchema"}
@@ -290,7 +290,9 @@ def _listed(settings: Settings, method: str) -> dict[str, JSON] | None:
     from pinakes.tools.resources import TEMPLATES
 
     lists: dict[str, Callable[[], dict[str, JSON]]] = {
-        "tools/list": lambda: {"tools": [_shown(listing_for(tool, settings), settings) for tool in tools_of(settings)]},
+        "tools/list": lambda: {
+            "tools": [_tool_entry(listing_for(tool, settings), settings) for tool in tools_of(settings)]
+        },
         "prompts/list": lambda: {"prompts": [prompt_listing(prompt) for prompt in prompts_of(settings)]},
         "resources/list": lambda: {"resources": []},
         "resources/templates/list": lambda: {"resourceTemplates": [dict(one) for one in TEMPLATES]},

@@ -82,7 +82,7 @@ AskedResponse = enveloped("AskedResponse", "The answer to a question.", AskReply
 SourcesResponse = enveloped("SourcesResponse", "The sources that were asked for.", Sources)
 
 
-def _only_known(request: Request) -> None:
+def _refuse_unknown_parameters(request: Request) -> None:
     """Refuse a request with a parameter that its route does not have: a filter that is misspelt would not hold.
 
     Raises:
@@ -135,7 +135,7 @@ def asking(service: Service) -> APIRouter:
 
 def sources(service: Service) -> APIRouter:
     """Return ``GET /api/v1/sources``: how the sources stand."""
-    router = APIRouter(tags=["monitoring"], dependencies=[Depends(_only_known)])
+    router = APIRouter(tags=["monitoring"], dependencies=[Depends(_refuse_unknown_parameters)])
 
     @router.get(
         _SOURCES,
@@ -157,7 +157,7 @@ def graph(service: Service) -> APIRouter:
     """Return the routes of the knowledge graph; they are described where a collection has one."""
     described = service.library.graph.is_anywhere()
     router = APIRouter(
-        prefix=_GRAPH, tags=[GRAPH_TAG], include_in_schema=described, dependencies=[Depends(_only_known)]
+        prefix=_GRAPH, tags=[GRAPH_TAG], include_in_schema=described, dependencies=[Depends(_refuse_unknown_parameters)]
     )
 
     async def answered(tool: Tool, **arguments: JSON) -> Response:

@@ -30,7 +30,7 @@ class ProfileRules:
 
     def are_to_keep(self, record: CollectionRecord) -> bool:
         """Say whether the profile gives other rules than those that a collection keeps."""
-        return _differ(self._of(record), record)
+        return _differs(self._of(record), record)
 
     def outdated(self, record: CollectionRecord) -> str:
         """Return the shipped profile whose rules a collection keeps as they were in another version; "" elsewhere."""
@@ -38,7 +38,7 @@ class ProfileRules:
         if not profile or self._named(record):
             return ""
         with suppress(InvalidName):  # shipped no more
-            return profile if _differ(self._rules(profile, record.name, is_own=True), record) else ""
+            return profile if _differs(self._rules(profile, record.name, is_own=True), record) else ""
         return ""
 
     def _of(self, record: CollectionRecord) -> Mapping[str, JSON]:
@@ -63,7 +63,7 @@ class ProfileRules:
         return self._given[profile, name, is_own]
 
 
-def _differ(rules: Mapping[str, JSON], record: CollectionRecord) -> bool:
+def _differs(rules: Mapping[str, JSON], record: CollectionRecord) -> bool:
     kept = record.kept or {}
     return any(kept.get(name) != value for name, value in rules.items())
 

@@ -47,9 +47,9 @@ def overlaps(source: SourceSettings, others: Iterable[SourceSettings]) -> list[O
 
     Links, ``.git`` and the spelling of a URL make no difference. Parts of one location are apart by intent.
     """
-    mine = _Spot.from_source(source)
+    mine = _SourcePlace.from_source(source)
     found = [
-        _relation(mine, source, _Spot.from_source(other), other)
+        _relation(mine, source, _SourcePlace.from_source(other), other)
         for other in others
         if other.place[:2] != source.place[:2]
     ]
@@ -58,7 +58,7 @@ def overlaps(source: SourceSettings, others: Iterable[SourceSettings]) -> list[O
 
 def overlapping(every: Sequence[SourceSettings]) -> list[list[SourceSettings]]:
     """Return for each source of a collection which of the others have files of it."""
-    spots = [_Spot.from_source(one) for one in every]
+    spots = [_SourcePlace.from_source(one) for one in every]
     return [
         [
             other
@@ -95,7 +95,7 @@ def others_of(
 
 
 @dataclass(frozen=True, slots=True)
-class _Spot:
+class _SourcePlace:
     """Where a source is: ``real`` path and what tells it and each folder above it, or the ``url`` of a repository."""
 
     real: str = ""
@@ -104,7 +104,7 @@ class _Spot:
     is_bare: bool = False
 
     @classmethod
-    def from_source(cls, source: SourceSettings) -> _Spot:
+    def from_source(cls, source: SourceSettings) -> _SourcePlace:
         if source.kind in ("http", "push"):
             return cls()
         local = git_urls.local_path(source.location) if source.kind == "git" else Path(source.location)
@@ -114,7 +114,7 @@ class _Spot:
         bare = source.kind == "git" and not os.path.lexists(f"{real}/.git")
         return cls(real, tuple(map(_identity, (Path(real), *Path(real).parents))), is_bare=bare)
 
-    def inside(self, other: _Spot) -> str | None:
+    def inside(self, other: _SourcePlace) -> str | None:
         """Return the path of this place below ``other``, None where it is not inside; "" is that place itself."""
         if not (self.real and other.real):
             return None
@@ -125,7 +125,7 @@ class _Spot:
         return "/".join(parts[len(above) :]) if parts[: len(above)] == above else None
 
 
-def _relation(mine: _Spot, source: SourceSettings, spot: _Spot, other: SourceSettings) -> Overlap | None:
+def _relation(mine: _SourcePlace, source: SourceSettings, spot: _SourcePlace, other: SourceSettings) -> Overlap | None:
     if source.kind == other.kind == "http":
         same = source.location.rstrip("/") == other.location.rstrip("/")
         listed = source.location in other.urls

@@ -274,6 +274,5 @@ def _unremembered() -> set[str]:
 
 
 def _as_remembered(source: SourceSettings) -> SourceSettings:
-    """Return the settings of a source as they are remembered."""
     fields = SourceSettings.model_fields
     return source.model_copy(update={field: fields[field].default for field in _unremembered()})

@@ -156,7 +156,7 @@ def create(
     name = free(connection, name)
     values = {"name": name, "description": description, "settings": dict(kept) if kept else None}
     if not connection.execute(insert(collections).on_conflict_do_nothing().values(created_at=now(), **values)).rowcount:
-        raise _taken(name)  # by another server, at this moment
+        raise _name_in_use(name)  # by another server, at this moment
     return get(connection, name)
 
 
@@ -169,7 +169,7 @@ def free(connection: Connection, name: str) -> str:
     """
     name = _allowed(connection, check_name(name))
     if find(connection, name) is not None:
-        raise _taken(name)
+        raise _name_in_use(name)
     return name
 
 
@@ -363,7 +363,7 @@ def hold(connection: Connection, collection_id: int) -> None:
         connection.execute(_HOLD, {"collection": collection_id})
 
 
-def _taken(name: str) -> InvalidName:
+def _name_in_use(name: str) -> InvalidName:
     return InvalidName(
         f"There is a collection {name!r} already.", hint="Choose another name, or delete that one before."
     )

@@ -44,7 +44,7 @@ def copy(connection: Connection, record: CollectionRecord, name: str, keeping: R
 
 def _copy_sources(connection: Connection, old: int, new: int) -> dict[int, int]:
     """Return id of a source → id of its copy."""
-    columns = _besides(sources, "id", "collection_id")
+    columns = _columns_without(sources, "id", "collection_id")
     made = {}
     for row in connection.execute(select(sources.c.id, *columns).where(sources.c.collection_id == old)).all():
         values = {**row._asdict(), "collection_id": new}
@@ -56,7 +56,7 @@ def _copy_sources(connection: Connection, old: int, new: int) -> dict[int, int]:
 def _copy_documents(connection: Connection, ids: Sequence[int], new: int) -> None:
     uids = {one: str(uuid.uuid4()) for one in ids}
     named = pairs(uids)
-    columns = _besides(documents, "id", "uid", "collection_id", "source_id", "version")
+    columns = _columns_without(documents, "id", "uid", "collection_id", "source_id", "version")
     rows = (
         select(cast(named.c.value, Text), literal(new), literal(1), *columns)
         .select_from(documents.join(named, documents.c.id == cast(named.c.key, Integer)))
@@ -71,16 +71,16 @@ def _copy_parts(connection: Connection, old: int, new: int, source_ids: Mapping[
     pairs = was.join(now_is, and_(now_is.c.collection_id == new, now_is.c.uri == was.c.uri))
     of_old = was.c.collection_id == old
 
-    columns = _besides(chunks, "id", "document_id")
+    columns = _columns_without(chunks, "id", "document_id")
     rows = select(now_is.c.id, *columns).select_from(pairs.join(chunks, chunks.c.document_id == was.c.id))
     _insert(connection, chunks, ["document_id", *_names(columns)], rows.where(of_old).order_by(chunks.c.id))
 
-    columns = _besides(fields, "id", "document_id", "collection_id")
+    columns = _columns_without(fields, "id", "document_id", "collection_id")
     rows = select(now_is.c.id, literal(new), *columns)
     rows = rows.select_from(pairs.join(fields, fields.c.document_id == was.c.id)).where(of_old).order_by(fields.c.id)
     _insert(connection, fields, ["document_id", "collection_id", *_names(columns)], rows)
 
-    columns = _besides(files, "id", "source_id", "document_id")
+    columns = _columns_without(files, "id", "source_id", "document_id")
     for source_id, its_copy in source_ids.items():
         known = files.outerjoin(was, was.c.id == files.c.document_id)
         known = known.outerjoin(now_is, and_(now_is.c.collection_id == new, now_is.c.uri == was.c.uri))
@@ -102,7 +102,7 @@ def _copy_parts(connection: Connection, old: int, new: int, source_ids: Mapping[
     events.copied(connection, new, caller.current().label)
 
 
-def _besides(table: Table, *left_out: str) -> list[Any]:
+def _columns_without(table: Table, *left_out: str) -> list[Any]:
     """Return the columns of ``table`` that are copied as they are."""
     return [column for column in table.c if column.name not in left_out]
 

@@ -171,7 +171,7 @@ def rewrite(
     """
     old = connection.execute(_OLD_WITH_TEXT, {"document": document_id}).one()
     at, of_group = now(), dict(inherited or {})
-    metadata, kept = _kept_over(old, new)
+    metadata, kept = _merged_metadata(old, new)
     values = {**_values(new, at), **kept, "metadata": metadata, "inherited": of_group}
     if not rechunk:
         values = {name: value for name, value in values.items() if name not in _OF_CHUNKS}
@@ -252,7 +252,7 @@ def move(
     for other in connection.scalars(there).all():
         remove(connection, other, keeping)
     at = now()
-    metadata, _ = _kept_over(old, new)
+    metadata, _ = _merged_metadata(old, new)
     values = {**_values(new, at), "metadata": metadata}
     kept = {name: values[name] for name in _OF_PLACE}
     before = {**old._asdict(), "text": values["text"]}
@@ -358,7 +358,7 @@ def _fields_of(
     return DocumentFields(document_id, collection_id, place, own, inherited)
 
 
-def _kept_over(old: Any, new: NewDocument) -> tuple[dict[str, JSON], dict[str, Any]]:
+def _merged_metadata(old: Any, new: NewDocument) -> tuple[dict[str, JSON], dict[str, Any]]:
     """Return the metadata of a document that becomes ``new``, and its columns of what callers may have given it."""
     given = old.given if new.given is None else dict(new.given)
     by_hand = new.given is None and new.source_id is not None and old.summary_by == "given"

@@ -204,7 +204,7 @@ def after(
     ``within`` and ``visible`` are names of collections, None = all; both have to have that of the event.
     """
     query = _SINCE.where(events.c.id > position).order_by(events.c.id).limit(most)
-    return [_event(row) for row in connection.execute(_wanted(query, kinds, within, visible))]
+    return [_event(row) for row in connection.execute(_filtered(query, kinds, within, visible))]
 
 
 def latest(
@@ -215,11 +215,11 @@ def latest(
 ) -> list[Event]:
     """Return the latest events, in the order in which they happened; see ``after``."""
     query = _SINCE.order_by(events.c.id.desc()).limit(most)
-    rows = connection.execute(_wanted(query, kinds, within, None)).all()
+    rows = connection.execute(_filtered(query, kinds, within, None)).all()
     return [_event(row) for row in reversed(rows)]
 
 
-def _wanted(
+def _filtered(
     query: Select[Any],
     kinds: Collection[EventKind],
     within: Collection[str] | None,

@@ -177,7 +177,6 @@ class Home:
         return self.path / "sources" / name
 
     def _common(self, part: str, name: str, timeout_s: float = -1) -> Lock:
-        """Return a lock that all homes of the catalogue have in common."""
         shared = self._shared_lock
         return shared(f"{part}/{name}", timeout_s) if shared else self._lock(part, name, timeout_s)
 

@@ -50,7 +50,7 @@ def _tests(connection: Connection, collection_id: int, reference: str) -> Iterat
     yield table.c.path.in_(names)
     if place := absolute(reference):
         yield table.c.uri.in_([place.as_uri(), reference])
-        below = list(_below(connection, collection_id, place))
+        below = list(_references_in_sources(connection, collection_id, place))
         if below:
             yield or_(*below)
     if reference.startswith(_FILE):
@@ -82,7 +82,7 @@ def absolute(reference: str) -> Path | None:
     return Path(posixpath.normpath(place)) if place.is_absolute() and "\0" not in path else None
 
 
-def _below(connection: Connection, collection_id: int, place: Path) -> Iterator[ColumnElement[bool]]:
+def _references_in_sources(connection: Connection, collection_id: int, place: Path) -> Iterator[ColumnElement[bool]]:
     """Yield for each source of the collection that ``place`` lies below what its document is called there."""
     for source in sources.list_all(connection, collection_id):
         root = absolute(source.location)

@@ -74,7 +74,7 @@ def doubts(connection: Connection, collection_id: int, where: Filter, passed: in
     Costs nothing where something passed, unless a condition is met by documents without the field.
     """
     asked = [one for one in where if (not passed or one.none_of) and one.field not in (BY_ID, *_TIMES)]
-    notes = [note for condition in asked if (note := _doubt(connection, collection_id, condition))]
+    notes = [note for condition in asked if (note := _note_on_condition(connection, collection_id, condition))]
     if not passed and not notes and len(where) > 1 and _has(connection, collection_id):
         notes.append("each filter lets something pass, but nothing passes all of them")
     return notes
@@ -135,7 +135,7 @@ def _documents_with(connection: Connection, collection_id: int, condition: Condi
     if condition.field in _TIMES:
         return _in_time(collection_id, condition)
     if condition.field == BY_ID:
-        return _called(collection_id, condition)
+        return _with_ids(collection_id, condition)
     named = and_(fields.c.collection_id == collection_id, fields.c.name == condition.field)
     query = select(fields.c.document_id).where(named)
     if condition.none_of:
@@ -150,7 +150,7 @@ def _documents_with(connection: Connection, collection_id: int, condition: Condi
         if len(matched) < _MOST_VARIABLES:
             return query.where(fields.c.value.in_(matched))
         return query.where(fields.c.value.in_(text_list(matched)))
-    return query.where(*(_lies(sign, bound) for sign, bound in limits(condition)))
+    return query.where(*(_compared(sign, bound) for sign, bound in limits(condition)))
 
 
 def _in_time(collection_id: int, condition: Condition) -> Select[Any]:
@@ -165,7 +165,7 @@ def _in_time(collection_id: int, condition: Condition) -> Select[Any]:
     return select(documents.c.id).where(documents.c.collection_id == collection_id, *tests)
 
 
-def _called(collection_id: int, condition: Condition) -> Select[Any]:
+def _with_ids(collection_id: int, condition: Condition) -> Select[Any]:
     """Return the documents that have these ids, or have none of them."""
     if not (condition.any_of or condition.none_of):
         raise InvalidFilter(f"{BY_ID!r} is the id of a document.", hint='Write {"@id": ["…", "…"]}.')
@@ -175,7 +175,7 @@ def _called(collection_id: int, condition: Condition) -> Select[Any]:
     )
 
 
-def _lies(sign: str, bound: float | str) -> ColumnElement[bool]:
+def _compared(sign: str, bound: float | str) -> ColumnElement[bool]:
     """The same comparison as ``filters.match`` makes: numbers as numbers, the rest as text."""
     end = normal_text(bound)
     text = func.substr(fields.c.value, 1, len(end)) if sign in ("<=", ">") else fields.c.value
@@ -186,7 +186,7 @@ def _lies(sign: str, bound: float | str) -> ColumnElement[bool]:
     return or_(COMPARE[sign](fields.c.number, bound), and_(fields.c.number.is_(None), begins_with_digit, as_text))
 
 
-def _doubt(connection: Connection, collection_id: int, condition: Condition) -> str | None:
+def _note_on_condition(connection: Connection, collection_id: int, condition: Condition) -> str | None:
     """Return why nothing can have been meant by ``condition``, None where something passes it."""
     field = condition.field
     if not _has(connection, collection_id, fields.c.name == field):

@@ -221,7 +221,6 @@ def _places(table: Any) -> Select[Any]:
 
 
 def _evidence(table: Any) -> Sequence[ColumnElement[Any]]:
-    """Return the columns of ``Evidence``."""
     before = case((table.c.start > CONTEXT_BEFORE, table.c.start - CONTEXT_BEFORE), else_=0)
     return (
         documents.c.id,

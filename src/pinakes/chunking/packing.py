@@ -228,7 +228,6 @@ class _Packer:
 
 
 def _is_same_section(left: _Chunk, right: _Chunk) -> bool:
-    """Return whether both are pieces of one section."""
     return left.path == right.path and left.end >= right.start and not left.whole and not right.whole
 
 

@@ -124,7 +124,7 @@ def _prepare(session: Session, library: Library, name: str, model: str | None) -
 def _switch(session: Session, library: Library, name: str) -> dict[str, JSON]:
     with _following(session, name) as on_event:
         state = library.switch(name, on_event)
-    _tell(session, state)
+    _report(session, state)
     session.screen.say(f"to go back: {session.command('reindex', '--rollback', '-c', name)}")
     session.screen.say(f"to free that room: {session.command('reindex', '--drop-beside', '-c', name)}")
     return _described(state)
@@ -132,7 +132,7 @@ def _switch(session: Session, library: Library, name: str) -> dict[str, JSON]:
 
 def _roll_back(session: Session, library: Library, name: str) -> dict[str, JSON]:
     state = library.roll_back(name)
-    _tell(session, state)
+    _report(session, state)
     if state.pending:
         session.screen.report(f"{name}: {state.pending:,} chunks came since; they are embedded now")
         prepare_or_warn(session)
@@ -154,7 +154,7 @@ def _drop(session: Session, library: Library, name: str) -> dict[str, JSON]:
     return {"freed_bytes": freed, **_described(state)}
 
 
-def _tell(session: Session, state: CollectionStatus) -> None:
+def _report(session: Session, state: CollectionStatus) -> None:
     session.screen.report(f"{state.name}: answered by {state.model} from now on")
     session.screen.report(f"  beside   {beside_line(state)}")
 
@@ -175,7 +175,7 @@ def _following(session: Session, name: str) -> Iterator[OnEvent]:
             if event.stage == "embed":
                 first = event.done if first is None else first
                 words = f"{name}: {event.done:,} of {event.total:,} chunks embedded"
-                if left := _left(time.monotonic() - start, event.done - first, event.total - event.done):
+                if left := _time_left(time.monotonic() - start, event.done - first, event.total - event.done):
                     words += f", {left} left"
             elif event.stage == "index":
                 words = f"{name}: building the index"
@@ -186,5 +186,5 @@ def _following(session: Session, name: str) -> Iterator[OnEvent]:
         yield on_event
 
 
-def _left(passed_s: float, done: int, missing: int) -> str:
+def _time_left(passed_s: float, done: int, missing: int) -> str:
     return duration(passed_s * missing / done) if passed_s > 2 and done > 0 else ""

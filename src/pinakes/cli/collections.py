@@ -65,7 +65,7 @@ def create(
     """Make an empty collection, with settings of its own where it needs other ones."""
     with session.library(create=True) as library:
         record = library.collecting.create(name, description, **_settings(keep))
-    _tell(session, record, f"{record.name}: made")
+    _show_collection(session, record, f"{record.name}: made")
 
 
 @command(collections_app, "describe")
@@ -75,7 +75,7 @@ def describe(
     """Say what is in a collection, for people and agents."""
     with session.library() as library:
         record = library.collecting.describe(name, description)
-    _tell(session, record, f"{record.name}: {record.description}")
+    _show_collection(session, record, f"{record.name}: {record.description}")
 
 
 @command(collections_app, "configure")
@@ -89,7 +89,7 @@ def configure(session: Session, name: _Name, keep: _Keep = (), forget: _Forget =
     shown = dict(record.kept or {})
     if isinstance(graph := shown.get("graph"), dict):
         shown["graph"] = f"{counted(len(graph['types']), 'type')} of a profile"
-    _tell(session, record, f"{record.name}: {json.dumps(shown, ensure_ascii=False)}")
+    _show_collection(session, record, f"{record.name}: {json.dumps(shown, ensure_ascii=False)}")
     if had_graph and not has_graph:
         session.screen.say("its graph was removed; what was decided on names (graph merge, split) is kept")
     elif "graph" in wanted and has_graph and wanted["graph"] is None:
@@ -104,7 +104,7 @@ def rename(session: Session, name: _Name, new: _NewName) -> None:
     """Give a collection another name."""
     with session.library() as library:
         record = library.collecting.rename(name, new)
-    _tell(session, record, f"{name}: called {record.name} now")
+    _show_collection(session, record, f"{name}: called {record.name} now")
 
 
 @command(collections_app, "copy")
@@ -112,7 +112,7 @@ def copy(session: Session, name: _Name, new: _NewName) -> None:
     """Make a collection that holds the same; nothing is embedded again."""
     with session.library() as library:
         record = library.collecting.copy(name, new)
-    _tell(session, record, f"{name}: copied to {record.name}")
+    _show_collection(session, record, f"{name}: copied to {record.name}")
 
 
 @command(collections_app, "move")
@@ -126,7 +126,7 @@ def move(
         for event in library.collecting.move(name, engine):
             show(f"{name}: building the index", event.done, event.total)
         record = library.collection(name)
-    _tell(session, record, f"{record.name}: its index is in {engine} now")
+    _show_collection(session, record, f"{record.name}: its index is in {engine} now")
 
 
 @command(collections_app, "delete")
@@ -179,7 +179,7 @@ def stats(session: Session, name: _Name) -> None:
         )
 
 
-def _tell(session: Session, record: CollectionRecord, line: str) -> None:
+def _show_collection(session: Session, record: CollectionRecord, line: str) -> None:
     document = {"name": record.name, "description": record.description, "settings": dict(record.kept or {})}
     session.screen.document(document)
     session.screen.show(line)

@@ -27,7 +27,7 @@ def compare(session: Session, wanted: CompareOptions) -> None:
     _check(wanted)
     report, errors = _compared(session, wanted)
     if wanted.fail_under is not None and report.agreement["overlap_5"].mean < wanted.fail_under:
-        errors.append(_below(report, wanted.fail_under))
+        errors.append(_below_baseline(report, wanted.fail_under))
     if wanted.html:
         try:
             html_report.write(wanted.html, html_report.comparison_page(report))
@@ -120,7 +120,7 @@ def _read(wanted: CompareOptions) -> GoldenSet:
     return replace(golden, questions=golden.questions[: wanted.limit])
 
 
-def _below(report: ComparisonReport, least: float) -> BelowBaseline:
+def _below_baseline(report: ComparisonReport, least: float) -> BelowBaseline:
     mean = report.agreement["overlap_5"].mean
     return BelowBaseline(
         f"The mean overlap@5 is {mean:.1%}, below {least:.1%}; {report.flagged} questions are below 80 %.",

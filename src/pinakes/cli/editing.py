@@ -72,7 +72,7 @@ def put(
             if_version=if_version,
         )
         session.found([written.document.uid])
-    _tell(session, written)
+    _show_written(session, written)
 
 
 @command(document_app, "show")
@@ -144,7 +144,7 @@ def update(
             if_version=if_version,
         )
         session.found([written.document.uid])
-    _tell(session, written)
+    _show_written(session, written)
 
 
 @command(document_app, "delete")
@@ -174,7 +174,7 @@ def restore(
         name, uid = _known(library, reference, library.chosen(collection))
         written = library.documents.restore(uid, collection=name, version=version)
         session.found([uid])
-    _tell(session, written, done="restored")
+    _show_written(session, written, done="restored")
 
 
 @command(document_app, "deleted")
@@ -261,7 +261,7 @@ def _value(text: str) -> JSON:
         return text
 
 
-def _tell(session: Session, written: WrittenDocument, *, done: str = "") -> None:
+def _show_written(session: Session, written: WrittenDocument, *, done: str = "") -> None:
     document, screen = written.document, session.screen
     about: dict[str, JSON] = {"outcome": written.outcome, "degraded": written.degraded, "document": asdict(document)}
     about |= {"notes": [asdict(note) for note in written.notes]} if written.notes else {}

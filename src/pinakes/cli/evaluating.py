@@ -146,7 +146,7 @@ def _evaluate(session: Session, wanted: EvaluateOptions, uses: ReportOptions) ->
     with _collecting(errors):
         verdict = baseline.check(uses.baseline, run, uses.tolerance) if uses.baseline else None
     if verdict and not verdict.passed:
-        errors.insert(0, _below(verdict))
+        errors.insert(0, _below_baseline(verdict))
     with _collecting(errors):
         if uses.save_baseline and uses.baseline and not (verdict and verdict.passed):
             session.screen.warn(f"baseline not written: {uses.save_baseline}: the gate has to pass first")
@@ -157,7 +157,7 @@ def _evaluate(session: Session, wanted: EvaluateOptions, uses: ReportOptions) ->
         if uses.html:
             html_report.write(uses.html, html_report.evaluation_page(run, compared, verdict))
             session.screen.say(f"page written: {uses.html}")
-    _tell(session, run, compared, verdict, errors)
+    _show_run(session, run, compared, verdict, errors)
 
 
 @contextmanager
@@ -169,7 +169,7 @@ def _collecting(errors: list[PinakesError]) -> Iterator[None]:
         errors.append(error)
 
 
-def _tell(
+def _show_run(
     session: Session,
     run: Run,
     compared: Comparison | None,
@@ -213,7 +213,7 @@ def _measured(
         usual = library.settings.of_collection(name, library.collection(name).kept).retrieval
         modes = wanted.named_modes or (usual,)
         before = _earlier(session, against, golden, name, modes)
-        return _asked(session, library, wanted, golden, name, modes, metrics), before
+        return _run_questions(session, library, wanted, golden, name, modes, metrics), before
 
 
 def _earlier(
@@ -232,7 +232,7 @@ def _earlier(
     return found
 
 
-def _asked(
+def _run_questions(
     session: Session,
     library: Library,
     wanted: EvaluateOptions,
@@ -308,7 +308,7 @@ def _check(wanted: EvaluateOptions, uses: ReportOptions) -> None:
         raise InvalidInput(f"--tolerance cannot be {uses.tolerance:g}.", hint="Give a share from 0 to 1: 0.05 is 5 %.")
 
 
-def _below(verdict: Verdict) -> BelowBaseline:
+def _below_baseline(verdict: Verdict) -> BelowBaseline:
     count = len(verdict.fallen)
     return BelowBaseline(
         f"{count} of {verdict.checked} metrics fell by more than {verdict.tolerance:.1%}: {'; '.join(verdict.fallen)}.",

@@ -270,7 +270,7 @@ def report(
             [metadata] = library.completeness(name)
             found = library.graph.report(name, limit)
             repeated = _repeats(library, name, searches) if searches else None
-            reports.append(_Judged(found, metadata.share, metadata.target, repeated))
+            reports.append(_CollectionReport(found, metadata.share, metadata.target, repeated))
     session.screen.document(
         {
             "collections": [
@@ -285,7 +285,7 @@ def report(
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _CollectionReport:
     found: GraphReport
     metadata: float | None
     target: float
@@ -302,7 +302,7 @@ def _repeats(library: Library, collection: str, searches: int) -> float | None:
     return repeats(([hit.metadata for hit in hits] for hits in answers), "vendor")
 
 
-def _lines(one: _Judged) -> Iterator[str]:
+def _lines(one: _CollectionReport) -> Iterator[str]:
     found = one.found
     yield f"{found.collection}: {counted(found.entities, 'entity', 'entities')}, {counted(found.relations, 'relation')}"
     yield _share("documents with an entity", found.documents_with_entity, found.documents, "> 80 %")

@@ -42,7 +42,7 @@ def export(
         session.found((), done.documents)
     screen = session.screen
     screen.document(asdict(done))
-    screen.report(f"{done.file}: {_held(done)}, {megabytes(done.bytes)} in {done.seconds:.1f} s")
+    screen.report(f"{done.file}: {_counts(done)}, {megabytes(done.bytes)} in {done.seconds:.1f} s")
     if done.pending:
         have = counted(done.pending, "chunk has", "chunks have")
         screen.say(f"{have} no vector yet; what waits here waits where it is imported, too")
@@ -66,7 +66,7 @@ def import_(
         session.found((), done.documents)
     screen = session.screen
     screen.document(asdict(done))
-    screen.report(f"{done.collection}: {_held(done)} in {done.seconds:.1f} s")
+    screen.report(f"{done.collection}: {_counts(done)} in {done.seconds:.1f} s")
     screen.note(*done.notes)
     if done.renamed:
         screen.note(f"{done.renamed:,} documents have new ids, since there are, or were, documents of their ids here")
@@ -157,6 +157,6 @@ def _steps(session: Session, *, bytes_: bool = False) -> Iterator[OnStep]:
         yield on_step
 
 
-def _held(done: Exported | Imported) -> str:
+def _counts(done: Exported | Imported) -> str:
     held = counted(done.documents, "document"), counted(done.chunks, "chunk"), counted(done.vectors, "vector")
     return ", ".join(held)

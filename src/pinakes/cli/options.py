@@ -288,7 +288,7 @@ def _of_group(group: type[Any]) -> list[inspect.Parameter]:
     ]
 
 
-def _take(group: type[_Group], values: dict[str, Any]) -> _Group:
+def _group_of(group: type[_Group], values: dict[str, Any]) -> _Group:
     """Return a dataclass made of ``values``, which no longer has them; those that were not given are the defaults."""
     given = {one.name: values.pop(one.name) for one in fields(group)}  # type: ignore[arg-type]
     return group(**{name: value for name, value in given.items() if value is not None})
@@ -308,7 +308,7 @@ class Command:
 
     def __call__(self, context: typer.Context, **values: Any) -> None:
         invocation: Invocation = context.find_root().obj
-        invocation.common = _take(Common, values).over(invocation.common)
+        invocation.common = _group_of(Common, values).over(invocation.common)
         set_up_logging(invocation.common.verbose, invocation.common.quiet)
         if self._alone and context.invoked_subcommand is not None:
             return
@@ -320,7 +320,7 @@ class Command:
             if name == "context":
                 values[name] = context
             elif isinstance(group, type) and is_dataclass(group):
-                values[name] = _take(group, values)
+                values[name] = _group_of(group, values)
             elif one.default == () and values[name] is None:
                 values[name] = ()
         with calling(Caller(interface="cli")):

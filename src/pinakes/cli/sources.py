@@ -47,7 +47,7 @@ def list_sources(session: Session, collection: OneOrAll = None) -> None:
     if found:
         screen.show(heads)
     for one, line in zip(found, lines, strict=True):
-        screen.lines((line, *(f"  {word}" for word in _troubles(session, one))))
+        screen.lines((line, *(f"  {word}" for word in _problems(session, one))))
     if not found:
         screen.say(f"There are no sources yet. Add one: {session.command('add', 'PATH')}")
 
@@ -90,7 +90,7 @@ def show(session: Session, name: _Source) -> None:
         if text:
             screen.show(f"{label:<11} {text}")
     screen.lines(f"{'skipped':<11} {count:,} × {reason}" for reason, count in list(one.skipped.items())[:_MOST_SHOWN])
-    screen.lines(f"{'trouble':<11} {word}" for word in _troubles(session, one))
+    screen.lines(f"{'trouble':<11} {word}" for word in _problems(session, one))
     for file in one.failing[:_MOST_SHOWN]:
         again = f"; tried {file.tries}×, again {_when(file.retry_at)}" if file.retry_at else ""
         screen.show(f"{'failed':<11} {file.path}: {file.reason}{again}")
@@ -150,7 +150,7 @@ def import_documents(
         try:
             source = PlacedSource.model_validate({**one.source, "open_network_only": True})
             check_declared(source, settings.fetch)
-            kept.append((one, _keep(session, folder, one, collection)))
+            kept.append((one, _write_declared(session, folder, one, collection)))
         except PinakesError as error:
             found.refused.append(knowledge_sources.RefusedSource(one.origin, str(error)))
     imported = [{"name": one.name, "file": str(path), "source": one.source} for one, path in kept]
@@ -175,7 +175,7 @@ def _cells(one: SourceStatus) -> tuple[str, ...]:
     return one.name, one.collection, one.kind, f"{one.documents:,}", last, following, one.state
 
 
-def _troubles(session: Session, one: SourceStatus) -> list[str]:
+def _problems(session: Session, one: SourceStatus) -> list[str]:
     """Return what the user should know about a source, in words."""
     from pinakes.services.sync.syncing import failures
 
@@ -236,7 +236,7 @@ def _read(files: Sequence[str]) -> KnowledgeSourceFiles:
     return found
 
 
-def _keep(session: Session, folder: Path, one: Declared, collection: str | None) -> Path:
+def _write_declared(session: Session, folder: Path, one: Declared, collection: str | None) -> Path:
     """Write a document into the folder of sources, once the settings are fine with it.
 
     Raises:

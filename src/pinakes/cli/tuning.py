@@ -94,7 +94,7 @@ def tune(session: Session, wanted: TuneOptions) -> None:
             found = _recut(session, library, wanted, asked, name)
         else:
             found = _tuned(session, library, wanted, asked, name)
-    _tell(session, wanted, questions, name, found)
+    _show_result(session, wanted, questions, name, found)
 
 
 def _check(session: Session, wanted: TuneOptions) -> None:
@@ -226,7 +226,9 @@ def _agree(session: Session, wanted: TuneOptions, seconds: float, count: int) ->
     session.screen.say(f"{words}. What was found until then is shown on Ctrl+C.")
 
 
-def _tell(session: Session, wanted: TuneOptions, golden: GoldenSet, name: str, found: TuningResult | Sweep) -> None:
+def _show_result(
+    session: Session, wanted: TuneOptions, golden: GoldenSet, name: str, found: TuningResult | Sweep
+) -> None:
     from pinakes.cli import tuning_text
 
     screen = session.screen

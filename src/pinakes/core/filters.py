@@ -148,16 +148,16 @@ def nearest(word: str, known: Collection[str], most: int = 3) -> list[str]:
 def in_words(condition: Condition) -> str:
     """Return ``condition`` as written on the command line, with long values cut."""
     if condition.none_of:
-        return f"{condition.field} != {listed(_shown(condition, condition.none_of))}"
+        return f"{condition.field} != {listed(_named_values(condition, condition.none_of))}"
     if condition.any_of or condition.glob:
-        return f"{condition.field} = {listed(_shown(condition, condition.any_of or condition.glob))}"
+        return f"{condition.field} = {listed(_named_values(condition, condition.any_of or condition.glob))}"
     closed = not (condition.low_open or condition.high_open)
     if isinstance(condition.low, str) and condition.low == condition.high and closed:
         return f"{condition.field} beginning with {listed([condition.low])}"
     return " and ".join(f"{condition.field} {sign} {listed([bound])}" for sign, bound in limits(condition))
 
 
-def _shown(condition: Condition, values: Collection[JSON]) -> Collection[JSON]:
+def _named_values(condition: Condition, values: Collection[JSON]) -> Collection[JSON]:
     return [one for one in values if not str(one).startswith(".")] if condition.field in FILE_TYPES else values
 
 
@@ -213,7 +213,7 @@ class _Places:
         """Return the file at path ``place`` or with that name, and all files in a folder of that path."""
         if not place:
             return []
-        found = self._below(place)
+        found = self._paths_in(place)
         at = bisect_left(self._sorted, place)
         found += [place] if self._sorted[at : at + 1] == [place] else []
         return found if "/" in place else [*found, *self._names().get(place, ())]
@@ -232,7 +232,7 @@ class _Places:
         at = bisect_left(self._sorted, f"{place}/")
         return at < len(self._sorted) and self._sorted[at].startswith(f"{place}/")
 
-    def _below(self, folder: str) -> list[str]:
+    def _paths_in(self, folder: str) -> list[str]:
         first = bisect_left(self._sorted, f"{folder}/")
         return self._sorted[first : bisect_left(self._sorted, f"{folder}0")]  # "0" is the next character after "/"
 
@@ -351,8 +351,8 @@ def _between(field: str, bounds: Mapping[str, JSON]) -> Condition:
         raise _unusable(field, bounds)
     return Condition(
         field,
-        low=_bound(bounds.get("gte", bounds.get("gt"))),
-        high=_bound(bounds.get("lte", bounds.get("lt"))),
+        low=_bound_of(bounds.get("gte", bounds.get("gt"))),
+        high=_bound_of(bounds.get("lte", bounds.get("lt"))),
         low_open="gt" in bounds,
         high_open="lt" in bounds,
     )
@@ -366,7 +366,7 @@ def _unusable(field: str, value: JSON) -> InvalidFilter:
     return InvalidFilter(f"Filter {field!r} cannot be {shown}.", hint=_EXAMPLE)
 
 
-def _bound(value: JSON) -> float | str | None:
+def _bound_of(value: JSON) -> float | str | None:
     if value is None:
         return None
     as_number = number(value)
@@ -384,10 +384,10 @@ def _holds(condition: Condition, value: JSON) -> bool:
         return normal_text(value) in condition.any_of
     if condition.glob:
         return glob_matches(condition.glob, str(value))
-    return all(_lies(value, sign, bound) for sign, bound in limits(condition))
+    return all(_compares(value, sign, bound) for sign, bound in limits(condition))
 
 
-def _lies(value: JSON, sign: str, bound: float | str) -> bool:
+def _compares(value: JSON, sign: str, bound: float | str) -> bool:
     """Compare numbers as numbers and other values as text; a year as a bound stands for all dates in that year."""
     as_number = number(value)
     if as_number is not None and not isinstance(bound, str):

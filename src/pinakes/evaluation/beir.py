@@ -35,7 +35,7 @@ def write_corpus(folder: Path, place: Path) -> int:
                 raise wrong(path, number, f"its `_id` {document_id[:40]!r} is empty or too long")
             check_new(document_id, lines, path, number, "_id", "document")
             names.add(name)
-            _put(place / name, text)
+            _write_if_changed(place / name, text)
         for stale in place.glob("*.md"):
             if stale.name not in names:
                 stale.unlink()
@@ -60,7 +60,7 @@ def _opened(path: Path) -> IO[str]:
     return gzip.open(path, "rt", encoding="utf-8-sig") if path.suffix == ".gz" else path.open(encoding="utf-8-sig")
 
 
-def _put(path: Path, text: str) -> None:
+def _write_if_changed(path: Path, text: str) -> None:
     data = text.encode("utf-8", "replace")
     if not (path.is_file() and path.read_bytes() == data):
         path.write_bytes(data)

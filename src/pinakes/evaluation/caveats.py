@@ -37,7 +37,7 @@ def cautions(
     if different := differences(a, b):
         yield f"A and B hold different documents: {'; '.join(different)}"
     yield from _unmatched(a, b, links)
-    if _cut_otherwise(a, b):
+    if _chunked_differently(a, b):
         yield "settings of chunking take effect when documents are read: these were read before"
     for letter, about, side in zip("AB", (a, b), sides, strict=True):
         yield from (f"{letter}: {words}" for words in _of_side(about, side))
@@ -46,7 +46,7 @@ def cautions(
     yield from _slower(*sides)
 
 
-def _cut_otherwise(a: SystemInfo, b: SystemInfo) -> bool:
+def _chunked_differently(a: SystemInfo, b: SystemInfo) -> bool:
     """Return whether chunking settings differ although both sides are the same collection."""
     if not (a.corpus and b.corpus and a.corpus.fingerprint == b.corpus.fingerprint):
         return False

@@ -141,19 +141,19 @@ class SystemQuerier:
     def ask(self, question: Question) -> SystemAnswer:
         """Return the live answer, else the stored one, else none with the reason."""
         if self._failures >= GIVEN_UP_AFTER:
-            return self._kept(question, f"not asked: {GIVEN_UP_AFTER} questions before had no answer")
+            return self._stored_or_failed(question, f"not asked: {GIVEN_UP_AFTER} questions before had no answer")
         try:
             reply = self._side.ask(question)
         except PinakesError as error:
             self.error = self.error or error
             self._failures += not isinstance(error, NotFound)
-            return self._kept(question, error.message)
+            return self._stored_or_failed(question, error.message)
         self._failures = 0
         if self._replies is not None:
             self._replies.keep(self.about.label, self._options, question, reply)
         return SystemAnswer(reply, "asked")
 
-    def _kept(self, question: Question, why: str) -> SystemAnswer:
+    def _stored_or_failed(self, question: Question, why: str) -> SystemAnswer:
         kept = self._replies.find(self.about.label, self._options, question) if self._replies is not None else None
         return SystemAnswer(kept.reply, "kept", why, kept.at) if kept else SystemAnswer(SystemReply(()), "none", why)
 

@@ -181,9 +181,11 @@ def _complaint(error: Exception) -> str:
 def _question(path: Path, number: int, row: Mapping[str, JSON]) -> Question:
     query, relevant = row.get("query"), row.get("relevant")
     if not isinstance(query, str) or not query.strip():
-        raise wrong(path, number, _unfit(row, "query", "the question as text"))
+        raise wrong(path, number, _wrong_field(row, "query", "the question as text"))
     if not isinstance(relevant, dict):
-        raise wrong(path, number, _unfit(row, "relevant", "an object of document and grade; {} = no answer exists"))
+        raise wrong(
+            path, number, _wrong_field(row, "relevant", "an object of document and grade; {} = no answer exists")
+        )
     grades = {str(document): _grade(path, number, document, grade) for document, grade in relevant.items()}
     try:
         where = parse(row.get("filters"))
@@ -192,7 +194,7 @@ def _question(path: Path, number: int, row: Mapping[str, JSON]) -> Question:
     return Question(str(row.get("id", number)), query, grades, str(row.get("kind", "")), where)
 
 
-def _unfit(row: Mapping[str, JSON], name: str, wanted: str) -> str:
+def _wrong_field(row: Mapping[str, JSON], name: str, wanted: str) -> str:
     """Say that a line lacks a field, or that it holds something else than ``wanted``."""
     if name not in row:
         return f"it lacks `{name}`, {wanted}"

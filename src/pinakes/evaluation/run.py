@@ -172,9 +172,9 @@ def explain(subject: Subject, question: Question, answer: RankedAnswer, mode: Se
     """Return why no relevant document is among the first, by asking each retriever separately."""
     if not question.answerable:
         return Miss("answered", document=answer.ranking[0] if answer.ranking else "")
-    there = [name for name in _wanted(question) if name in subject.names.members]
+    there = [name for name in _relevant_names(question) if name in subject.names.members]
     if not there:
-        return Miss("not in the collection", document=_wanted(question)[0])
+        return Miss("not in the collection", document=_relevant_names(question)[0])
     passing = _passing(subject, question.where, there)
     if not passing:
         return Miss("lost by filter", document=there[0])
@@ -191,10 +191,14 @@ def _explain_run(question: Question, answer: RankedAnswer) -> Miss:
     if not question.answerable:
         return Miss("answered", document=answer.ranking[0])
     rank = first_relevant(answer.ranking, question.relevant)
-    return Miss("ranked low", answer.ranking[rank - 1], rank) if rank else Miss("not retrieved", _wanted(question)[0])
+    return (
+        Miss("ranked low", answer.ranking[rank - 1], rank)
+        if rank
+        else Miss("not retrieved", _relevant_names(question)[0])
+    )
 
 
-def _wanted(question: Question) -> list[str]:
+def _relevant_names(question: Question) -> list[str]:
     """Return the relevant names, the best first."""
     relevant = question.relevant
     return sorted((name for name, grade in relevant.items() if grade > 0), key=lambda name: -relevant[name])

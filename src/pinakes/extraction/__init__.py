@@ -168,7 +168,7 @@ class Extraction:
     def _within_limits(
         self, mentions: Sequence[Mention], relations: Sequence[StatedRelation], left_out: int, problems: Sequence[str]
     ) -> Findings:
-        kept = _kept([one for one in mentions if _is_name(one.entity)])
+        kept = _limited([one for one in mentions if _is_name(one.entity)])
         left_out += len(mentions) - len(kept) + max(0, len(relations) - MAX_RELATIONS)
         return Findings(kept, relations[:MAX_RELATIONS], self.recipe, left_out, tuple(problems))
 
@@ -246,7 +246,7 @@ def _is_another_type(last: Mention, one: Mention) -> bool:
     return same_place and one.entity.type not in (UNTYPED, last.entity.type)
 
 
-def _kept(mentions: Sequence[Mention]) -> list[Mention]:
+def _limited(mentions: Sequence[Mention]) -> list[Mention]:
     """Return at most ``MAX_PLACES`` mentions of each entity, the surest and then the first, by place."""
     counts: Counter[tuple[str, str]] = Counter()
     kept: list[Mention] = []

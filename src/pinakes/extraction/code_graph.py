@@ -178,7 +178,7 @@ class _File:
                     self._pointer(caller, written, start)
                 continue
             if number not in held:
-                held[number] = _held(source, definitions[number])
+                held[number] = _local_names(source, definitions[number])
             name = written.decode()
             if written in held[number]:
                 self._add(caller, CALLS, EntityName(FUNCTION, f"->{name}"), start, POINTER)
@@ -220,7 +220,7 @@ class _File:
             written = _callee(self._written(start, min(end, start + 2_000)), self.language)
             if not written or (self.language == "cpp" and separator not in written and caller.type == FUNCTION):
                 continue  # calls_of_c has it
-            target, sure = self._meant(written, scope, separator, imported)
+            target, sure = self._target_of_call(written, scope, separator, imported)
             self._add(caller, CALLS, target, start, sure)
         for start, end, number in innermost(definitions, self.syntax.macros):
             _, caller = self._around(definitions, entities, number, file)
@@ -239,7 +239,7 @@ class _File:
         scope = definitions[number].scope if number >= 0 else ""
         return scope, entity if entity is not None else file
 
-    def _meant(
+    def _target_of_call(
         self, written: str, scope: str, separator: str, imported: dict[str, tuple[str, str]]
     ) -> tuple[EntityName, float]:
         """Return what a call means: of the file itself, of a module that it imports, or what a variable holds."""
@@ -343,7 +343,7 @@ class _File:
         return self.source[start:end].decode("utf-8", "replace")
 
 
-def _held(source: bytes, one: Definition) -> frozenset[bytes]:
+def _local_names(source: bytes, one: Definition) -> frozenset[bytes]:
     """Return the parameters of a function, and the names that it declares as pointers to functions."""
     begin = source.find(b"{", one.at, one.end)
     begin = one.end if begin < 0 else begin

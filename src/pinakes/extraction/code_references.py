@@ -51,7 +51,7 @@ def imports_of(statement: str, language: str, path: str) -> tuple[str, dict[str,
         return _included(statement, folder), {}
     written = statement[:_MOST_CHARS]
     if language == "go":
-        return _go(written)
+        return _go_import(written)
     reader = {"python": _python, "java": _java, "rust": _rust}.get(language, _javascript)
     tail, names = reader(written, folder)
     extension = EXTENSIONS[language]
@@ -84,7 +84,7 @@ def _python(statement: str, folder: str) -> tuple[str, dict[str, tuple[str, str]
     return module, known
 
 
-def _go(statement: str) -> tuple[str, dict[str, tuple[str, str]]]:
+def _go_import(statement: str) -> tuple[str, dict[str, tuple[str, str]]]:
     found = _STRING.search(statement)
     if found is None:
         return "", {}

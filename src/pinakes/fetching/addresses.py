@@ -87,7 +87,7 @@ class Allowed:
         return name in self._names or any(name.endswith(ending) for ending in self._endings)
 
     def _check(self, host: str, address: Address) -> None:
-        meant = list(_meant(address))
+        meant = list(_embedded_addresses(address))
         if all(map(_is_open, meant)) or any(
             one in network for network in self._networks for one in meant if one.version == network.version
         ):
@@ -109,7 +109,7 @@ def _resolved(host: str, port: int) -> Iterator[Address]:
         yield ipaddress.ip_address(str(place[0]).partition("%")[0])
 
 
-def _meant(address: Address) -> Iterator[Address]:
+def _embedded_addresses(address: Address) -> Iterator[Address]:
     """Yield ``address``, and the IPv4 addresses that it embeds or is translated to."""
     yield address
     if isinstance(address, IPv4Address):

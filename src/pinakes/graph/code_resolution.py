@@ -105,7 +105,7 @@ class _Definitions:
         if where.startswith("*"):
             tail = where[1:]
             # A text that only names it may mean any; code means what it imports.
-            fitting = [each for each in within if _lies(each.name.partition(AT)[2], tail)]
+            fitting = [each for each in within if _path_matches(each.name.partition(AT)[2], tail)]
             target, why = self._chosen(one, fitting, "", [] if tail else public)
             if why == UNDEFINED and not tail and (one.type, name) in self._references:
                 return self._references[one.type, name], "the same name"
@@ -130,7 +130,7 @@ class _Definitions:
         if not name.startswith("*"):
             return None, UNDEFINED
         tail = name[1:].rstrip("/")
-        fitting = [each for each in self._files.get(_last(name), ()) if _lies(each.name, tail)]
+        fitting = [each for each in self._files.get(_last(name), ()) if _path_matches(each.name, tail)]
         ranked = sorted(fitting, key=lambda each: (each.name.count("/"), each.name))
         if not ranked:
             return None, UNDEFINED
@@ -192,7 +192,7 @@ def _is_method(one: Reference) -> bool:
     return one.type == FUNCTION and AT in one.name and f"{AT}*" not in one.name
 
 
-def _lies(path: str, tail: str) -> bool:
+def _path_matches(path: str, tail: str) -> bool:
     """Say whether a path ends with ``tail``, an extension aside, or lies in such a folder where that ends with "/"."""
     if not tail:
         return True

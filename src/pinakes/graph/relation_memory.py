@@ -48,7 +48,7 @@ class RelationMemory:
             found = graph_lookups.hops(connection, missing, types, direction, min_confidence, until)
             fresh = [_ranked(one) for one in found]
             if len(found) < graph_lookups.MOST_ROWS:  # else some relations of these entities are not among them
-                self._keep(key, _by_end(fresh, missing, direction))
+                self._remember(key, _by_end(fresh, missing, direction))
             ranked += fresh
         ranked.sort()
         return [one for one, _ in groupby(each[-1] for each in ranked)][: graph_lookups.MOST_ROWS]
@@ -66,7 +66,7 @@ class RelationMemory:
                 fresh.setdefault(entity, []).append((-often, document, entity))
             found = [one for some in fresh.values() for one in some]
             if len(found) < most:  # else some documents of these entities are not among them
-                self._keep(key, fresh)
+                self._remember(key, fresh)
             ranked += found
         return [(entity, document, -often) for often, document, entity in sorted(ranked)[:most]]
 
@@ -97,7 +97,7 @@ class RelationMemory:
         known, missing = self._known(key, ids)
         if missing:
             found = read(missing)
-            self._keep(key, found)
+            self._remember(key, found)
             known |= found
         return known
 
@@ -109,7 +109,7 @@ class RelationMemory:
             known = {one: held[one] for one in wanted if one in held}
         return known, [one for one in wanted if one not in known]
 
-    def _keep(self, key: Hashable, found: Mapping[int, Any]) -> None:
+    def _remember(self, key: Hashable, found: Mapping[int, Any]) -> None:
         count = sum(1 + (len(one) if isinstance(one, list) else 0) for one in found.values())
         with self._lock:
             if self._count + count > _MOST_KEPT:

@@ -77,7 +77,7 @@ def topics_of(held: Iterable[SectionedDocument], not_names: Collection[str] = ()
     }
     kept = sorted(shared, key=lambda name: (-len(folders[name]), name))[:MOST_TOPICS]
     found = {
-        name: Topic(_below(name, top), _below(_nearest(name, set(kept)), top))
+        name: Topic(_relative_to(name, top), _relative_to(_nearest(name, set(kept)), top))
         for name in kept
         if len(name) <= MAX_NAME_CHARS
     }
@@ -91,7 +91,9 @@ def topics_of(held: Iterable[SectionedDocument], not_names: Collection[str] = ()
     topics.sort(key=lambda one: (-len(one.units), min(one.written)))
     small = {name for name in found if 2 * len(folders[name]) <= len(units)}
     placed = ((one, _home(one, small)) for one in topics if folded(_name(one)) not in names)
-    of_headings = [Topic(_name(one), _below(home, top), sorted(one.places.items())) for one, home in placed if home]
+    of_headings = [
+        Topic(_name(one), _relative_to(home, top), sorted(one.places.items())) for one, home in placed if home
+    ]
     return sorted([*found.values(), *of_headings[: MOST_TOPICS - len(found)]], key=lambda one: one.name)
 
 
@@ -173,5 +175,5 @@ def _common(folders: Iterable[str]) -> str:
     return "/".join(common or [])
 
 
-def _below(folder: str, top: str) -> str:
+def _relative_to(folder: str, top: str) -> str:
     return folder.removeprefix(f"{top}/") if top else folder

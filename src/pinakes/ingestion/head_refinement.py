@@ -116,11 +116,11 @@ class HeadRefiner:
                 return
             if self._writer is None:
                 self._writer = ThreadPoolExecutor(1, thread_name_prefix="pinakes-refine")
-            future = self._writer.submit(self._kept, collection.name, vectors, chunk_ids)
+            future = self._writer.submit(self._store, collection.name, vectors, chunk_ids)
             self._unwritten.add(future)
         future.add_done_callback(self._unwritten.discard)
 
-    def _kept(self, collection: str, vectors: Mapping[bytes, Float32], chunk_ids: Sequence[int]) -> None:
+    def _store(self, collection: str, vectors: Mapping[bytes, Float32], chunk_ids: Sequence[int]) -> None:
         """Store the vectors and update the index; on failure they stay in memory only."""
         try:
             with self._catalog.write() as connection:

@@ -232,7 +232,7 @@ class Ingest:
             self.report.added += entry.is_new
             self.report.changed += not entry.is_new
             self.report.reread += entry.new.path in self._rereading.documents
-            yield self._placed_at(entry, document_id)
+            yield self._file_record(entry, document_id)
 
     def _apply(self, connection: Connection, entry: Move | Note) -> FileRecord:
         if isinstance(entry, Note):
@@ -245,9 +245,9 @@ class Ingest:
             documents.rewrite(connection, document_id, entry.new, self._keeping)
         sources.forget(connection, self._record.id, [entry.old.path])
         self.report.moved += 1
-        return self._placed_at(entry, document_id)
+        return self._file_record(entry, document_id)
 
-    def _placed_at(self, entry: Put | Move, document_id: int) -> FileRecord:
+    def _file_record(self, entry: Put | Move, document_id: int) -> FileRecord:
         new = entry.new
         self._groups.add(new.group_key)
         self._placed.add(document_id)

@@ -82,7 +82,7 @@ def date_in(path: str) -> str | None:
     """Return the first date in a path, as ``value_of`` does: ``2024-03-05-talk.md``, ``2024/03/x.md``, ``20240305``."""
     for found in _IN_PATH.finditer(path):
         year, between, month, day = found.groups()
-        if (between or day) and (whole := _whole(int(year), int(month), int(day) if day else None)):
+        if (between or day) and (whole := _iso_date(int(year), int(month), int(day) if day else None)):
             return whole
     return None
 
@@ -99,7 +99,9 @@ def _date(value: JSON, order: str = "") -> str | None:
     for form in _FORMS:
         if found := form.fullmatch(bare):
             parts = {"month": None, "day": None} | found.groupdict()
-            return _whole(int(parts["year"] or 0), _month(parts["month"]), int(parts["day"]) if parts["day"] else None)
+            return _iso_date(
+                int(parts["year"] or 0), _month(parts["month"]), int(parts["day"]) if parts["day"] else None
+            )
     return _of_mail(text)
 
 
@@ -140,7 +142,7 @@ def _by_numbers(first: int, second: int, year: int, between: str, order: str) ->
     if not order:
         return None
     day, month = (first, second) if order == "dmy" else (second, first)
-    return _whole(year, month, day)
+    return _iso_date(year, month, day)
 
 
 def _month(text: str | None) -> int | None:
@@ -149,7 +151,7 @@ def _month(text: str | None) -> int | None:
     return int(text) if text.isdigit() else _MONTHS.index(text[:3].lower()) + 1
 
 
-def _whole(year: int, month: int | None, day: int | None) -> str | None:
+def _iso_date(year: int, month: int | None, day: int | None) -> str | None:
     try:
         checked = date(year, month or 1, day or 1)
     except ValueError:
@@ -230,7 +232,7 @@ def typed_filter(where: Filter, types: Mapping[str, FieldType]) -> Filter:
         InvalidFilter: a bound or value has the wrong type.
     """
     kinds = {normal_name(name): kind for name, kind in types.items()}
-    return tuple(_asked(one, kinds[one.field]) if one.field in kinds else one for one in where)
+    return tuple(_typed_values(one, kinds[one.field]) if one.field in kinds else one for one in where)
 
 
 def _of_kind(name: str, value: JSON, kind: FieldType, errors: list[str]) -> JSON:
@@ -248,19 +250,19 @@ def _of_kind(name: str, value: JSON, kind: FieldType, errors: list[str]) -> JSON
     return made[0] if made else None
 
 
-def _asked(condition: Condition, kind: FieldType) -> Condition:
+def _typed_values(condition: Condition, kind: FieldType) -> Condition:
     if kind in ("text", "list") or condition.glob:
         return condition
     return replace(
         condition,
         any_of=tuple(normal_text(_needed(condition, value, kind)) for value in condition.any_of),
         none_of=tuple(normal_text(_needed(condition, value, kind)) for value in condition.none_of),
-        low=_bound(condition, condition.low, kind),
-        high=_bound(condition, condition.high, kind),
+        low=_typed_bound(condition, condition.low, kind),
+        high=_typed_bound(condition, condition.high, kind),
     )
 
 
-def _bound(condition: Condition, value: float | str | None, kind: FieldType) -> float | str | None:
+def _typed_bound(condition: Condition, value: float | str | None, kind: FieldType) -> float | str | None:
     if isinstance(value, int | float) and kind in _DATES and value >= _LEAST_DAY:
         value = f"{value:.0f}"  # 20240305
     if value is None or isinstance(value, int | float):  # a year is a number, and stands for all the dates in it

@@ -78,7 +78,7 @@ class ApproximateMap:
         """
         used, places = _used(tokens, len(self.table))
         weights = _weighted(tokens, self.rarity)
-        return _placed(self.mean, _product(tokens, weights, places, self.table[used].astype(np.float32)))
+        return _unit_vectors(self.mean, _product(tokens, weights, places, self.table[used].astype(np.float32)))
 
     def save(self, path: Path) -> None:
         """Write to ``path`` atomically; one process at a time.
@@ -181,7 +181,7 @@ def fit(
     table = scale * centred
     table[used] += columns @ dual
     left_out = exact - mean - dual / np.diag(inverse)[:, None]
-    agreement = float(np.mean(np.sum(_placed(mean, left_out) * exact, axis=1)))
+    agreement = float(np.mean(np.sum(_unit_vectors(mean, left_out) * exact, axis=1)))
     return ApproximateMap(
         label, rarity, table.astype(np.float16), mean, agreement, len(tokens), of_texts or len(tokens)
     )
@@ -230,7 +230,7 @@ def _product(tokens: TokenRows, weights: Float32, places: Int64, table: Float32)
     return out
 
 
-def _placed(mean: Float32, centred: Float32) -> Float32:
+def _unit_vectors(mean: Float32, centred: Float32) -> Float32:
     """Return ``mean`` + ``centred`` as unit vectors, float32 (n, dim); ``centred`` is rescaled in place first.
 
     Ridge regression shrinks, so the vectors would be too close to the mean. The root mean square distance of exact

@@ -81,13 +81,13 @@ def exclusive(parent: Path, wait_s: float) -> Iterator[None]:
         Busy: another process holds the lock for longer than ``wait_s`` seconds.
         ModelUnavailable: the folder cannot be created or locked.
     """
-    with _held(parent, wait_s):
+    with _locked(parent, wait_s):
         for leftover in parent.glob(f"{_PARTIAL}*"):
             shutil.rmtree(leftover, ignore_errors=True)
         yield
 
 
-def _held(parent: Path, wait_s: float) -> AbstractContextManager[object]:
+def _locked(parent: Path, wait_s: float) -> AbstractContextManager[object]:
     with _storage(parent):
         make_shared(parent)
         try:

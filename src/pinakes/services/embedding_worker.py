@@ -110,7 +110,7 @@ class EmbeddingWorker:
         except NotFound:  # it was deleted meanwhile
             return 0
         except (ModelMismatch, ModelUnavailable, TooCostly) as error:
-            self._tell(record.name, str(error))
+            self._say_once(record.name, str(error))
             return 0
         if chunks:
             self._total += chunks
@@ -143,10 +143,10 @@ class EmbeddingWorker:
             try:
                 self._app.check_model(record)
             except ModelMismatch as error:
-                self._tell(record.name, str(error))
+                self._say_once(record.name, str(error))
                 yield error
 
-    def _tell(self, collection: str, words: str) -> None:
+    def _say_once(self, collection: str, words: str) -> None:
         if self._said.get(collection) != words:
             self._said[collection] = words
             self._say(f"{collection!r} is left to others: {words}")

@@ -133,7 +133,7 @@ class EntityLookup:
         from rapidfuzz import fuzz, process
 
         records, found = self._current(collection), dict[int, tuple[float, Entity]]()
-        name, types = self._asked(name, records, types)
+        name, types = self._name_and_types(name, records, types)
         key = name_key(name)
         with self._app.catalog.read() as connection:
             for record in records:
@@ -173,7 +173,9 @@ class EntityLookup:
         every = (kind for record in records for kind in types_of(self._app.rules(record).graph))
         return list(dict.fromkeys(every))
 
-    def _asked(self, name: str, records: Sequence[CollectionRecord], types: Collection[str]) -> tuple[str, list[str]]:
+    def _name_and_types(
+        self, name: str, records: Sequence[CollectionRecord], types: Collection[str]
+    ) -> tuple[str, list[str]]:
         """Return the name and the types that a caller means."""
         wanted = self.typed(types, records)
         kind, plain = apart(name, self._types(records))
@@ -184,7 +186,7 @@ class EntityLookup:
     ) -> list[list[Entity]]:
         """Return the entities of the very name, then those of its other forms, each the most mentioned first."""
         records = self._current(collection)
-        plain, wanted = self._asked(name, records, types)
+        plain, wanted = self._name_and_types(name, records, types)
         key = name_key(plain)
         exact, formed = list[Entity](), list[Entity]()
         with self._app.catalog.read() as connection:

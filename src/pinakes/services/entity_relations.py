@@ -172,7 +172,7 @@ class EntityRelations:
                 different.setdefault(tuple(names.same(one.type, *one.key[::2]) for one in path), path)
             kept = list(different.values())[:limit]
             paths = [self._steps(connection, record, path, source.id, names) for path in kept]
-        asked = _asked_of_path(types, most_hops, direction, through_owner is False and bool(owners))
+        asked = _path_conditions(types, most_hops, direction, through_owner is False and bool(owners))
         notes = _notes(paths, source, target, asked, owners)
         if not paths and limits:
             notes.append(f"the search ended after {limits[0]:,} entities: there may be one; name types of relations")
@@ -279,7 +279,7 @@ def _notes(
     return []
 
 
-def _asked_of_path(types: Collection[str], most_hops: int, direction: Direction, but_owner: bool) -> str:
+def _path_conditions(types: Collection[str], most_hops: int, direction: Direction, but_owner: bool) -> str:
     words = [f"of at most {counted(most_hops, 'relation')}"]
     words += [f"of type {', '.join(types)}"] if types else []
     words += [f"in the direction {direction!r}"] if direction != "both" else []

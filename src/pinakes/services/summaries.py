@@ -79,7 +79,7 @@ class Summaries:
 
     def summaries_of(self, connection: Connection, wanted: Sequence[DocumentRecord]) -> dict[int, Summary]:
         """Return document id → summary; nobody is asked for one that is not there yet."""
-        found = {one.id: summary for one in wanted if (summary := _kept(one) or self._known.get(_key(one)))}
+        found = {one.id: summary for one in wanted if (summary := _stored_summary(one) or self._known.get(_key(one)))}
         missing = [one for one in wanted if one.id not in found]
         if not missing:
             return found
@@ -184,7 +184,7 @@ def authored(metadata: Metadata) -> str:
     return ""
 
 
-def _kept(brief: DocumentRecord) -> Summary | None:
+def _stored_summary(brief: DocumentRecord) -> Summary | None:
     if brief.summary:
         return Summary(brief.summary, _WRITERS.get(brief.summary_by, "given"))
     text = authored(brief.metadata)

@@ -89,7 +89,7 @@ class SourceSettings(Section):
     def _fits_its_kind(self) -> Self:
         if self.urls and not self.location:
             object.__setattr__(self, "location", self.urls[0])
-        if reason := self._unfit():
+        if reason := self._inconsistency():
             raise PydanticCustomError("source", "{reason}", {"reason": reason})
         if self.kind == "push" and not self.location:
             object.__setattr__(self, "location", self.name)
@@ -106,7 +106,7 @@ class SourceSettings(Section):
             return self
         return self.model_copy(update={"location": whole_path(self.location, home.expanduser())})
 
-    def _unfit(self) -> str:
+    def _inconsistency(self) -> str:
         """Return what is inconsistent in these settings, "" if nothing is."""
         if self.kind != "push":
             if self.urls and self.kind != "http":

@@ -85,7 +85,7 @@ def _page(source: str, path: str) -> bytes:
     found = elements(source)
     by_id = {element.attributes["id"]: element for element in reversed(found) if element.attributes.get("id")}
     main = by_id.get("main-content") or by_id.get("content") or next((one for one in found if one.tag == "body"), None)
-    names = [_text(source, one) for one in found if one.tag == "li" and _inside(by_id.get("breadcrumbs"), one)]
+    names = [_text(source, one) for one in found if one.tag == "li" and _contains(by_id.get("breadcrumbs"), one)]
     space = names[0] if names else ""
     heading = by_id.get("title-text") or next((one for one in found if one.tag == "title"), None)
     title = _text(source, heading) if heading else ""
@@ -102,7 +102,7 @@ def _page(source: str, path: str) -> bytes:
     }
     body = source[main.inside : main.inner_end] if main else source
     comments = by_id.get("comments")
-    if comments is not None and not _inside(main, comments):
+    if comments is not None and not _contains(main, comments):
         section = found[comments.parent] if comments.parent is not None else comments
         section = found[section.parent] if comments.tag.startswith("h") and section.parent is not None else section
         body += f"\n<h2>Comments</h2>\n{_without_heading(source, section)}"
@@ -116,7 +116,7 @@ def _without_heading(source: str, section: Element) -> str:
     return f"{text[: begin.start()]} {text[end.end() :]}" if begin and end else text
 
 
-def _inside(outer: Element | None, inner: Element) -> bool:
+def _contains(outer: Element | None, inner: Element) -> bool:
     return outer is not None and outer.start < inner.start < outer.end
 
 

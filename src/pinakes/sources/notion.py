@@ -66,7 +66,9 @@ class NotionExport(ExportSource):
             elif part not in ("", ".", ".."):
                 parts.append(part)
         there = "/".join(parts)
-        clean = self._clean.get(_whole(there) if there.lower().endswith(".csv") else there) or self._clean.get(there)
+        clean = self._clean.get(_database_path(there) if there.lower().endswith(".csv") else there) or self._clean.get(
+            there
+        )
         if clean is None:
             return match[0]
         return f"{match['open']}{quote(clean)}{hash_}{rest}{match['close']}"
@@ -94,10 +96,10 @@ def _clean_paths(entries: Mapping[str, ExportEntry]) -> dict[str, str]:
 
 
 def _is_view(path: str, entries: Mapping[str, ExportEntry]) -> bool:
-    return path.lower().endswith(".csv") and _whole(path) in entries
+    return path.lower().endswith(".csv") and _database_path(path) in entries
 
 
-def _whole(path: str) -> str:
+def _database_path(path: str) -> str:
     """Return the path of the whole database for a view at ``path``."""
     return f"{path[: -len('.csv')]}_all.csv"
 

@@ -83,14 +83,14 @@ class Politeness:
             PinakesError: see ``Client.get``; also if the host failed several times in a row.
         """
         host = self._host(url)
-        answer = self._once(host, url, max_bytes, headers)
+        answer = self._request(host, url, max_bytes, headers)
         if answer.status in _LATER and (wait_s := _wait_s(answer)) is not None:
             with host.lock:
                 host.next_at = max(host.next_at, time.monotonic() + wait_s)
-            answer = self._once(host, url, max_bytes, headers)
+            answer = self._request(host, url, max_bytes, headers)
         return answer
 
-    def _once(self, host: _Host, url: str, max_bytes: int, headers: Mapping[str, str]) -> Fetched:
+    def _request(self, host: _Host, url: str, max_bytes: int, headers: Mapping[str, str]) -> Fetched:
         if host.failures >= _FAILURES:
             raise SourceError("Its host did not answer several times, and is not asked again for now.")
         self._await_turn(host)

@@ -161,7 +161,7 @@ class SlackExport(ExportSource):
         for one in _dicts(message.get("attachments")):
             title, url = str(one.get("title") or ""), one.get("title_link") or one.get("from_url")
             fields = (f"{field.get('title') or ''}: {field.get('value') or ''}" for field in _dicts(one.get("fields")))
-            own_text = [_whole(one), *fields]
+            own_text = [_content_of(one), *fields]
             if not (title or any(own_text)):
                 own_text = [str(one.get("fallback") or "")]
             head = f"[{title or url}]({url})" if isinstance(url, str) else title
@@ -179,7 +179,7 @@ class SlackExport(ExportSource):
         return str(name_found or message.get("username") or user or message.get("bot_id") or "somebody")
 
     def _text(self, message: JSON) -> str:
-        return self._plain(_whole(message))
+        return self._plain(_content_of(message))
 
     def _plain(self, text: str) -> str:
         """Return text in Slack's markup as Markdown."""
@@ -266,7 +266,7 @@ def _has_content(message: JSON) -> bool:
     return any(message.get(name) for name in ("text", "files", "attachments", "blocks"))
 
 
-def _whole(message: JSON) -> str:
+def _content_of(message: JSON) -> str:
     """Return the content of a message's text and blocks without repetitions, in Slack's markup.
 
     Usually both have the same content, or the text is shorter; some messages have text that no block has.

@@ -59,7 +59,7 @@ def opened(sessions: Sessions, key: str, home: str, dimension: int | None, *, wo
         InvalidSetting: the extension vector is not there, and cannot be made.
     """
     with sessions.writing() as session:
-        row = _held(session, key)
+        row = _locked_index_id(session, key)
         if row is not None and not _is_whole(session, row[0], dimension, words=words):
             _drop(session, row[0])
             row = None
@@ -77,7 +77,7 @@ def opened(sessions: Sessions, key: str, home: str, dimension: int | None, *, wo
         return row[0], made
 
 
-def _held(session: Session, key: str) -> Row | None:
+def _locked_index_id(session: Session, key: str) -> Row | None:
     """Return the number of the index of this ``key``, held until the transaction ends, None where there is none."""
     session.execute(f"SELECT pg_advisory_xact_lock({_MAKING})")
     session.execute(_TABLES)
@@ -94,7 +94,7 @@ def _is_whole(session: Session, number: int, dimension: int | None, *, words: bo
 def released(sessions: Sessions, key: str, home: str) -> None:
     """Note that ``home`` does not use the index of this ``key`` any more; drop it where no other does."""
     with sessions.writing() as session:
-        row = _held(session, key)
+        row = _locked_index_id(session, key)
         if row is None:
             return
         session.execute("DELETE FROM engine_homes WHERE index_id = %s AND home = %s", [row[0], home])

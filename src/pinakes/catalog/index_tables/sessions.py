@@ -59,7 +59,7 @@ class Sessions:
             Busy: see ``translated``.
         """
         whole = "; ".join(("BEGIN READ ONLY", self._limits, statement, "COMMIT"))
-        return self._again(lambda session: _of_each(session, whole, parameters))[0]
+        return self._with_retry(lambda session: _of_each(session, whole, parameters))[0]
 
     def columns(self, statement: str, parameters: Parameters, options: str = "") -> list[Row]:
         """Return the rows of one statement as binary, which suits large values, in one round trip.
@@ -78,7 +78,7 @@ class Sessions:
             before = filter(None, (begin, self._limits, _TO_THE_LAST, options))
             return _of_each(session, "; ".join([*before, *each, "COMMIT"]))
 
-        return self._again(ask)
+        return self._with_retry(ask)
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
@@ -100,7 +100,7 @@ class Sessions:
         with translated(), psycopg.connect(address, autocommit=True, connect_timeout=_CONNECT_S) as session:
             yield session
 
-    def _again(self, ask: Callable[[Session], _Found]) -> _Found:
+    def _with_retry(self, ask: Callable[[Session], _Found]) -> _Found:
         """Ask once more where the connection broke while nobody used it."""
         try:
             with self._session(raw=True) as session:

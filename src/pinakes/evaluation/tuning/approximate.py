@@ -77,7 +77,7 @@ def sweep(trials: Trials, metric: str, budget: Budget, on_try: Callable[[int], o
     scanned = _built(trials, exact)
     efforts: dict[Point, Trials] = {(): trials, exact: scanned}
     efforts |= {point: built for point in others if point not in efforts}
-    asked = _asked(trials)
+    asked = _query_vectors(trials)
     truth = [set(one.ids.tolist()) for one in scanned.subject.parts.index.vector(*asked)]
     found: dict[Point, tuple[float, list[float]]] = {}
 
@@ -116,7 +116,7 @@ def _approximate(trials: Trials, point: Point, count: int) -> Trials:
     return built
 
 
-def _asked(trials: Trials) -> _Asked:
+def _query_vectors(trials: Trials) -> _Asked:
     """Return the vector query of each question.
 
     Raises:

@@ -116,13 +116,13 @@ class Trials:
         contexts = [self.parts(()), self.parts(point)]
         times: list[list[float]] = [[], []]
         for question in self.questions[:_MOST_TIMED]:
-            each = [self._once(parts, question) for _ in range(_ASKED_AGAIN) for parts in contexts]
+            each = [self._search_ms(parts, question) for _ in range(_ASKED_AGAIN) for parts in contexts]
             for place, taken in enumerate(times):
                 taken.append(min(each[place::2]))
         differences = [other - one for one, other in zip(*times, strict=True)]
         return Speed(median(times[0]), median(times[1]), paired_p(differences))
 
-    def _once(self, context: SearchContext, question: Question) -> float:
+    def _search_ms(self, context: SearchContext, question: Question) -> float:
         start = time.perf_counter()
         search(self.request(question, context.settings), replace(context, tracer=Tracer()))
         return (time.perf_counter() - start) * 1000

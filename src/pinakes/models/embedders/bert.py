@@ -171,11 +171,11 @@ class BertEmbedder:
                 table = _loaded_prior(folder)  # another process may have computed it meanwhile
                 if table is None:
                     with folders.filled(folder, {"weights_sha256": installed.weights_sha256}) as unfinished:
-                        _save_prior(unfinished / _PRIOR, self._alone(model))
+                        _save_prior(unfinished / _PRIOR, self._token_vectors(model))
                     table = _read_prior(folder / _PRIOR)
         return table
 
-    def _alone(self, model: _Model) -> Float32:
+    def _token_vectors(self, model: _Model) -> Float32:
         """Return float32 (vocabulary, dim): the vector of each token between [CLS] and [SEP]."""
         first, last = model.tokenizer.encode("").ids
         size = model.tokenizer.get_vocab_size()

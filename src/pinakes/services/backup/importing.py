@@ -231,7 +231,7 @@ class _Importer:
         for line in self._lines(SOURCES):
             self.counts.sources += 1
             if wanted:
-                placed = self._placed(line)
+                placed = self._with_local_path(line)
                 self._sources.append(transfer.put_source(self._connection, self.collection, placed.model_dump()))
                 self.places.append(placed.location)
         for kept in known_sources.list_all(self._connection, self.collection):
@@ -240,7 +240,7 @@ class _Importer:
             except ValidationError as error:
                 raise damaged(self._file, f"its source {kept.location!r}: {validation_message(error)}") from error
 
-    def _placed(self, line: SourceLine) -> SourceLine:
+    def _with_local_path(self, line: SourceLine) -> SourceLine:
         """Return a source with its path as this home keeps it, unless another one stands there."""
         try:
             source = SourceSettings.model_validate({"kind": line.kind, "location": line.location})

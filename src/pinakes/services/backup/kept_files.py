@@ -65,7 +65,7 @@ class KeptFiles:
         found += [(name, self._home / name) for name in FILES if name != CATALOG and (self._home / name).is_file()]
         for folder in self._folders:
             root = copy if folder == self._home / INDEX else self._home
-            there = _below(root / folder.relative_to(self._home))
+            there = _files_in(root / folder.relative_to(self._home))
             found += [(path.relative_to(root).as_posix(), path) for path in there]
         return [(name, path) for name, path in found if not (name.startswith(f"{INDEX}/") and name.endswith(".lock"))]
 
@@ -100,7 +100,7 @@ def _outermost(folders: list[Path]) -> list[Path]:
     return [one for one in once if not any(one != other and one.is_relative_to(other) for other in once)]
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _files_in(folder: Path) -> Iterator[Path]:
     """Yield what is in a folder and not a folder itself; links are not followed."""
     for root, folders, names in os.walk(folder):
         folders.sort()

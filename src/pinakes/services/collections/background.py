@@ -196,12 +196,12 @@ class Background(Task):
         app, mine = self._app, True
         with ExitStack() as opened:
 
-            def gently(embedder: Embedder) -> Embedder:
-                of = _GentleRemote if isinstance(embedder, Remote) else _Gentle
-                gentle = of(embedder, partial(self._let_searches_pass, running), app.settings.embedding.threads)
-                return opened.enter_context(closing(gentle))
+            def pausing(embedder: Embedder) -> Embedder:
+                of = _PausingRemoteEmbedder if isinstance(embedder, Remote) else _PausingEmbedder
+                paused = of(embedder, partial(self._let_searches_pass, running), app.settings.embedding.threads)
+                return opened.enter_context(closing(paused))
 
-            for event in opened.enter_context(closing(ingestion_runs.embed_waiting(app, name, through=gently))):
+            for event in opened.enter_context(closing(ingestion_runs.embed_waiting(app, name, through=pausing))):
                 mine = mine and event.stage != "elsewhere"
                 running.note(event.stage, event.done, event.total)
         return mine
@@ -218,7 +218,7 @@ class Background(Task):
         running.check()
 
 
-class _Gentle:
+class _PausingEmbedder:
     """An embedder that lets searches go first: single chunks, in threads of low priority."""
 
     def __init__(self, embedder: Embedder, let_searches_pass: Callable[[], object], threads: int) -> None:
@@ -267,7 +267,7 @@ class _Gentle:
         return row
 
 
-class _GentleRemote(_Gentle):
+class _PausingRemoteEmbedder(_PausingEmbedder):
     """The same for a model that runs elsewhere: between its answers it looks whether the server ends."""
 
     @property

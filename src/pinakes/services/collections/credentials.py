@@ -123,15 +123,15 @@ def _named(place: held.RowReference, values: Mapping[str, JSON], detector: Detec
     if isinstance(text, str):
         inside = detector.find(text)
         lines = lines_of(text, inside)
-        found = [_held(place, one.kind, detector, line) for one, line in zip(inside, lines, strict=True)]
+        found = [_credential(place, one.kind, detector, line) for one, line in zip(inside, lines, strict=True)]
     rest = {name: value for name, value in values.items() if name != "text" and value}
     if Masking(detector).value(rest) != rest:
         kinds = [one.kind for one in detector.find(held.shortened(rest))] or ["a password or token"]
-        found += [_held(place, kind, detector) for kind in kinds]
+        found += [_credential(place, kind, detector) for kind in kinds]
     return found
 
 
-def _held(place: held.RowReference, kind: str, detector: Detector, line: int | None = None) -> HeldCredential:
+def _credential(place: held.RowReference, kind: str, detector: Detector, line: int | None = None) -> HeldCredential:
     return HeldCredential(place.table, kind, place.collection, detector.mask(place.path), place.version, line)
 
 

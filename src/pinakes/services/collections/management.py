@@ -145,7 +145,7 @@ class Collections:
         record = self._app.record(old)
         read = self._sources(record)
         locks = [self._app.home.changing(record), *self._reading(record, read)]
-        with _held(record, locks), self._app.catalog.write() as connection:
+        with _locked(record, locks), self._app.catalog.write() as connection:
             self._check_not_followed(record, read)
             return collections.rename(connection, collections.get(connection, old), new)
 
@@ -169,7 +169,7 @@ class Collections:
                 f"The settings name the engine of collection {name!r}: {now!r}.",
                 hint=f"Take collections.{name}.engine out of them, then move it.",
             )
-        with _held(record, [app.home.changing(record)]):
+        with _locked(record, [app.home.changing(record)]):
             with app.catalog.read() as connection:
                 if collections.beside(connection, name) is not None:
                     raise InvalidInput(
@@ -238,7 +238,7 @@ class Collections:
                 hint=f"Take it out of the settings before: of the list `sources`, or of collections.{name}.sources.",
             )
         self._check_not_followed(record, [kept])
-        with _held(record, self._reading(record, [kept])):
+        with _locked(record, self._reading(record, [kept])):
             documents_, chunks, handed = self._remove_documents(record, kept)
         drop_leftovers(self._app)
         self._drop_locks(record.name, [kept])
@@ -396,7 +396,7 @@ def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 @contextmanager
-def _held(record: CollectionRecord, locks: Iterable[Lock]) -> Iterator[None]:
+def _locked(record: CollectionRecord, locks: Iterable[Lock]) -> Iterator[None]:
     """Hold ``locks``, which others hold while they work on a collection.
 
     Raises:

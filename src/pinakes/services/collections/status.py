@@ -68,7 +68,7 @@ class CollectionStatus:
 
 def status_of(app: App, record: CollectionRecord, *, mend: bool = True) -> CollectionStatus:
     """Return how a collection is now; without ``mend`` an index that is damaged is told, and stays as it is."""
-    record, held = _held(app, record, mend=mend)
+    record, held = _index_state(app, record, mend=mend)
     with app.catalog.read() as connection:
         counts = collections.count(connection, record)
         known = sources.list_all(connection, record.id)
@@ -97,7 +97,7 @@ def status_of(app: App, record: CollectionRecord, *, mend: bool = True) -> Colle
     )
 
 
-def _held(app: App, record: CollectionRecord, *, mend: bool) -> tuple[CollectionRecord, Mapping[str, JSON]]:
+def _index_state(app: App, record: CollectionRecord, *, mend: bool) -> tuple[CollectionRecord, Mapping[str, JSON]]:
     """Return a collection as it is now, and what its index says of itself, or why it cannot be used."""
     try:
         if mend:

@@ -220,16 +220,16 @@ def _cosines(app: App, record: CollectionRecord, index: Index, query: str, ids: 
     except ModelUnavailable:
         return None
     [ranked] = index.vector(VectorQuery(vector, len(ids), among=ids))
-    return _placed(ids, ranked.ids, ranked.scores) if len(ranked) else None
+    return _scores_by_id(ids, ranked.ids, ranked.scores) if len(ranked) else None
 
 
 def _words(index: Index, query: str, ids: Int64) -> Float32:
     """Return the BM25 of each chunk as a share of the best, float32 (n,)."""
     [ranked] = index.keyword(KeywordQuery(query.strip(), len(ids), among=ids))
-    return fusion.relative(_placed(ids, ranked.ids, ranked.scores))
+    return fusion.relative(_scores_by_id(ids, ranked.ids, ranked.scores))
 
 
-def _placed(ids: Int64, ranked: Int64, scores: Float32) -> Float32:
+def _scores_by_id(ids: Int64, ranked: Int64, scores: Float32) -> Float32:
     found = np.zeros(len(ids), np.float32)
     found[np.searchsorted(ids, ranked)] = scores
     return found

@@ -117,7 +117,7 @@ class Snapshots:
     def close(self) -> None:
         """Drop what is remembered; what a question still needs goes with the end of that."""
         with self._lock:
-            self._keep(0)
+            self._evict(0)
 
     @contextmanager
     def _borrowed(self, record: CollectionRecord, at: str) -> Iterator[_Past]:
@@ -127,7 +127,7 @@ class Snapshots:
             past = self._known.setdefault(key, _Past())
             self._known.move_to_end(key)
             past.users += 1
-            self._keep(_REMEMBERED)
+            self._evict(_REMEMBERED)
         try:
             yield past
         finally:
@@ -136,7 +136,7 @@ class Snapshots:
                 if not past.users and self._known.get(key) is not past:
                     past.close()
 
-    def _keep(self, most: int) -> None:
+    def _evict(self, most: int) -> None:
         """Forget all but the last few; those that nobody has are closed. The lock is held."""
         while len(self._known) > most:
             _, past = self._known.popitem(last=False)

@@ -133,7 +133,7 @@ class Documents:
             ModelMismatch: the collection was embedded by another model.
         """
         draft = Draft(text, title, uri, kind, tags, metadata, summary, source, path, language, if_version, notes)
-        return _only(self.put_many([draft], collection=collection))
+        return _single_result(self.put_many([draft], collection=collection))
 
     def put_many(
         self, drafts: Sequence[Draft], *, collection: str | None = None
@@ -179,7 +179,7 @@ class Documents:
             Conflict: it is not ``if_version``.
         """
         edit = Edit(title, text, tags, metadata, summary, source, if_version, content, notes)
-        return self._one(doc_id, collection, editing(doc_id, edit, self._masking))
+        return self._write_one(doc_id, collection, editing(doc_id, edit, self._masking))
 
     def restore(self, doc_id: str, *, collection: str | None = None, version: int | None = None) -> WrittenDocument:
         """Bring back a deleted document as it last was, or an older ``version`` of any document, under its id.
@@ -190,7 +190,7 @@ class Documents:
             Conflict: another document stands at its uri by now.
             Refused: it is the document of a file.
         """
-        return self._one(doc_id, collection, restoring(doc_id, version, self._masking), deleted=True)
+        return self._write_one(doc_id, collection, restoring(doc_id, version, self._masking), deleted=True)
 
     def delete(self, doc_id: str, *, collection: str | None = None, if_version: int | None = None) -> DocumentRecord:
         """Delete a document; it can be restored for ``history.days``. A file is left out until it changes.
@@ -239,7 +239,7 @@ class Documents:
         Raises:
             NotFound: the collection has no such document.
         """
-        record = self._having(doc_id, collection)
+        record = self._collection_of(doc_id, collection)
         with self.app.catalog.read() as connection:
             content = require_document(connection, record.id, doc_id)
             [found] = self._full(connection, record.name, [content], chunks=chunks)
@@ -263,7 +263,7 @@ class Documents:
         Raises:
             NotFound: the collection has no such document.
         """
-        record = self._having(doc_id, collection)
+        record = self._collection_of(doc_id, collection)
         with self.app.catalog.read() as connection:
             return full_documents.chunks_of(connection, require_document(connection, record.id, doc_id))
 
@@ -273,7 +273,7 @@ class Documents:
         Raises:
             NotFound: there never was such a document, or nothing is known of it any more.
         """
-        record = self._having(doc_id, collection)
+        record = self._collection_of(doc_id, collection)
         with self.app.catalog.read() as connection:
             found = history.list_versions(connection, record.id, doc_id)
         if not found:
@@ -286,7 +286,7 @@ class Documents:
         Raises:
             NotFound: there never was such a document or version, or its text is not kept.
         """
-        record = self._having(doc_id, collection)
+        record = self._collection_of(doc_id, collection)
         with self.app.catalog.read() as connection:
             now = full_documents.of_uids(connection, record.id, [doc_id]).get(doc_id)
             if now is not None and now.version == number:
@@ -324,7 +324,7 @@ class Documents:
     def _looked_in(self, collection: str | None) -> list[CollectionRecord]:
         return [self.app.record(name) for name in self.naming.named(collection)]
 
-    def _having(self, doc_id: str, collection: str | None) -> CollectionRecord:
+    def _collection_of(self, doc_id: str, collection: str | None) -> CollectionRecord:
         """Return the collection that has, or had, a document; one of those that are looked in where none has."""
         records = self._looked_in(collection)
         with self.app.catalog.read() as connection:
@@ -346,9 +346,9 @@ class Documents:
                 raise
             raise unknown(doc_id, elsewhere=hint) from error
 
-    def _one(self, doc_id: str, collection: str | None, plan: Plan, *, deleted: bool = False) -> WrittenDocument:
+    def _write_one(self, doc_id: str, collection: str | None, plan: Plan, *, deleted: bool = False) -> WrittenDocument:
         with self._to_change(doc_id, collection, deleted=deleted) as record:
-            return _only(self._written(record.name, self._writer.write(record.name, [plan])))
+            return _single_result(self._written(record.name, self._writer.write(record.name, [plan])))
 
     def _written(
         self, name: str, results: Sequence[WriteResult | PinakesError]
@@ -368,7 +368,7 @@ class Documents:
     ) -> list[FullDocument]:
         summaries = self._summaries.summaries_of(connection, contents)
         return [
-            _shown(name, one, summaries[one.id], full_documents.chunks_of(connection, one) if chunks else ())
+            _full_document(name, one, summaries[one.id], full_documents.chunks_of(connection, one) if chunks else ())
             for one in contents
         ]
 
@@ -389,14 +389,14 @@ def _attempted(draft: Draft, masking: Masking) -> Plan | PinakesError:
         return error
 
 
-def _only(results: Sequence[WrittenDocument | PinakesError]) -> WrittenDocument:
+def _single_result(results: Sequence[WrittenDocument | PinakesError]) -> WrittenDocument:
     [result] = results
     if isinstance(result, PinakesError):
         raise result
     return result
 
 
-def _shown(name: str, content: StoredDocument, summary: Summary, chunks: Sequence[ChunkText]) -> FullDocument:
+def _full_document(name: str, content: StoredDocument, summary: Summary, chunks: Sequence[ChunkText]) -> FullDocument:
     return FullDocument(
         uid=content.uid,
         collection=name,

@@ -57,7 +57,7 @@ class Lookup:
         self.placement = partial(placement, app)
         self.read = partial(pool.read, limits=app.settings.ingest, workers=app.workers)
         self.read_in = within(app.catalog.read, reading.read_in)
-        self.standing = within(app.catalog.read, _standing)
+        self.standing = within(app.catalog.read, _pending_and_failed)
         self.types_of = within(app.catalog.read, contents.types_of)
 
     def chunk(self, record: CollectionRecord, uri: str, number: int) -> tuple[DocumentRecord, Any, State] | None:
@@ -123,7 +123,7 @@ def _list_from(connection: Connection, collection_id: int, document_id: int, mos
     return list(islice(following(), most))
 
 
-def _standing(
+def _pending_and_failed(
     connection: Connection, record: CollectionRecord, document: DocumentRecord
 ) -> tuple[int, list[FailedFile]]:
     """Return how many chunks of a document wait for a vector, and the files at its path that were not indexed."""

@@ -98,16 +98,16 @@ def read(
         return read(connection, there, reference, lines, settings=settings)
     if as_of is not None:
         return _as_of(connection, record, reference, lines, moment(as_of), masking)
-    document = _only(connection, record, reference)
+    document = _single_document(connection, record, reference)
     if version in (None, document.version):
-        return _whole(connection, document, masking, lines)
+        return _current_text(connection, document, masking, lines)
     state = history.state(connection, record.id, document.uid, version or 0)
     if state is None:
         raise NotFound(
             f"Version {version} of {document.path!r} cannot be read.",
             hint=f"See which can: pinakes document history {document.uid}",
         )
-    return _cut(_then(record.id, state, document), masking.text(state.text), lines)
+    return _cut(_record_of_state(record.id, state, document), masking.text(state.text), lines)
 
 
 def _as_of(
@@ -128,17 +128,17 @@ def _as_of(
         paths = ", ".join([*(one.path for one in found), *(one.path for one in still)][:5])
         raise InvalidInput(f"Several documents went by {reference!r} then.", hint=f"Name one of them: {paths}.")
     if still:
-        return _whole(connection, still[0], masking, lines)
+        return _current_text(connection, still[0], masking, lines)
     if not found:
         raise NotFound(
             f"There was no document {reference!r} at {at[:19]}Z, or it is not kept what it was.",
             hint="Use its id, and see its history: pinakes document history ID",
         )
     known = next((one for one in there if one.uid == found[0].uid), None)
-    return _cut(_then(record.id, found[0], known), masking.text(found[0].text), lines)
+    return _cut(_record_of_state(record.id, found[0], known), masking.text(found[0].text), lines)
 
 
-def _then(collection_id: int, state: State, now: DocumentRecord | None) -> DocumentRecord:
+def _record_of_state(collection_id: int, state: State, now: DocumentRecord | None) -> DocumentRecord:
     """Return a document as it was; one that is not there ``now`` has no row and no chunks any more."""
     return DocumentRecord(
         id=now.id if now else 0,
@@ -162,7 +162,7 @@ def _then(collection_id: int, state: State, now: DocumentRecord | None) -> Docum
     )
 
 
-def _only(connection: Connection, record: CollectionRecord, reference: str) -> DocumentRecord:
+def _single_document(connection: Connection, record: CollectionRecord, reference: str) -> DocumentRecord:
     found: Sequence[DocumentRecord] = references.find(connection, record.id, reference)
     if len(found) == 1:
         return found[0]
@@ -182,7 +182,9 @@ def _nothing(connection: Connection, records: Sequence[CollectionRecord], refere
     return NotFound(f"There is no document {reference!r}.", hint=hint, ids=[reference])
 
 
-def _whole(connection: Connection, document: DocumentRecord, masking: Masking, lines: tuple[int, int] | None) -> Text:
+def _current_text(
+    connection: Connection, document: DocumentRecord, masking: Masking, lines: tuple[int, int] | None
+) -> Text:
     """Return a document as it is now, or these lines of it."""
     text = masking.text(documents.text(connection, document.id))
     return _cut(document, text, lines, document_queries.lines_of_document(connection, document.id))

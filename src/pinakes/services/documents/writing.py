@@ -164,7 +164,7 @@ class DocumentWriter:
         """Ask the plans what they want, and cut what is to be cut."""
         batch.ready = {}
         with self._app.catalog.read() as connection:
-            wanted = dict(_asked(connection, record, batch))
+            wanted = dict(_planned(connection, record, batch))
         counter = token_counter(self._app.settings.cache)
         with tools.open_parser(()) as parser:
             for number, prepared in wanted.items():
@@ -213,7 +213,7 @@ class DocumentWriter:
             missing = self._missing(tools.embedder, wanted)
             batch.reused = {number: each.keys() - missing.keys() for number, each in texts.items()}
             if self._app.embeds_later and tools.defer_chunks:
-                for key in self._left_behind(batch, missing):
+                for key in self._embedded_later(batch, missing):
                     del missing[key]
             if missing and tools.defer_chunks is not None and len(missing) >= tools.defer_chunks:
                 batch.deferred = True
@@ -229,7 +229,7 @@ class DocumentWriter:
             if reason := next((refused[key] for key in each if key in refused), None):
                 batch.finish(number, InvalidInput(reason))
 
-    def _left_behind(self, batch: _Batch, missing: Mapping[bytes, str]) -> set[bytes]:
+    def _embedded_later(self, batch: _Batch, missing: Mapping[bytes, str]) -> set[bytes]:
         """Return what of ``missing`` nobody is to wait for: chunks of long documents, which a server embeds later."""
         most, left = self._app.settings.documents.embed_at_once, set[bytes]()
         for one in batch.ready.values():
@@ -281,7 +281,7 @@ class DocumentWriter:
         dropped = self._dropped(connection, tools.embedder, batch)
         written = [
             self._put(connection, record, batch, number)
-            for number, again in _asked(connection, record, batch)
+            for number, again in _planned(connection, record, batch)
             if number in batch.ready and again.based_on == batch.ready[number].prepared.based_on
             if number not in dropped
         ]
@@ -327,7 +327,7 @@ class DocumentWriter:
             batch.degrade(str(error))
 
 
-def _asked(connection: Connection, record: CollectionRecord, batch: _Batch) -> Iterator[tuple[int, PlannedChange]]:
+def _planned(connection: Connection, record: CollectionRecord, batch: _Batch) -> Iterator[tuple[int, PlannedChange]]:
     """Yield what the plans want now; be done with those that cannot be carried out."""
     for number, plan in list(batch.plans.items()):
         try:

@@ -86,7 +86,7 @@ def addition(app: App, name: str, wanted: AddRequest) -> PlannedSource:
     around = [one for one in found if one.relation == "inside" and one.other.kind == typed.kind]
     if not around or wanted.include or wanted.exclude:
         raise _refusal(typed, name, found[0] if not around else around[0])
-    return _inside(app, name, typed, around)
+    return _part_of_source(app, name, typed, around)
 
 
 def before(app: App, name: str, source: SourceSettings) -> dict[str, JSON]:
@@ -107,7 +107,7 @@ def check(app: App, name: str, source: SourceSettings) -> None:
         SourceError: the source cannot be reached.
     """
     kept, was = _kept(app, name, source), before(app, name, source)
-    removed = _left_out(app, name, kept, source) if kept is not None and was else ()
+    removed = _lost_documents(app, name, kept, source) if kept is not None and was else ()
     if not removed:
         return
     other = "; ".join(
@@ -119,7 +119,7 @@ def check(app: App, name: str, source: SourceSettings) -> None:
     )
 
 
-def _tell(
+def _complete_report(
     app: App, name: str, source: SourceSettings, report: Report, was: Mapping[str, JSON], paths: Sequence[str]
 ) -> None:
     """Have a report say what of a source is read, by which patterns, and which other sources have its files."""
@@ -171,7 +171,7 @@ def read(
         was = before(app, name, source)
         record, kept = ingestion_runs.remember(app, name, source)
         run = ingestion_runs.ingest(app, record, kept, paths, retry=retry)
-        _tell(app, name, source, run.report, was, paths or ())
+        _complete_report(app, name, source, run.report, was, paths or ())
         drain(run.run(), on_event)
     follow_graph(app, app.reload(record), on_event)
     charges.put_into(run.report)
@@ -224,7 +224,7 @@ def _is_file_in(app: App, name: str, one: Overlap, folder: SourceSettings) -> bo
     return plain and not configured and Path(folder.location).samefile(place.parent)
 
 
-def _inside(app: App, name: str, typed: SourceSettings, around: Sequence[Overlap]) -> PlannedSource:
+def _part_of_source(app: App, name: str, typed: SourceSettings, around: Sequence[Overlap]) -> PlannedSource:
     """Return how what lies inside known folders is read by one of these: that which holds most of it.
 
     Raises:
@@ -278,7 +278,7 @@ def _refusal(typed: SourceSettings, name: str, one: Overlap) -> InvalidInput:
     )
 
 
-def _left_out(app: App, name: str, kept: SourceRecord, source: SourceSettings) -> tuple[str, ...]:
+def _lost_documents(app: App, name: str, kept: SourceRecord, source: SourceSettings) -> tuple[str, ...]:
     """Return the paths of the documents that a source would lose, read as ``source`` says."""
     with app.catalog.read() as connection:
         known = sources.manifest(connection, kept.id)

@@ -143,7 +143,7 @@ class Forecasts:
             closing(self._opened(source, paths)) as opened,
         ):
             on_event(Event("scan", 0, 0, source.location))
-            scan = self._apart(record, source, result_of(scanned(opened, state), on_event))
+            scan = self._without_shared(record, source, result_of(scanned(opened, state), on_event))
             check_place(scan, known, source.location, name)
             keeps = source_settings.keeps_gone(app.settings, name, source)
             files = _Files.sorted_out(scan, known, opened, source_settings.remedied_now(app.settings), keeps_gone=keeps)
@@ -186,7 +186,7 @@ class Forecasts:
         opened = ingestion_runs.source_of(self._app, source)
         return opened if paths is None or not isinstance(opened, Lookable) else PartialSource(opened, paths)
 
-    def _apart(self, record: CollectionRecord, source: SourceSettings, scan: Scan) -> Scan:
+    def _without_shared(self, record: CollectionRecord, source: SourceSettings, scan: Scan) -> Scan:
         """Return a scan in which files that another source of the collection holds are left out."""
         catalog = self._app.catalog
         others = others_of(catalog, self._app.settings, record.name, record.id, source.place) if record.id else ()

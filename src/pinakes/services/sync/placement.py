@@ -68,7 +68,7 @@ def _files(app: App, source: SourceSettings, given: str) -> list[tuple[str, str]
         if local is None:
             return []
         if given.startswith("~") or local.is_absolute():
-            return _inside(source, whole_path(str(local), Path("/")))
+            return _places_in_folder(source, whole_path(str(local), Path("/")))
         path = posixpath.normpath(given)
         with closing(ingestion_runs.source_of(app, source)) as opened:
             scan = opened.look([path], None) if isinstance(opened, Lookable) else opened.scan(None)
@@ -77,7 +77,7 @@ def _files(app: App, source: SourceSettings, given: str) -> list[tuple[str, str]
     return [(item.uri, item.path) for item in scan.items if item.path == path]
 
 
-def _inside(source: SourceSettings, location: str) -> list[tuple[str, str]]:
+def _places_in_folder(source: SourceSettings, location: str) -> list[tuple[str, str]]:
     """Return uri and path of a file by its whole path, where it lies in a folder, or is that one file."""
     for one in source_overlaps.overlaps(SourceSettings(kind="folder", location=location), [source]):
         if one.relation == "inside":
