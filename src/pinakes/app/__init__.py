@@ -29,7 +29,7 @@ from pinakes.ingestion.head_refinement import HeadRefiner
 from pinakes.ingestion.reindexing import Reindexer
 from pinakes.models.embedders import open_embedder
 from pinakes.models.rerankers import open_reranker
-from pinakes.platform.locks import taken
+from pinakes.platform.locks import try_acquire
 from pinakes.search import CollectionStatistics, QueryVectors, Reranking, ResultCache, SearchContext, Tracer
 from pinakes.search.results.freshness import Freshness
 from pinakes.search.results.links import LinkMaker
@@ -272,7 +272,7 @@ class App:
         """Keep other processes from embedding the same chunks; give False where one is at it."""
         lock = self.home.embedding(record)
         try:
-            yield taken(lock, "The search index")
+            yield try_acquire(lock, "The search index")
         finally:
             lock.release()
 

@@ -19,7 +19,7 @@ from pinakes.ingestion.report import Event
 from pinakes.ingestion.run_options import RunOptions
 from pinakes.models.embedders.token_counter import counted_by
 from pinakes.parsing import passwords_in, remedied
-from pinakes.platform.locks import taken
+from pinakes.platform.locks import try_acquire
 from pinakes.settings import ChunkingSettings, Settings, SourceSettings
 from pinakes.sources.locations import recognise
 
@@ -224,7 +224,7 @@ def source_lock(
         StorageFull: the lock's file cannot be made.
     """
     lock, reported = home.reading(name, source.place), False
-    while not taken(lock, f"The lock of {source.location!r}", _STEP_S):
+    while not try_acquire(lock, f"The lock of {source.location!r}", _STEP_S):
         if not reported:
             _log.warning("another process is reading this source: waiting (%s)", source.location)
             reported = True

@@ -17,7 +17,7 @@ from filelock import FileLock
 
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import StorageFull, storing
-from pinakes.platform.locks import Lock, free
+from pinakes.platform.locks import Lock, is_free
 from pinakes.platform.permissions import make_private
 
 _OF_COLLECTION = re.compile(r"(?:map-)?(\d+)[.-].+")
@@ -151,7 +151,7 @@ class Home:
     def drop_locks(self, collection: str, place: tuple[str, str, str]) -> None:
         """Remove the lock of a source that is not read into a collection any more, unless somebody holds it."""
         lock = self.reading(collection, place)
-        if free(lock) and isinstance(lock, FileLock):
+        if is_free(lock) and isinstance(lock, FileLock):
             Path(lock.lock_file).unlink(missing_ok=True)
 
     def rebuilding(self, record: CollectionRecord, timeout_s: float) -> FileLock:

@@ -16,7 +16,7 @@ from pinakes.catalog.dialects.translation import translated
 from pinakes.catalog.engine import Catalog, postgres_database
 from pinakes.core.errors import Conflict
 from pinakes.core.step_reports import OnStep
-from pinakes.platform.locks import held
+from pinakes.platform.locks import locked
 from pinakes.settings import Settings
 
 _ATTEMPTS: Final = 2
@@ -36,7 +36,7 @@ def move(source: Catalog, settings: Settings, to: str, on_step: OnStep) -> tuple
     """
     ours = (MOVING + source.epoch())[:_MOST_CHARS]
     lock = FileLock(settings.home / "migrate.lock", timeout=0)
-    with held(lock, "The new catalogue"), translated("The new catalogue"), closing(_opened(settings, to)) as target:
+    with locked(lock, "The new catalogue"), translated("The new catalogue"), closing(_opened(settings, to)) as target:
         with target.transaction(write=True) as connection:
             before = mark(connection, ours)
             if before != ours and (before != HEAD or not row_copies.is_empty(connection)):

@@ -20,7 +20,7 @@ from pinakes.indexes.storage import versions
 from pinakes.indexes.storage.versions import IndexVersion
 from pinakes.indexes.updater import Fill, IndexUpdater, Superseded, catch_up
 from pinakes.ingestion.report import Event
-from pinakes.platform.locks import held, taken
+from pinakes.platform.locks import locked, try_acquire
 
 _LOOK_S = 0.5
 """Seconds an upgrade waits for the lock, which a status query may hold for a moment."""
@@ -51,7 +51,7 @@ class Reindexer:
             Busy: another process is rebuilding, and does not finish in time.
             IndexTooNew: the old index was built by a newer Pinakes; it is left unchanged.
         """
-        with held(self.numbering(record), f"The index of {record.name!r}"):
+        with locked(self.numbering(record), f"The index of {record.name!r}"):
             old = self.again(record)
             if only not in (None, old.generation):
                 return
@@ -69,7 +69,7 @@ class Reindexer:
             Busy: another process is building an index of it, and does not finish.
             IndexUnavailable: the engine is elsewhere and does not answer. The old index answers as before.
         """
-        with held(self.numbering(record), f"The index of {record.name!r}"):
+        with locked(self.numbering(record), f"The index of {record.name!r}"):
             old = self.again(record)
             yield from self._replaced(replace(old, kept={**(old.kept or {}), "engine": engine}), resume=False)
 
@@ -85,7 +85,7 @@ class Reindexer:
         if not self.is_outdated(record) and not self.home.all_but(self._generations(record)):
             return
         lock = self.numbering(record)
-        if not taken(lock, f"The index of {record.name!r}", _LOOK_S):
+        if not try_acquire(lock, f"The index of {record.name!r}", _LOOK_S):
             yield Event("elsewhere", 0, 0)
             return
         try:

@@ -20,7 +20,7 @@ from pinakes.catalog.jobs import Job as Job
 from pinakes.catalog.jobs import job_key as job_key
 from pinakes.core.errors import StorageFull
 from pinakes.core.records import JSON
-from pinakes.platform.locks import free, taken
+from pinakes.platform.locks import is_free, try_acquire
 
 LEASE_S: Final = 300.0
 """A lease expires this many seconds after its last renewal, if it is unknown whether its process is alive."""
@@ -81,7 +81,7 @@ class Queue:
         """Return a new lease of a job, "" if another process holds it."""
         if not self._lock.is_locked:
             self._remove_locks()
-            taken(self._lock)
+            try_acquire(self._lock)
         lease = f"{self._worker}-{next(self._numbers)}"
         self._leases.add(lease)
         is_ours = False
@@ -145,7 +145,7 @@ class Queue:
         lock = self._lock_of(worker)
         with suppress(StorageFull):
             if Path(lock.lock_file).exists():
-                return not free(lock)
+                return not is_free(lock)
         return (job.expires_at or "") > self._after(0)
 
     def _after(self, seconds: float) -> str:
@@ -163,5 +163,5 @@ class Queue:
         for path in self._home.glob("worker-*.lock"):
             with suppress(OSError, StorageFull):  # it is gone by now, or another user's
                 is_old = path.stat().st_mtime < time.time() - LEASE_S
-                if is_old and path.stem.removeprefix("worker-") not in owners and free(FileLock(path)):
+                if is_old and path.stem.removeprefix("worker-") not in owners and is_free(FileLock(path)):
                     path.unlink(missing_ok=True)

@@ -27,7 +27,7 @@ class Lock(Protocol):
         """Give it back."""
 
 
-def taken(lock: Lock, what: str = "The home", timeout_s: float = 0) -> bool:
+def try_acquire(lock: Lock, what: str = "The home", timeout_s: float = 0) -> bool:
     """Take a lock; False where somebody else holds it.
 
     Raises:
@@ -41,23 +41,23 @@ def taken(lock: Lock, what: str = "The home", timeout_s: float = 0) -> bool:
     return True
 
 
-def free(lock: Lock) -> bool:
+def is_free(lock: Lock) -> bool:
     """Return whether a lock is free."""
-    if taken(lock):
+    if try_acquire(lock):
         lock.release()
         return True
     return False
 
 
 @contextmanager
-def held(lock: Lock, what: str) -> Iterator[None]:
+def locked(lock: Lock, what: str) -> Iterator[None]:
     """Hold ``lock`` within the block; ``what`` names the protected object in messages.
 
     Raises:
         Busy: another process holds the lock for longer than its timeout.
         StorageFull: the lock file cannot be created.
     """
-    if not taken(lock, what, lock.timeout):
+    if not try_acquire(lock, what, lock.timeout):
         raise Busy(
             f"{what} is being written by another process, for {lock.timeout:g} seconds now.",
             hint="Wait for it to finish, or raise index.lock_timeout_s.",

@@ -20,7 +20,7 @@ from pinakes.core.records import JSON
 from pinakes.ingestion.embedding import Waiting, bind_model
 from pinakes.ingestion.report import Event
 from pinakes.platform.disk import folder_bytes
-from pinakes.platform.locks import held, taken
+from pinakes.platform.locks import locked, try_acquire
 from pinakes.services import ingestion_runs
 from pinakes.settings import EmbeddingSettings
 
@@ -180,7 +180,7 @@ def adopt_settings(app: App, record: CollectionRecord) -> None:
 def _changing(app: App, record: CollectionRecord) -> Iterator[None]:
     """Keep other processes from changing what stands beside a collection."""
     lock = app.home.changing(record)
-    if not taken(lock, "The search index", lock.timeout):
+    if not try_acquire(lock, "The search index", lock.timeout):
         raise Busy(
             f"Another process is working on the generation beside collection {record.name!r}.",
             hint="Wait for it, or stop it: what it did is kept. How far it is: pinakes status",
@@ -277,7 +277,7 @@ def _begun(
         _drop(app, replaced)
     fingerprint, dimension = embedder.fingerprint, embedder.dimension
     known = _own_settings(app, answering)
-    numbering = held(app.rebuilder.numbering(answering), f"The index of {answering.name!r}")
+    numbering = locked(app.rebuilder.numbering(answering), f"The index of {answering.name!r}")
     with numbering, app.catalog.write() as connection:
         return generations.begin(connection, answering.name, fingerprint, dimension, recorded(model), known)
 

@@ -17,7 +17,7 @@ from pinakes.catalog.jobs import Job
 from pinakes.core.errors import Busy
 from pinakes.jobs.queue import SHARED_LEASE_S, Queue, Stopped
 from pinakes.library import Library
-from pinakes.platform.locks import free, taken
+from pinakes.platform.locks import is_free, try_acquire
 from pinakes.settings import Settings
 
 
@@ -76,10 +76,10 @@ def test_a_source_is_read_by_one_at_a_time(libraries: tuple[Library, Library]) -
     place = ("folder", "/notes", "")
     with ExitStack() as held:
         mine, theirs = (library.app.home.reading("c", place) for library in libraries)
-        assert taken(mine)
+        assert try_acquire(mine)
         held.callback(mine.release)
-        assert not free(theirs)
-    assert free(theirs)
+        assert not is_free(theirs)
+    assert is_free(theirs)
 
 
 def test_a_reader_that_is_killed_keeps_nobody_out(places: tuple[Settings, Settings]) -> None:
@@ -98,7 +98,7 @@ def test_a_reader_that_is_killed_keeps_nobody_out(places: tuple[Settings, Settin
             assert process.stdout is not None
             assert process.stdout.readline() == "held\n"
             lock = catalog.shared_lock("sources/x", 5)
-            assert not free(lock)
+            assert not is_free(lock)
             process.kill()
         lock.acquire()
         lock.release()

@@ -507,7 +507,7 @@ class TestSharing:
         def held(lock: FileLock, what: str) -> Iterator[None]:
             writing.set()
             go_on.wait(5)
-            with locks.held(lock, what):
+            with locks.locked(lock, what):
                 yield
 
         with closing(filled(tmp_path, corpus)) as one, closing(make(tmp_path, corpus.dimension, corpus.select)) as two:

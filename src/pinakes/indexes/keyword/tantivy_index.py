@@ -38,7 +38,7 @@ from pinakes.indexes.keyword.write_buffer import BufferedEntry, WriteBuffer
 from pinakes.indexes.storage import checksums
 from pinakes.indexes.storage.versions import Analysis
 from pinakes.platform.disk import folder_bytes
-from pinakes.platform.locks import held
+from pinakes.platform.locks import locked
 from pinakes.platform.permissions import make_private
 from pinakes.settings import SearchSettings
 from pinakes.text.analysis import Analyzer, QueryTerm
@@ -127,7 +127,7 @@ class KeywordIndex:
             return
         if not self._folder.is_dir():
             raise _corrupt(FileNotFoundError(f"there is no folder {self._folder}"))
-        with self._writing, held(self._lock, _INDEX_NAME):
+        with self._writing, locked(self._lock, _INDEX_NAME):
             state = self._read_state()
             if position <= state.position:
                 return
@@ -254,7 +254,7 @@ class KeywordIndex:
 
     def damaged(self) -> list[tuple[str, str]]:
         """Return (name, problem) of the files that differ from what was written."""
-        with self._writing, held(self._lock, _INDEX_NAME):
+        with self._writing, locked(self._lock, _INDEX_NAME):
             return list(checksums.damaged_files(self._folder, self._read_state().meta))
 
     def lacking(self, chunks: Sequence[StoredTerms]) -> list[int]:
@@ -292,7 +292,7 @@ class KeywordIndex:
     def _open(self) -> None:
         """Open an existing index, whose older format may have fewer fields, or create one with all fields."""
         if not self._exists():
-            with held(self._lock, _INDEX_NAME), storing(_INDEX_NAME), _translated():
+            with locked(self._lock, _INDEX_NAME), storing(_INDEX_NAME), _translated():
                 if not self._exists():
                     shutil.rmtree(self._folder, ignore_errors=True)
                     make_private(self._folder)

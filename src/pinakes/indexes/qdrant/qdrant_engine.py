@@ -24,7 +24,7 @@ from pinakes.indexes.qdrant import points, sparse
 from pinakes.indexes.qdrant.connection import Missing, Server, connect
 from pinakes.indexes.qdrant.point_writer import Writer
 from pinakes.indexes.qdrant.points import Head
-from pinakes.platform.locks import held
+from pinakes.platform.locks import locked
 from pinakes.settings import IndexSettings, QdrantSettings, SearchSettings
 from pinakes.text import analysis
 from pinakes.text.analysis import Analyzer
@@ -90,7 +90,7 @@ class QdrantEngine:
         follows = self._check_asked()
         if position <= self._opened().position:
             return
-        with self._writing, held(self._lock, _WHAT):
+        with self._writing, locked(self._lock, _WHAT):
             head = self._writer.head()  # another process or machine may have written
             if head is None:
                 raise Missing(f"The collection {self._name!r} is none of an index any more.", hint="pinakes reindex")

@@ -33,7 +33,7 @@ from pinakes.core.batching import batches
 from pinakes.core.errors import Busy, InvalidInput, NotFound, storing
 from pinakes.ingestion.report import Event
 from pinakes.ingestion.run_tools import keeping_of
-from pinakes.platform.locks import Lock, taken
+from pinakes.platform.locks import Lock, try_acquire
 from pinakes.services.documents.index_update import catch_up
 from pinakes.services.sync.watched import WatchedFolder, WatchedFolders, knowledge_base
 from pinakes.settings import EmbeddingSettings
@@ -404,7 +404,7 @@ def _locked(record: CollectionRecord, locks: Iterable[Lock]) -> Iterator[None]:
     """
     with ExitStack() as stack:
         for lock in locks:
-            if not taken(lock, "The lock of a collection"):
+            if not try_acquire(lock, "The lock of a collection"):
                 raise _busy(record)
             stack.callback(lock.release)
         yield

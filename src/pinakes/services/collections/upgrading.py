@@ -20,7 +20,7 @@ from pinakes.core.errors import IndexCorrupt, PinakesError
 from pinakes.indexes.storage import versions
 from pinakes.ingestion.report import Event
 from pinakes.ingestion.rereading import present_versions
-from pinakes.platform.locks import free
+from pinakes.platform.locks import is_free
 from pinakes.services.documents import rechunking
 
 _log = logging.getLogger(__name__)
@@ -129,4 +129,4 @@ def _index_of(app: App, record: CollectionRecord) -> tuple[IndexState, str]:
         return "newer", str(found)
     if found.is_present(app.rebuilder.languages_of(record)):
         return "present", str(found)
-    return "older" if free(app.rebuilder.numbering(record)) else "building", str(found)
+    return "older" if is_free(app.rebuilder.numbering(record)) else "building", str(found)

@@ -17,7 +17,7 @@ from pinakes.catalog.sources import failures as failures
 from pinakes.core import caller, schedules
 from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.records import JSON
-from pinakes.platform.locks import free
+from pinakes.platform.locks import is_free
 from pinakes.services.sync.watched import (
     WatchedFolder,
     WatchedFolders,
@@ -304,7 +304,7 @@ class Syncing:
         )
 
     def _state(self, one: SyncPlan, kept: SourceRecord) -> State:
-        if not free(self._app.home.reading(one.collection, kept.place)):
+        if not is_free(self._app.home.reading(one.collection, kept.place)):
             return "reading"
         if one.by == "added" and source_settings.is_removed(self.settings, one.collection, kept):
             return "no longer configured"
