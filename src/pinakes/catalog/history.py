@@ -94,7 +94,7 @@ class State:
 def began(
     connection: Connection, collection_id: int, documents: Mapping[str, str], at: str, keeping: Retention
 ) -> None:
-    """Note that documents are new: uid → hash of the content."""
+    """Record that documents are new: uid → hash of the content."""
     rows = [_row(collection_id, uid, 1, "created", at, keeping, (), digest) for uid, digest in documents.items()]
     if rows:
         connection.execute(_INSERT, rows)
@@ -110,7 +110,7 @@ def followed(
     changed: Sequence[str],
     content_hash: str,
 ) -> int:
-    """Note what a document was until now, and the version that follows; return the number of that.
+    """Record the state of a document until now, and its new version; return the number of that version.
 
     ``old`` has ``STATE_COLUMNS``; ``text`` is the old one where the new version has another or none, else None.
     Of a document that is deleted while nothing is kept, everything is dropped.
@@ -131,7 +131,7 @@ def followed(
 def revived(
     connection: Connection, collection_id: int, uid: str, at: str, keeping: Retention, content_hash: str
 ) -> int:
-    """Note that a deleted document is there again; return the number of its new version."""
+    """Record that a deleted document was restored; return the number of its new version."""
     here = {"collection": collection_id, "of": uid}
     deletion = int(connection.execute(_NEWEST, here).scalar_one())
     connection.execute(_UPDATE, here | {"at_number": deletion, "ended": at, **_NOTHING})

@@ -15,7 +15,7 @@ from pinakes.schemas.hit_text import caveats
 from pinakes.text.page_numbers import page_words
 from pinakes.text.quoting import Quoting, one_line
 from pinakes.tools.declare import Reply, object_from, tool
-from pinakes.tools.parameters import Searched, meant
+from pinakes.tools.parameters import Searched, collection_from
 
 
 class Citation(Reply):
@@ -95,7 +95,7 @@ def ask(
 
     A language model of the server writes the answer, which takes seconds. It is told when nothing answers the question;
     `search` finds the chunks alone."""
-    answered = library.ask(question, meant(library, collection), passages=passages or None, filters=filters)
+    answered = library.ask(question, collection_from(library, collection), passages=passages or None, filters=filters)
     return reply_of(answered)
 
 

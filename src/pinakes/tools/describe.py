@@ -14,7 +14,7 @@ from pinakes.library import Library
 from pinakes.services.collections.completeness import Completeness
 from pinakes.services.sync.syncing import SourceStatus
 from pinakes.tools.declare import Reply, list_from, tool
-from pinakes.tools.parameters import Collection, meant
+from pinakes.tools.parameters import Collection, collection_from
 
 _SHARE_DIGITS = 4
 _MOST_MISSING = 1000
@@ -72,7 +72,7 @@ def metadata_report(
     """Tell which metadata fields documents have, how many have them, and which lack what they should have."""
     if len(fields) > _MOST_FIELDS:
         raise InvalidInput(f"There are {len(fields)} fields, more than {_MOST_FIELDS}.", hint="Ask for fewer of them.")
-    name = meant(library, collection)
+    name = collection_from(library, collection)
     reports = [_report(one, fields) for one in library.completeness(name, fields=fields, missing=missing)]
     notes = [note] if (note := library.naming.none_yet()) else None
     left_out = max((_most_left_out(one) for one in reports), default=0)
@@ -134,7 +134,7 @@ class Sources(Reply):
 @tool(toolset="search")
 def list_sources(library: Library, collection: Collection = "") -> Sources:
     """List what the collections are filled from: last sync, commit, documents, skipped and failed files, next run."""
-    every = library.syncing.list_all(meant(library, collection))
+    every = library.syncing.list_all(collection_from(library, collection))
     notes = [note] if not every and (note := library.naming.none_yet()) else None
     listed = [_source_data(one) for one in every]
     if not any(one["failing_left_out"] for one in listed):

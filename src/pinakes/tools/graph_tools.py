@@ -17,7 +17,7 @@ from pinakes.services.knowledge_graph import Entity, PathRelation, Relation
 from pinakes.tools.declare import Reply, tool
 from pinakes.tools.failures import as_word
 from pinakes.tools.graph_pages import LEAST_S, Listing, Page, begin
-from pinakes.tools.parameters import Collection, meant
+from pinakes.tools.parameters import Collection, collection_from
 
 MAX_SNIPPET_CHARS = 200
 MAX_GIVEN_CHARS = 64 + 1 + MAX_NAME_CHARS
@@ -111,7 +111,7 @@ def find_entity(
     cursor: Cursor = "",
 ) -> Entities:
     """Find entities by a name, an alias, a title or a misspelling: vendors, products, people, proposals, code."""
-    where, types = meant(library, collection), _types(entity_type)
+    where, types = collection_from(library, collection), _types(entity_type)
     asked: dict[str, JSON] = {"name": name, "collection": collection, "entity_type": entity_type, "limit": limit}
     page = begin("find_entity", asked, library.graph.stamp(where), cursor)
     found, notes = library.graph.find(name, where, types), list[str]()
@@ -141,7 +141,7 @@ def related_entities(
 ) -> Related:
     """List what an entity is related to, the surest first, each with the document and the words that say so."""
     graph = library.graph
-    chosen = graph.choose(name, meant(library, collection), unmentioned=bool(as_of))
+    chosen = graph.choose(name, collection_from(library, collection), unmentioned=bool(as_of))
     entity = chosen.entity
     page = related_page(
         library,
@@ -206,7 +206,7 @@ def entity_path(
     ] = "auto",
 ) -> Paths:
     """Show how two entities are connected: the shortest paths, with the direction and the words of each step."""
-    where = meant(library, collection)
+    where = collection_from(library, collection)
     ends = [library.graph.choose(name, where) for name in (source, target)]
     found = library.graph.paths(
         *(one.entity for one in ends),
@@ -228,7 +228,7 @@ def graph_overview(
     cursor: Cursor = "",
 ) -> Overview:
     """Tell which types of entities there are, how many of each, and which most documents mention."""
-    where, types = meant(library, collection), _types(entity_type)
+    where, types = collection_from(library, collection), _types(entity_type)
     asked: dict[str, JSON] = {"collection": collection, "entity_type": entity_type, "limit": limit}
     page = begin("graph_overview", asked, library.graph.stamp(where), cursor, ROUTE)
     found = library.graph.top(where, types, limit, page.start)
@@ -296,7 +296,7 @@ def _begun(
     library: Library, name: str, collection: str, limit: int, cursor: str, tool: str, route: str
 ) -> tuple[Chosen, Page]:
     """Return the entity that a caller means, and the page of what a tool lists of it."""
-    chosen = library.graph.choose(name, meant(library, collection))
+    chosen = library.graph.choose(name, collection_from(library, collection))
     asked: dict[str, JSON] = {"name": name, "collection": collection, "limit": limit}
     return chosen, begin(tool, asked, library.graph.stamp(chosen.entity.collection), cursor, f"{ROUTE}/{route}")
 

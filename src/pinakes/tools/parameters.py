@@ -30,7 +30,7 @@ def undefaulted(schema: dict[str, JSON]) -> None:
     schema.pop("default", None)
 
 
-def meant(library: Library, collection: str) -> str | None:
+def collection_from(library: Library, collection: str) -> str | None:
     """Return the collection that is named, None where none is.
 
     Models like to call the usual one "default": where there is a collection that is called so, that one is meant, else
@@ -49,7 +49,7 @@ def contracted(library: Library, collection: str) -> tuple[str | None, str]:
 
     Where no collection is named, and there is one that is called so, it alone is asked.
     """
-    name = meant(library, collection)
+    name = collection_from(library, collection)
     names = [] if name or library.naming.configured else library.naming.visible()
     if DEFAULT not in names:
         return name, ""
@@ -69,7 +69,7 @@ def looking_in(
     Raises:
         NotFound: a collection was named that is not there, or the document is not.
     """
-    name = meant(library, collection)
+    name = collection_from(library, collection)
     looked_in = library.named(name) if several or not name else [name]
     for one in looked_in if name else ():
         library.collection(one)
@@ -87,8 +87,8 @@ def changing_in(library: Library, collection: str, doc_id: str, *, deleted: bool
     Raises:
         NotFound: a collection was named that is not there, or the document is not.
     """
-    name = library.chosen(meant(library, collection))
-    if meant(library, collection):
+    name = library.chosen(collection_from(library, collection))
+    if collection_from(library, collection):
         library.collection(name)
     try:
         yield name

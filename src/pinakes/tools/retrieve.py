@@ -24,7 +24,7 @@ from pinakes.text.quoting import Quoting, one_line
 from pinakes.tools.declare import as_json, object_from, tool
 from pinakes.tools.exactness import exactness
 from pinakes.tools.graph_pages import longest
-from pinakes.tools.parameters import Collection, Searched, meant
+from pinakes.tools.parameters import Collection, Searched, collection_from
 from pinakes.tools.place import read_place
 
 _REST = "narrow it with path, filters or other words, or read a document at its lines"
@@ -260,7 +260,7 @@ def search(
     return SearchAnswer(
         library.search(
             query,
-            meant(library, collection),
+            collection_from(library, collection),
             mode=None if mode == "default" else mode,
             top_k=top_k,
             filters=where,
@@ -289,7 +289,7 @@ def read(
     """Read a document, or some lines of it."""
     lines = (start_line or 1, end_line or 10**9) if start_line or end_line else None
     text = read_place(
-        library, document, meant(library, collection), lines, version=version or None, as_of=as_of or None
+        library, document, collection_from(library, collection), lines, version=version or None, as_of=as_of or None
     )
     if start_char > len(text.text):
         raise NotFound(
@@ -314,7 +314,7 @@ def read(
 @tool(toolset="search")
 def status(library: Library, collection: Collection = "") -> StatusAnswer:
     """List the collections: what is in them, where from, and whether all of it is indexed."""
-    return StatusAnswer(tuple(library.status(meant(library, collection))), library.naming.none_yet())
+    return StatusAnswer(tuple(library.status(collection_from(library, collection))), library.naming.none_yet())
 
 
 def _cut(text: str, start: int) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from pinakes.services.knowledge_graph import Entity, EntityReport, Relation
 from pinakes.tools.declare import Reply, Tool, tool
 from pinakes.tools.graph_pages import LEAST_S, cursor_of, longest, read_cursor
 from pinakes.tools.graph_tools import snippet
-from pinakes.tools.parameters import Collection, meant
+from pinakes.tools.parameters import Collection, collection_from
 
 VENDOR = "VENDOR"
 _LIMITS: Mapping[str, tuple[int, int]] = {
@@ -147,7 +147,7 @@ def _named(library: Library, name: str, entity_type: str, collection: str) -> En
     """
     if not 1 <= len(name) <= 200:
         raise InvalidInput(f"vendor_name has to have 1 to 200 characters, not {len(name)}.")
-    where = meant(library, collection)
+    where = collection_from(library, collection)
     known = library.graph.types(where)
     if entity_type and known and entity_type not in known:
         raise InvalidInput(f"entity_type: there is no {entity_type!r}; there are {', '.join(sorted(known))}.")

@@ -17,7 +17,7 @@ from pinakes.core.records import JSON, Hit, Results
 from pinakes.library import Library
 from pinakes.schemas.hits import hit_data
 from pinakes.tools.declare import Reply, list_from, object_from, tool
-from pinakes.tools.parameters import Collection, Searched, WrittenTo, meant
+from pinakes.tools.parameters import Collection, Searched, WrittenTo, collection_from
 
 _HALFWAY_BM25 = 10
 _EMBEDDING_STAGES = frozenset({"embed"})
@@ -124,7 +124,7 @@ def semantic_search(
     where: dict[str, JSON] = {FIELD: content_types} if content_types else {}
     if file_paths:
         where["path"] = {"glob": file_paths}
-    name = meant(library, collection)
+    name = collection_from(library, collection)
     try:
         results = library.search(query, name, top_k=max_results, filters=where, min_similarity=similarity_threshold)
     except NotFound:
@@ -161,7 +161,7 @@ def index_content(
         content_type,
         title=title.strip(),
         metadata=metadata,
-        collection=meant(library, collection),
+        collection=collection_from(library, collection),
         again=force_reindex,
     )
 
@@ -174,8 +174,10 @@ def get_index_status(
     collection: Collection = "",
 ) -> StatusReply:
     """Tell how far contents are indexed: one of them, or all counted by type and status."""
-    one, doubts = contents.status_of(library, content_id, meant(library, collection)) if content_id else (None, ())
-    stats, unknown = contents.overview(library, meant(library, collection)) if include_stats else (None, [])
+    one, doubts = (
+        contents.status_of(library, content_id, collection_from(library, collection)) if content_id else (None, ())
+    )
+    stats, unknown = contents.overview(library, collection_from(library, collection)) if include_stats else (None, [])
     none = library.naming.none_yet() if include_stats else ""
     notes = dict.fromkeys([*doubts, *unknown, *filter(None, [none])])
     return StatusReply(content_status=one, system_stats=stats, notes=[*notes] or None)

@@ -22,9 +22,9 @@ from pinakes.tools.parameters import (
     DocId,
     WrittenTo,
     changing_in,
+    collection_from,
     contracted,
     looking_in,
-    meant,
     undefaulted,
 )
 
@@ -365,7 +365,7 @@ def _most_frequent(counts: Mapping[str, int], most: int) -> dict[str, int]:
 
 def _written_to(library: Library, collection: str) -> str:
     """Return the collection that is written to, also where it is not there yet."""
-    return meant(library, collection) or library.naming.written
+    return collection_from(library, collection) or library.naming.written
 
 
 def _check_words(title: str | None, text: str | None) -> None:

@@ -18,7 +18,7 @@ from pinakes.services.audit import FAILED, OK, AuditQuery, as_data
 from pinakes.tools.declare import Reply, list_from, tool
 from pinakes.tools.failures import as_word
 from pinakes.tools.listing_limits import most_items
-from pinakes.tools.parameters import Collection, meant, undefaulted
+from pinakes.tools.parameters import Collection, collection_from, undefaulted
 
 _MOST_ENTRIES = 1000
 _OUTCOMES = (OK, FAILED, *codes())
@@ -122,7 +122,7 @@ def explain_retrieval(
     ] = [],  # noqa: B006 - pydantic copies it
 ) -> Whys:
     """Show why documents rank where they do for a query, or are not found: scores, ranks, words they have or lack."""
-    where, name = {"tags": tags_filter} if tags_filter else None, meant(library, collection)
+    where, name = {"tags": tags_filter} if tags_filter else None, collection_from(library, collection)
     try:
         explained = whys(library.explain(query, doc_ids, name, filters=where))
         hint = library.naming.elsewhere(explained.not_found or (), library.named(name))
@@ -172,7 +172,7 @@ def retrieval_log(
         tool=tool_filter,
         session=session_id,
         caller="" if who.scope == "admin" and who.collections is None else who.name,
-        collection=meant(library, collection) or "",
+        collection=collection_from(library, collection) or "",
         outcome=outcome,
         since=since,
         text=text,

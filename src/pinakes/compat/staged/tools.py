@@ -32,7 +32,7 @@ from pinakes.settings import shortened
 from pinakes.tools.declare import list_from, tool
 from pinakes.tools.failures import as_word
 from pinakes.tools.listing_limits import TOP_K, most_items, usual_top_k
-from pinakes.tools.parameters import Contracted, Searched, contracted, looking_in, meant, undefaulted
+from pinakes.tools.parameters import Contracted, Searched, collection_from, contracted, looking_in, undefaulted
 
 _OUTLINE_SHARE = 8
 """One token in so many of a budget may go to outlines."""
@@ -186,7 +186,7 @@ def get_documents(
 
     Look at token_count of the search first: a chunk or a section is often enough."""
     lines = (max(1, start_line), end_line) if start_line or end_line else None
-    wanted, name = ExpandRequest(section.strip(), lines, include_chunks, outline), meant(library, collection)
+    wanted, name = ExpandRequest(section.strip(), lines, include_chunks, outline), collection_from(library, collection)
 
     def elsewhere(missing: Sequence[str] | None) -> str | None:
         return library.naming.elsewhere(missing or (), library.named(name)) or None
