@@ -9,6 +9,7 @@ from html import unescape
 from itertools import islice, pairwise
 
 from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
+from pinakes.chunking.indented import blocks_in
 from pinakes.chunking.markdown_blocks import MarkdownBlock, blocks
 from pinakes.chunking.outline import BLOCK, FENCE_LINE, Cuts, Outline, contents, regions, sections
 from pinakes.chunking.scale import Scale, clean
@@ -196,6 +197,9 @@ class _Blocks:
             start, head = self._table(block.first, block.last, end)
         if block.kind == "html":
             self._html_tables(start, end)
+        if block.kind == "fence" and not self.scale.fits(start, end, self.scale.limits):
+            language = self._line(block.first).strip().lstrip("`~").strip().lower()
+            self.contexts += blocks_in(self.scale, block.first + 1, block.last - 1, language)
         self.solids.append((start, end))
         for line in self.lines[block.first + head : block.last - tail + 1]:
             self.cuts.add(line, level)

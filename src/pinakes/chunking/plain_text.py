@@ -16,7 +16,7 @@ from operator import itemgetter
 from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
 from pinakes.chunking.outline import BLOCK, Cuts, Outline, Section, contents, regions, sections
 from pinakes.chunking.scale import Scale
-from pinakes.chunking.tables import Table, cells_of, combined, name_of, separated_names
+from pinakes.chunking.tables import Table, cells_of, combined, is_head, name_of, separated_names
 from pinakes.core.records import Document
 
 INDENTED = BLOCK - 10
@@ -27,6 +27,7 @@ _UNDER_NAMES = re.compile(
 )
 _FRAME_RULES = 3
 """Rules of a table that has none between its rows: above and below the column names, and at its end."""
+_BARRED = re.compile(r"^(?:[ \t]*+\|(?=[ \t]*[^\s|+:-])[^\n]*\|[ \t]*(?:\n|\Z)){3,}", re.MULTILINE)
 _PARAGRAPH = re.compile(r"\n(?:[^\S\n]*\n)++")
 ITEM = BLOCK - 15
 ROW = 30
@@ -313,6 +314,21 @@ class _Tables(Tables):
             if rule > after and not inside and self._line(rule - 1).strip():
                 after = self._underlined(rule, "|" in self._line(rule - 1), found[0])
         self.solids.sort()
+        framed = list(self.solids)
+        for found in _BARRED.finditer(self.scale.text):
+            self._barred(found.start(), found.end(), framed)
+        self.solids.sort()
+
+    def _barred(self, start: int, end: int, framed: Sequence[tuple[int, int]]) -> None:
+        """Record a table whose lines begin and end with bars, as in Gherkin, if its first row has names."""
+        index = bisect_right(framed, start, key=itemgetter(0)) - 1
+        if index >= 0 and framed[index][1] > start:
+            return
+        first, last = (int(self.scale.line_starts.searchsorted(point, "right")) - 1 for point in (start, end - 1))
+        rows = [cells_of(self._line(number)) for number in range(first, first + 2)]
+        if 1 < len(rows[0]) == len(rows[1]) and is_head(*rows):
+            self._note(first, last + 1, first + 1, rows[:1], "", first)
+            self._rows(first, last + 1, range(first + 1, last + 1), first + 1)
 
     def _grid(self, first: int, caption: str, captioned: int) -> int:
         """Record a framed table; without a rule between its rows, each line of it is one."""

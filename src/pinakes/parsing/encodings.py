@@ -17,6 +17,8 @@ _SAMPLE_BYTES: Final = 24_576
 _SURE: Final = 0.6
 """Minimum lead over the next best reading, in nats per non-ASCII letter, for up to the first ``_ENOUGH`` of them."""
 _ENOUGH: Final = 12
+_LEAST_WIDE_BYTES: Final = 9
+"""Fewer bytes that may be East Asian are nearly as probable in several encodings."""
 _WORST: Final = -7.5
 """Log probability of a letter that the language does not use."""
 _PUNCTUATION: Final = -4.5
@@ -251,7 +253,8 @@ def guess(data: bytes) -> EncodingGuess:
     lead = best.score - other.score if other else math.inf
     letters = min(_ENOUGH, max(1, _foreign(best.text)))
     least = _LEAST_MEAN_EAST_ASIAN if best.encoding in _EAST_ASIAN else _LEAST_MEAN
-    return EncodingGuess(best.encoding, sure=lead >= _SURE * letters and _mean(best) >= least)
+    is_long = not wide or _foreign(sample.decode("latin-1")) >= _LEAST_WIDE_BYTES
+    return EncodingGuess(best.encoding, sure=is_long and lead >= _SURE * letters and _mean(best) >= least)
 
 
 def wide_encoding(data: bytes) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Final
 
@@ -16,7 +17,15 @@ _TOML_STRING: Final = re.compile(
 )
 _COLOUR: Final = re.compile(r"(?<!\\)\\(?:u001[bB]|x1[bB]|e)\[[0-9;]{0,20}[A-Za-z]")
 _STRING_OF_PO: Final = re.compile(r'^(?:msg[^"\n]{1,20})?"[^\n]*', re.MULTILINE)
-_PROPERTY_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|[ntrf]|(\\))")
+_PROPERTY_ESCAPE: Final = re.compile(
+    r"(?P<path>(?:(?<=[=,;\"'(\[])|(?<=[=:][ \t]))[A-Za-z]:(?:\\(?!\\|u[0-9A-Fa-f]{4})[^\\\s]*+)++(?!\\))"
+    r"|\\(?:u(?P<code>[0-9A-Fa-f]{4})|[ntrf]|(?P<backslash>\\))"
+)
+"""A path of Windows that its writer did not escape, or an escape."""
+_JSON_STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"')
+_MOST_TRIED: Final = 3
+"""Braces of a line that may begin an object."""
+_JSON: Final = json.JSONDecoder(strict=False)
 
 
 def without_colours(source: str) -> str:
@@ -57,7 +66,32 @@ def unescaped_properties(source: str) -> str:
     """Return a Java property file with its escapes decoded: ``\\u00e9`` is é, ``\\n`` a space."""
     if "\\" not in source:
         return source
-    return scrub(_paired(_PROPERTY_ESCAPE.sub(lambda found: found[2] or _letter(found[1] or "0"), source)))
+    return scrub(_paired(_PROPERTY_ESCAPE.sub(_meaning_of_property, source)))
+
+
+def _meaning_of_property(found: re.Match[str]) -> str:
+    return found["path"] or found["backslash"] or _letter(found["code"] or "0")
+
+
+def unescaped_log(source: str) -> str:
+    """Return text with the escapes in the JSON objects of its lines decoded."""
+    if "\\" not in source or "{" not in source:
+        return source
+    return scrub("\n".join(_unescaped_line(line) if "\\" in line else line for line in source.split("\n")))
+
+
+def _unescaped_line(line: str) -> str:
+    start = line.find("{")
+    for _ in range(_MOST_TRIED):
+        if start < 0:
+            break
+        try:
+            _, end = _JSON.raw_decode(line, start)
+        except (ValueError, RecursionError):
+            start = line.find("{", start + 1)
+            continue
+        return line[:start] + _JSON_STRING.sub(lambda found: _decoded(found[0]), line[start:end]) + line[end:]
+    return line
 
 
 def unescaped_po(source: str) -> str:

@@ -18,9 +18,10 @@ from pinakes.parsing.limits import LimitedReader
 from pinakes.parsing.mime_types import MIME_TYPES
 from pinakes.parsing.office import convert, joined, metadata_of
 from pinakes.parsing.pdf_forms import Annotations, PageExtras, form_of, written, xfa_fields
+from pinakes.parsing.pdf_framed import blocks_of
 from pinakes.parsing.pdf_headers import cleaned
 from pinakes.parsing.pdf_prose import Pages, mended
-from pinakes.parsing.pdf_tables import continued, tables_as_text, with_tables
+from pinakes.parsing.pdf_tables import continued, tables_as_text
 from pinakes.parsing.pdf_text import PageText, load_text, text_of
 from pinakes.parsing.tidying import tidy
 from pinakes.parsing.titles import cut as shortened
@@ -54,7 +55,7 @@ class Pdf(LimitedReader):
         with pdfium.opened(data, self._limits) as document:
             metadata = metadata_of(_properties(document.get_metadata_dict()))
             read, cut = self._pages(document)
-        blocks = [with_tables(text.lines) for text, _ in read]
+        blocks = [blocks_of(text.lines, text.frames) for text, _ in read]
         continued(blocks)
         pages, extras = [tables_as_text(page) for page in blocks], [other for _, other in read]
         title = own_title(str(metadata.get("title") or ""))
@@ -154,9 +155,14 @@ def _notes(pages: Sequence[PageText], cut: int) -> list[ReadingNote]:
     if unmapped := sum(page.unmapped for page in pages):
         message = f"{unmapped} characters have no letter in the fonts of the file"
         notes.append(ReadingNote("unmapped-characters", message, count=unmapped))
-    if without := sum(bool(page.no_fonts) for page in pages):
-        message = f"{counted(without, 'page')} not read: fonts are not in the file: {_missing(pages)}. {_INSTALL_FONTS}"
-        notes.append(ReadingNote("missing-fonts", message, count=without))
+    for partly in (False, True):
+        some = [page for page in pages if page.no_fonts and bool(page.lines) is partly]
+        if some:
+            read = "read in part only" if partly else "not read"
+            message = (
+                f"{counted(len(some), 'page')} {read}: fonts are not in the file: {_missing(some)}. {_INSTALL_FONTS}"
+            )
+            notes.append(ReadingNote("missing-fonts", message, count=len(some)))
     if cut:
         message = f"{cut} fields or comments not read: those before took too long (ingest.read_timeout_s)"
         notes.append(ReadingNote("limit", message, count=cut))

@@ -1,4 +1,4 @@
-"""Names the fonts of a PDF page without letters, which neither the file nor the system has.
+"""Names the fonts of text without letters on a PDF page, which neither the file nor the system has.
 
 Only Chinese, Japanese and Korean fonts leave a page without letters: the library has a substitute for all others.
 """
@@ -12,29 +12,48 @@ from typing import Any, Final
 _MOST_OBJECTS: Final = 1000
 _NAME_BYTES: Final = 200
 _TEXT_OBJECT: Final = 1
+_FEW: Final = 16
 _LEAST_HEIGHT: Final = 1.0
 """Text that is lower, in points, has a single letter of a missing font, which may be a space."""
 _LEAST_WIDTH: Final = 0.9
 """The least width of Chinese, Japanese and Korean letters, as a share of their size; that of others is smaller."""
 
 
-def missing_fonts(library: Any, page: Any) -> frozenset[str]:
-    """Return the names of the fonts in which a page without letters is written, and which are not in the file.
+def missing_fonts(library: Any, page: Any, textpage: Any = None) -> frozenset[str]:
+    """Return the names of the fonts of text without letters which are not in the file.
 
-    A font with a single letter on the page is not named, since that may be a space.
+    ``textpage``: the text of a page that has letters in other fonts. A font with a single letter on the page is not
+    named, since that may be a space.
     """
     letters: Counter[str] = Counter()
+    names: dict[int, str | None] = {}
     for at in range(min(library.FPDFPage_CountObjects(page), _MOST_OBJECTS)):
         drawn = library.FPDFPage_GetObject(page, at)
         if library.FPDFPageObj_GetType(drawn) != _TEXT_OBJECT:
             continue
         font = library.FPDFTextObj_GetFont(drawn)
-        if font and library.FPDFFont_GetIsEmbedded(font) == 0 and _is_east_asian(library, font):
-            buffer = ctypes.create_string_buffer(_NAME_BYTES)
-            library.FPDFFont_GetBaseFontName(font, buffer, _NAME_BYTES)
-            name = buffer.value.decode("utf-8", "replace") or "without a name"
+        key = ctypes.cast(font, ctypes.c_void_p).value or 0
+        if key not in names:
+            names[key] = _name(library, font) if key else None
+        name = names[key]
+        if name is not None and (textpage is None or not _has_text(library, drawn, textpage)):
             letters[name] += 1 if _height(library, drawn) < _LEAST_HEIGHT else 2
     return frozenset(name for name, count in letters.items() if count > 1)
+
+
+def _name(library: Any, font: Any) -> str | None:
+    """Return the name of a font without which there are no letters, None if it is in the file or has a substitute."""
+    if library.FPDFFont_GetIsEmbedded(font) != 0 or not _is_east_asian(library, font):
+        return None
+    buffer = ctypes.create_string_buffer(_NAME_BYTES)
+    library.FPDFFont_GetBaseFontName(font, buffer, _NAME_BYTES)
+    return buffer.value.decode("utf-8", "replace") or "without a name"
+
+
+def _has_text(library: Any, drawn: Any, textpage: Any) -> bool:
+    buffer = (ctypes.c_ushort * _FEW)()
+    length = library.FPDFTextObj_GetText(drawn, textpage, buffer, ctypes.sizeof(buffer))
+    return bool(length > ctypes.sizeof(buffer) or any(code > ord(" ") for code in buffer))
 
 
 def is_vertical(library: Any, font: Any) -> bool:

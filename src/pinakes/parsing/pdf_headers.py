@@ -38,7 +38,7 @@ _NAMED: Final = re.compile(
     re.IGNORECASE,
 )
 _BEGINS: Final = re.compile(
-    rf"(?:{_PAGE}\s*)?(?P<number>[1-9]\d{{0,4}}|[ivxl]{{2,8}}){_OF}?(?P<gap>\s*[|·•]\s*|\s+)(?P<rest>\S.*)",
+    rf"(?P<named>{_PAGE}\s*)?(?P<number>[1-9]\d{{0,4}}|[ivxl]{{2,8}}){_OF}?(?P<gap>\s*[|·•]\s*|\s+)(?P<rest>\S.*)",
     re.IGNORECASE,
 )
 _ENDS: Final = re.compile(
@@ -58,7 +58,7 @@ _INTRODUCES: Final = re.compile(r"[:#№=.]\s*$")
 """The end of words before such a value."""
 
 _SERIES: Final = re.compile(
-    r"invoice|receipt|order|case|file|certificate|ticket|voucher|quote|offer|claim|policy|contract|customer|patient"
+    r"\b(?:order|case|file|offer|claim)|invoice|receipt|certificate|ticket|voucher|quote|policy|contract|customer|patient"
     r"|delivery|shipment|sample|account|rechnung|quittung|bestell|auftrag|akte|zertifikat|bescheinigung|beleg|gutschein"
     r"|angebot|vertrag|kunde|lieferschein|probe|konto|facture|reçu|commande|dossier|certificat|devis|contrat|client"
     r"|factura|recibo|pedido|certificado|contrato|fattura|ricevuta|ordine|pratica|certificato|contratto",
@@ -98,8 +98,8 @@ class CleanedPages:
 class _Numbered:
     """A line with a possible page number, and the words beside it.
 
-    ``sure``: its form identifies a page number, as in ``Page 3`` or ``3 | Title``; ``first``: the number begins the
-    line.
+    ``sure``: its form identifies a page number, as in ``Page 3`` or ``3 | Title``; ``named``: a word says so;
+    ``first``: the number begins the line.
     """
 
     at: int
@@ -107,6 +107,7 @@ class _Numbered:
     rest: str = ""
     sure: bool = False
     first: bool = False
+    named: bool = False
 
 
 def cleaned(pages: Sequence[str]) -> CleanedPages:
@@ -206,11 +207,11 @@ def _numbers(line: str, at: int, lines: Sequence[str]) -> Iterator[_Numbered]:
         match = pattern.fullmatch(line)
         if match and (number := _value(match["number"])) and not _identifies(match["rest"], before=pattern is _ENDS):
             wide = bool(match["gap"].strip()) or len(match["gap"]) > 1
-            named = pattern is _ENDS and match["named"] is not None
+            named = match["named"] is not None
             rest = match["rest"].strip(" |·•–—-")
             if pattern is _BEGINS and not wide and rest[:1].islower():  # "30 hours"
                 continue
-            yield _Numbered(at, number, rest, sure=wide or named, first=pattern is _BEGINS)
+            yield _Numbered(at, number, rest, sure=wide or named, first=pattern is _BEGINS, named=named)
 
 
 def _identifies(words: str, *, before: bool) -> bool:
@@ -229,15 +230,19 @@ def _offsets(numbered: Sequence[Sequence[_Numbered]], pages: int) -> tuple[froze
     """
     alone: dict[int, set[int]] = {}
     beside: dict[int, set[int]] = {}
+    doubtful: dict[int, set[int]] = {}
     sides: dict[int, Counter[tuple[bool, int]]] = {}
     for page, found in enumerate(numbered, start=1):
         for one in found:
             if not one.rest:
                 alone.setdefault(one.number - page, set()).add(page)
-            elif one.sure or one.first:
-                beside.setdefault(one.number - page, set()).add(page)
+            else:
+                known = beside if one.sure or one.first else doubtful
+                known.setdefault(one.number - page, set()).add(page)
                 on_sides = sides.setdefault(one.number - page, Counter())
                 on_sides[one.first, page % 2] += not _SERIES.search(one.rest)
+    for at in (at for at in sides if _alternates(sides[at])):
+        beside[at] = beside.get(at, set()) | doubtful.get(at, set())
     beside = {at: on for at, on in beside.items() if at < _LARGEST_OFFSET or _alternates(sides[at])}
     return tuple(  # type: ignore[return-value]
         frozenset(
@@ -268,4 +273,5 @@ def _is_page_number(
         return False
     if not one.rest:
         return offset in alone or (one.sure and offset == 0)
-    return offset in beside and (one.sure or rests[_signless(one.rest)] > 1)
+    repeated = rests[_signless(one.rest)] > 1
+    return (offset in beside and (one.sure or repeated)) or (one.named and offset == 0 and repeated)

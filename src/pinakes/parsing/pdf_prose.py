@@ -33,6 +33,9 @@ _DOTS: Final = re.compile(r"(?:\s?\.){4,}")
 _LEADERS: Final = re.compile(r"(?:\s*\.){4,}\s*")
 _BULLET: Final = re.compile(r"[•▪■●◦‣∙·▸➢❑*–-]\s+(?=\S)|[•▪■●◦‣∙▸➢❑](?=\S)")
 _ITEM: Final = re.compile(r"(?:\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]|\[\d{1,3}\])\s+\S")
+_REFERENCE: Final = re.compile(r"\[\d{1,4}\]\s+\S")
+_CLAUSE: Final = re.compile(r"\d{1,2}(?:\.\d{1,2}){1,3}\.?\s+[^\W\d_a-z]")
+"""The beginning of a clause of a contract: ``3.2 The supplier``."""
 _SENTENCE_END: Final = (".", "!", "?", ":", ".”", '."', ".)", "。")
 _GOING_ON: Final = (",", ";", "–", "—", "(")
 _FIGURE: Final = re.compile(r"\d")
@@ -74,7 +77,8 @@ class Pages:
         width = _width([line for line in lines if not _CELLS.fullmatch(line)])
         cells = [_CELLS.fullmatch(line) is not None for line in lines]
         levels = [0 if cells[at] else self._level(lines, at, width) for at in range(len(lines))]
-        rows = [cells[at] or _is_row(line) for at, line in enumerate(lines)]
+        goes_on = _references(lines, width)
+        rows = [cells[at] or (not goes_on[at] and _is_row(line)) for at, line in enumerate(lines)]
         parts: list[str] = []
         for at, line in enumerate(lines):
             shown = f"{'#' * levels[at]} {line}" if levels[at] else line if cells[at] else _shown(line)
@@ -82,7 +86,11 @@ class Pages:
             if at + 1 < len(lines):
                 heading = levels[at] or levels[at + 1] or cells[at] != cells[at + 1]
                 row = rows[at] or rows[at + 1]
-                parts.append("\n\n" if heading else "\n" if row else _between(line, lines[at + 1], width))
+                if goes_on[at] and goes_on[at + 1]:
+                    gap = "\n\n" if _REFERENCE.match(lines[at + 1]) else " "
+                else:
+                    gap = "\n" if row else _between(line, lines[at + 1], width)
+                parts.append("\n\n" if heading else gap)
         return "".join(parts)
 
     def _level(self, lines: Sequence[str], at: int, width: int) -> int:
@@ -140,11 +148,22 @@ def _stands_alone(lines: Sequence[str], at: int, width: int) -> bool:
     return ended and len(after) >= width * _FULL_SHARE and after[0].isupper() and _continues(after)
 
 
+def _references(lines: Sequence[str], width: int) -> list[bool]:
+    """Return for each line whether it is of a numbered reference: ``[12] …``, and what goes on below a full line."""
+    found: list[bool] = []
+    for at, line in enumerate(lines):
+        full = at > 0 and len(lines[at - 1]) >= width * _FULL_SHARE
+        found.append(bool(_REFERENCE.match(line)) or (full and found[-1]))
+    return found
+
+
 def _between(line: str, following: str, width: int) -> str:
     """Return the separator of a line and the next: a space within a paragraph, else newlines."""
     if _BULLET.match(following) or _ITEM.match(following):
         return "\n"
     ended = line.endswith(_SENTENCE_END)
+    if ended and _CLAUSE.match(following):
+        return "\n\n"
     goes_on = _continues(line) or (following[0].islower() and not ended)
     next_sentence = ended and len(line) >= width * _NEARLY and len(following) >= width * _HALF
     if len(line) >= width * _FULL_SHARE and (goes_on or next_sentence):

@@ -50,17 +50,21 @@ Span: TypeAlias = tuple[float, float]
 
 @dataclass(slots=True)
 class Table:
-    """Rows of cells; the first has the column names if ``named``. ``columns``: their positions."""
+    """Rows of cells; the first has the column names if ``named``. ``columns``: their positions.
+
+    ``lines``: those of the page, () if its rows are not lines.
+    """
 
     rows: list[list[str]]
     columns: list[Span]
-    lines: list[PageLine]
+    lines: Sequence[PageLine]
     named: bool
 
     def text(self) -> str:
         """Return the table as Markdown, or as lines if it has no column names."""
         if not self.named:
-            return "\n".join(line.text() for line in self.lines)
+            rows = ["  ".join(filter(None, row)) for row in self.rows]
+            return "\n".join([line.text() for line in self.lines] if self.lines else rows)
         lines = [f"| {' | '.join(_escaped(cell) for cell in row)} |" for row in self.rows]
         return "\n".join([lines[0], f"| {' | '.join(['---'] * len(self.columns))} |", *lines[1:]])
 
@@ -239,16 +243,21 @@ def _table(block: Sequence[_Row], columns: Sequence[Span], lines: Sequence[PageL
     if any(sum(cell.endswith(":") for cell in column) * 2 > len(column) for column in by_column):
         return None
     markers = [len(list(filter(_MARKER.fullmatch, column))) * 4 > 3 * len(column) for column in by_column]
-    if len(list(filter(_FORMULA.search, filled))) > _FORMULAS_SHARE * len(filled):
+    if has_formulas(filled):
         return None
-    if len(columns) == 2 and (markers[0] or (markers[1] and not _is_named(rows))):
+    if len(columns) == 2 and (markers[0] or (markers[1] and not is_named(rows))):
         return None
     rows = _with_groups(rows)
     members = sorted(one for row in block for one in row.lines)
-    return Table(rows, list(columns), [lines[one] for one in members], _is_named(rows))
+    return Table(rows, list(columns), [lines[one] for one in members], is_named(rows))
 
 
-def _is_named(rows: Sequence[Sequence[str]]) -> bool:
+def has_formulas(cells: Sequence[str]) -> bool:
+    """Return whether so many cells have signs of formulas that they are a formula on several lines."""
+    return len(list(filter(_FORMULA.search, cells))) > _FORMULAS_SHARE * len(cells)
+
+
+def is_named(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether the first row has names rather than figures, and unlike the other rows.
 
     Several years count as names.
@@ -284,7 +293,7 @@ def _with_groups(rows: list[list[str]]) -> list[list[str]]:
     if len(rows) > 2 and "" in names:
         below = [cell for row in rows[2:] for cell, name in zip(row, names, strict=True) if name and cell]
         if 2 * len(list(filter(_FIGURES.fullmatch, below))) > len(below):
-            return [[_joined(*pair) for pair in zip(groups, names, strict=True)], *rows[2:]]
+            return [[joined(*pair) for pair in zip(groups, names, strict=True)], *rows[2:]]
     return rows
 
 
@@ -296,9 +305,9 @@ def _cells(block: Sequence[_Row], columns: Sequence[Span]) -> list[list[str]]:
         texts = [""] * len(columns)
         for cell in row.cells:
             column = next(at for at, (begin, end) in enumerate(columns) if cell.left < end and cell.right > begin)
-            texts[column] = _joined(texts[column], " ".join(word.text for word in cell.words))
+            texts[column] = joined(texts[column], " ".join(word.text for word in cell.words))
         if rows and _continues(block[at - 1], row, usual):
-            rows[-1] = [_joined(one, other) for one, other in zip(rows[-1], texts, strict=True)]
+            rows[-1] = [joined(one, other) for one, other in zip(rows[-1], texts, strict=True)]
         else:
             rows.append(texts)
     return rows
@@ -334,7 +343,8 @@ def _spanning(row: _Row, first: _Row, columns: Sequence[Span]) -> list[str] | No
     return names if most > 1 else None
 
 
-def _joined(text: str, more: str) -> str:
+def joined(text: str, more: str) -> str:
+    """Return two parts of a cell with a space between them, none behind a hyphen that breaks a word."""
     if not text or not more or text.endswith("\x02"):
         return text + more
     return f"{text} {more}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pinakes.parsing.pdf_fonts import missing_fonts
+from pinakes.parsing.pdf_frames import Frame, frames_of
 from pinakes.parsing.pdf_gaps import Box, NarrowGaps
 from pinakes.parsing.pdf_vertical import columns, from_right_to_left, is_set_vertically
 from pinakes.parsing.pdf_words import PageLine, Word
@@ -73,7 +74,7 @@ class PageText:
 
     ``outside``: number of words outside of the visible page; ``unmapped``: number of characters without a Unicode
     mapping; ``hidden``: number of lines drawn invisibly, which are marked; ``no_fonts``: names of fonts without which
-    the page has no letters.
+    text of the page has no letters; ``frames``: the lines drawn around cells of tables.
     """
 
     lines: list[PageLine]
@@ -81,6 +82,7 @@ class PageText:
     unmapped: int = 0
     hidden: int = 0
     no_fonts: frozenset[str] = frozenset()
+    frames: tuple[Frame, ...] = ()
 
 
 def load_text(library: Any, page: Any) -> Any:
@@ -142,7 +144,9 @@ def text_of(library: Any, page: Any, textpage: Any) -> PageText:
         words[0].text = f"{_HIDDEN}{words[0].text}"
         words[-1].text += "]"
     ordered = from_right_to_left(lines, ends) if has_columns else _with_drop_caps(lines)
-    return PageText([PageLine(words) for words in ordered], outside, unmapped, len(hidden))
+    frames = () if has_columns else frames_of(library, page, turn)
+    printed = [PageLine(words) for words in ordered]
+    return PageText(printed, outside, unmapped, len(hidden), missing_fonts(library, page, textpage), frames)
 
 
 def _has_picture(library: Any, page: Any) -> bool:
@@ -233,9 +237,9 @@ def _boxes(library: Any, textpage: Any, turn: Callable[[Box], Box]) -> Callable[
 
     def box(at: int) -> Box:
         get(textpage, at, pointer)
-        return turn((rectangle.left, rectangle.right, rectangle.bottom, rectangle.top))
+        return rectangle.left, rectangle.right, rectangle.bottom, rectangle.top
 
-    return box
+    return box if turn is _TURNS[0] else lambda at: turn(box(at))
 
 
 def _words(

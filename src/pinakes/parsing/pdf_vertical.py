@@ -14,6 +14,8 @@ from pinakes.parsing.pdf_words import Word
 _LETTER: Final = re.compile("[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
 _ASIDE: Final = 0.5
 """Letters of one column are at most this share of their size beside each other."""
+_APART: Final = 1.2
+"""Letters of one column are at most this share of their size apart."""
 _SHARE: Final = 0.8
 """At least this share of the letters of vertical lines stand below the letter before."""
 
@@ -29,9 +31,10 @@ def columns(raw: str, begin: int, box_of: Callable[[int], Box]) -> list[tuple[Wo
     if not _is_below(box_of(begin + letters[1]), box_of(begin + letters[0])):
         return []
     boxes = {at: box_of(begin + at) for at in letters}
-    starts = [after for at, after in pairwise(letters) if not _is_below(boxes[after], boxes[at])]
-    if len(starts) > (1 - _SHARE) * len(letters):
+    aside = [after for at, after in pairwise(letters) if not _is_below(boxes[after], boxes[at])]
+    if len(aside) > (1 - _SHARE) * len(letters):
         return []
+    starts = sorted({*aside, *(after for at, after in pairwise(letters) if _is_apart(boxes[after], boxes[at]))})
     return [
         _column(raw[start:end], [boxes[at] for at in letters if start <= at < end], begin + start)
         for start, end in zip((letters[0], *starts), (*starts, len(raw)), strict=True)
@@ -69,6 +72,11 @@ def _tier_by_tier(lines: Sequence[list[Word]], ends: Mapping[int, float]) -> lis
 def _is_below(box: Box, other: Box) -> bool:
     size = max(box[1] - box[0], box[3] - box[2])
     return abs(box[0] + box[1] - other[0] - other[1]) <= 2 * _ASIDE * size and box[3] + box[2] < other[3] + other[2]
+
+
+def _is_apart(box: Box, other: Box) -> bool:
+    """Return whether a letter begins another column below that of the letter before it."""
+    return other[2] - box[3] > _APART * max(box[1] - box[0], box[3] - box[2])
 
 
 def _column(text: str, boxes: Sequence[Box], at: int) -> tuple[Word, float]:

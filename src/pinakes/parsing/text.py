@@ -10,7 +10,7 @@ from pinakes.core.errors import Binary, Unreadable
 from pinakes.core.records import Document
 from pinakes.parsing.code import language_of_script
 from pinakes.parsing.decode import decode, to_utf8
-from pinakes.parsing.escapes import unescaped_po, unescaped_properties
+from pinakes.parsing.escapes import unescaped_log, unescaped_po, unescaped_properties
 from pinakes.parsing.inner_formatting import whole_words_of_asciidoc, whole_words_of_rst
 from pinakes.parsing.latex_letters import with_letters
 from pinakes.parsing.limits import LimitedReader
@@ -76,6 +76,7 @@ class Text(LimitedReader):
         if name.endswith(_CONFIGURATION):
             own = unescaped_properties(text) if name.endswith(".properties") else text
             return Document(text=own, kind="text", language="ini")
+        text = unescaped_log(text)
         is_prose = name.endswith(_PROSE) or "." not in name
         return Document(text=text, title=text_title(text) if is_prose else "", kind="text")
 

@@ -111,6 +111,15 @@ def test_letters_that_are_drawn_one_by_one_lack_their_fonts(encoding: str, order
         read(drawn(encoding, order, at(72, 700, " ", codec)))
 
 
+@pytest.mark.parametrize("text", ["계약서", "대한민국", "공급자는"])
+def test_a_page_that_is_partly_in_a_missing_font_is_named(text: str) -> None:
+    words = "BT /F2 12 Tf 72 700 Td (Words of a page) Tj ET "
+    document = read(drawn("KSCms-UHC-V", "Korea1", words + at(72, 600, text, "cp949"), words))
+    assert document.text.count("Words of a page") == 2
+    assert [(note.code, note.count) for note in document.notes] == [("missing-fonts", 1)]
+    assert "1 page read in part only: fonts are not in the file: Wombat-Light" in document.notes[0].message
+
+
 @pytest.mark.parametrize("text", ["계약서", "대한민국"])
 def test_a_page_with_a_picture_needs_ocr_rather_than_fonts(text: str) -> None:
     picture = "q 500 0 0 700 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID 0 EI Q "
@@ -140,3 +149,13 @@ def test_tiers_of_vertical_lines_follow_each_other(drawn_from: int) -> None:
     pieces += [at(500 - 24 * one, 440, line, "euc_jp") for one, line in enumerate(under)]
     text = read(drawn("EUC-V", "Japan1", "".join(pieces[::drawn_from]))).text
     assert [line for line in text.split("\n") if line] == [*NOVEL, *under]
+
+
+@pytest.mark.parametrize("top", [440, 400, 300])
+@pytest.mark.parametrize("place", [1, len(NOVEL)])
+def test_a_single_lower_column_is_not_joined_to_the_one_above_it(top: int, place: int) -> None:
+    under = "どこで。"
+    pieces = [at(500 - 24 * one, 700, line, "euc_jp") for one, line in enumerate(NOVEL)]
+    pieces.insert(place, at(500, top, under, "euc_jp"))
+    text = read(drawn("EUC-V", "Japan1", "".join(pieces))).text
+    assert [line for line in text.split("\n") if line] == [*NOVEL, under]

@@ -159,6 +159,28 @@ def test_marks_within_words_do_not_cut_them(drawn: str, word: str) -> None:
     assert read([At(72, 700, f"the {drawn} here")]).text == f"the {word} here\n"
 
 
+def test_numbered_references_are_paragraphs_however_many_numbers_they_have() -> None:
+    works = [
+        line
+        for at in range(1, 12)
+        for line in (
+            f"[{at}] A. Quoll and B. Emu, The {at} ways of beasts, J. Beasts {at} (19{at + 60}) 34-{at + 40}, and what",
+            f"{at} of them said in 19{at + 70}, pp. 12-{at + 14}.",
+        )
+    ]
+    shown = parsing.read(printed([lines("References", *works)]), "a.pdf", max_chars=10_000).text.split("\n\n")
+    assert [one.split("]")[0] for one in shown[1:]] == [f"[{at}" for at in range(1, 12)]
+    assert all("and what" in one and "pp. 12" in one and "\n" not in one.strip() for one in shown[1:])
+
+
+@pytest.mark.parametrize("number", ["1.4", "2.1.3", "10.2."])
+def test_a_numbered_clause_begins_a_paragraph(number: str) -> None:
+    above = "The supplier delivers the goods in good order to the place that the buyer has named."
+    clause = f"{number} The buyer pays within thirty days of the day on which the goods have arrived."
+    shown = parsing.read(printed([lines(above, above, clause, above)]), "a.pdf", max_chars=10_000).text
+    assert f"\n\n{clause}" in shown
+
+
 @pytest.mark.parametrize(("apart", "text"), [(400, "Marseille"), (1000, "M arseille")])
 def test_letters_that_touch_each_other_are_one_word_whatever_their_font_says(apart: int, text: str) -> None:
     letters = "".join(f"{ord(char):04x}" for char in "arseille")

@@ -60,7 +60,9 @@ def test_small_roman_numbers_of_pages_go_where_they_fit() -> None:
     ]
 
 
-@pytest.mark.parametrize(("first", "gap"), [(1233, "   "), (2419, "  "), (10_007, " | ")])
+@pytest.mark.parametrize(
+    ("first", "gap"), [(1233, "   "), (2419, "  "), (10_007, " | "), (1233, " "), (2418, " "), (33, " ")]
+)
 def test_large_page_numbers_that_change_sides_go(first: int, gap: str) -> None:
     heads = [
         f"{first + at}{gap}A. Wombat and B. Quoll" if at % 2 else f"Burrows of the South{gap}{first + at}"
@@ -74,11 +76,20 @@ def test_large_page_numbers_that_change_sides_go(first: int, gap: str) -> None:
 
 
 @pytest.mark.parametrize("first", [234, 1234])
-@pytest.mark.parametrize("head", ["J. Smith et al.", "B. Quoll Jr."])
+@pytest.mark.parametrize("head", ["J. Smith et al.", "B. Quoll Jr.", "Borders of the profiles"])
 def test_page_numbers_before_names_that_end_with_a_full_stop_go(first: int, head: str) -> None:
     heads = [f"{first + at}  {head}" if at % 2 else f"Journal of Things  {first + at}" for at in range(8)]
     kept = cleaned([f"{line}\nWords of page {'abcdefgh'[at]}\nto read" for at, line in enumerate(heads)]).pages
     assert not any(str(first + at) in page for at, page in enumerate(kept))
+
+
+@pytest.mark.parametrize(
+    "line", ["Page {} of 3  Initials: ____", "p. {} / 3 | Draft of the rules", "Seite {} von 3 Satzung"]
+)
+def test_named_page_numbers_before_the_same_words_go(line: str) -> None:
+    kept = cleaned([f"Words of page {'abc'[at]}\nto read\nand keep\n{line.format(at + 1)}" for at in range(3)]).pages
+    assert not any("of 3" in page or "/ 3" in page or "von 3" in page for page in kept)
+    assert sum(line.split()[-1].strip("_") in page for page in kept) == 1 or "____" in line
 
 
 @pytest.mark.parametrize("line", ["Invoice  {}", "{}  Delivery note", "Certificate {}"])

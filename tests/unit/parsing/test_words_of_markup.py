@@ -275,6 +275,16 @@ def test_hostile_marks_within_words_take_linear_time(path: str, piece: str) -> N
             '# a\\nb\nmsgid "eight nine"\nmsgstr ""\n"zehn elf "x""\n',
         ),
         ("a.properties", "key=one\\ntwo\\tthree \\u00e9 \\\\n\n", "key=one two three é \\n\n"),
+        ("a.properties", "home=C:\\new\\table\ntmp: D:\\temp\n", "home=C:\\new\\table\ntmp: D:\\temp\n"),
+        ("a.properties", "home=C:\\\\new\nask=Choice A:\\nyes\n", "home=C:\\new\nask=Choice A: yes\n"),
+        ("a.properties", 'dirs="C:\\bin",E:\\utils\\\n  F:\\x\n', 'dirs="C:\\bin",E:\\utils\\\n  F:\\x\n'),
+        (
+            "a.log",
+            '9:00 {"m": "one\\ntwo \\u00e9", "p": "C:\\\\new"} x\\ny\n{bad\\n\n',
+            '9:00 {"m": "one two é", "p": "C:\\new"} x\\ny\n{bad\\n\n',
+        ),
+        ("a.log", "open C:\\new\\table {} failed\n", "open C:\\new\\table {} failed\n"),
+        ("a.log", '{a} {b} {"t": "x\\ty"}\n', '{a} {b} {"t": "x y"}\n'),
     ],
 )
 def test_escapes_cut_no_word_and_join_none(path: str, source: str, shown: str) -> None:
