@@ -87,10 +87,10 @@ NAMES: Final[dict[str, str]] = {
 
 VERSIONS: Final[dict[str, int]] = {
     **dict.fromkeys(("captions", "structured", "tables"), 3),
-    **dict.fromkeys(("code", "text", "xml"), 5),
-    **dict.fromkeys(("markdown", "notebook", "pdf"), 6),
-    **dict.fromkeys(("epub", "html"), 7),
-    **dict.fromkeys(("mail", "office"), 8),
+    **dict.fromkeys(("code", "text"), 5),
+    **dict.fromkeys(("markdown", "notebook", "pdf", "xml"), 6),
+    **dict.fromkeys(("epub", "html"), 8),
+    **dict.fromkeys(("mail", "office"), 9),
 }
 """Reader module → version. Increase it when the texts of a reader change: a sync then reads its documents again."""
 
