@@ -87,10 +87,11 @@ NAMES: Final[dict[str, str]] = {
 
 VERSIONS: Final[dict[str, int]] = {
     **dict.fromkeys(("captions", "structured", "tables"), 3),
-    **dict.fromkeys(("code", "xml"), 5),
-    **dict.fromkeys(("markdown", "notebook", "text"), 6),
-    **dict.fromkeys(("epub", "html", "pdf"), 7),
-    **dict.fromkeys(("mail", "office"), 8),
+    "code": 5,
+    **dict.fromkeys(("markdown", "notebook", "text", "xml"), 6),
+    "pdf": 7,
+    **dict.fromkeys(("epub", "html"), 8),
+    **dict.fromkeys(("mail", "office"), 9),
 }
 """Reader module → version. Increase it when the texts of a reader change: a sync then reads its documents again."""
 

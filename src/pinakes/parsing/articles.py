@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from html import escape, unescape
 from itertools import pairwise
 from typing import Final
 
 from pinakes.core.records import JSON, Metadata
 from pinakes.parsing.grids import Cell, filled, markdown, without_twins
+from pinakes.parsing.page_values import with_values
 from pinakes.parsing.scripts import scripted
 from pinakes.parsing.titles import cut
 from pinakes.parsing.trees import Node
@@ -60,6 +62,7 @@ _CITING: Final = ("ref-list", "us-references-cited", "references-cited", "listBi
 _GIVEN: Final = frozenset(["given-names", "first-name", "middle-name", "firstname", "forename", "othername"])
 _ADDED: Final = {"claims": "Claims", "ack": "Acknowledgements", "ref-list": "References", "abstract": "Abstract"}
 """Headings for parts that often have none."""
+_TAG: Final = re.compile(r"<[^<>]*>")
 _MAX_LEVEL: Final = 6
 _MAX_VALUE_CHARS: Final = 80
 _MAX_NAMES: Final = 100
@@ -126,7 +129,7 @@ class _Walker:
             yield from self._list(node, level)
         elif name in _CAPTIONED:
             yield from self._float(node, level)
-        elif not node.children or node.is_prose or name in _PARAGRAPHS:
+        elif not node.children or node.is_prose or name in _PARAGRAPHS or name in _FORMULAS:
             yield from self._paragraph(node, level)
         else:
             yield from self._section(node, name, level)
@@ -187,8 +190,9 @@ class _Walker:
             filter(None, (_words(one) for one, is_one in zip(node.children, is_caption, strict=True) if is_one))
         )
         yield f"{named}. {words}" if named and words else named or words
-        if local(node.name) == "disp-formula":
-            yield _formula(node)
+        if local(node.name) == "disp-formula" and (formula := _formula(node)):
+            yield formula
+            return
         for child, is_one in zip(node.children, is_caption, strict=True):
             if not is_one:
                 yield from self.blocks(child, level)
@@ -389,13 +393,28 @@ def _count(value: str | None) -> int:
 
 
 def _formula(node: Node) -> str:
-    """Return the source of an equation that has no other form."""
+    """Return an equation on one line, as in web pages; the source of one that has no other form."""
     names = {local(one.name): one for one in _all(node)}
-    if "tex-math" not in names or "math" in names:
+    if "math" in names:
+        shown = with_values("".join(_as_html(names["math"])))
+        return " ".join(unescape(_TAG.sub("", shown)).split())
+    if "tex-math" not in names:
         return ""
     written = names["tex-math"].raw
     inner = written.partition("\\begin{document}")[2].partition("\\end{document}")[0] or written
     return " ".join(inner.split())
+
+
+def _as_html(node: Node) -> Iterator[str]:
+    """Yield the parts of an element without prefixes, as HTML has them."""
+    name = local(node.name)
+    if name in _HIDDEN_INLINE:
+        return
+    apart = " " if name in _APART or (name == "mi" and len(node.words) > 1) else ""
+    yield f"{apart}<{name}>"
+    for part in node.parts:
+        yield from [escape(part)] if isinstance(part, str) else _as_html(part)
+    yield f"</{name}>{apart}"
 
 
 def _words(node: Node, *, without_labels: bool = False) -> str:
@@ -428,7 +447,7 @@ def _spoken(node: Node, *, top: bool, labels: bool) -> Iterator[str]:
         if name == "xref" and _is_note_mark(part, "ref-type", _NOTE_TYPES):
             left.append(f"[{part.raw.strip()}]" if before[-1:].isalnum() else part.raw)
             continue
-        if name in ("inline-formula", "disp-formula") and (formula := _formula(part)):
+        if name in _FORMULAS and (formula := _formula(part)):
             left += [" ", formula, " "]
             continue
         inner = name in _BLOCKS
@@ -450,6 +469,9 @@ def _is_note_mark(reference: Node, attribute: str, types: Collection[str]) -> bo
 
 
 _BEFORE_CHARS: Final = 40
+_FORMULAS: Final = ("inline-formula", "disp-formula", "math")
+_APART: Final = ("mtext", "mtd", "mtr")
+"""Elements of MathML that are words, or places of a matrix."""
 _HIDDEN_INLINE: Final = frozenset(
     ["tex-math", "annotation", "annotation-xml", "graphic", "inline-graphic", "object-id", "indexterm"]
 )

@@ -13,6 +13,7 @@ from pinakes.parsing.decode import declared_charset, decode, scrub
 from pinakes.parsing.html_content import HIDDEN_MARK, main_part
 from pinakes.parsing.limits import LimitedReader, Limits
 from pinakes.parsing.office import convert
+from pinakes.parsing.page_inserts import with_inserts
 from pinakes.parsing.page_tables import with_spans, without_layout
 from pinakes.parsing.page_values import with_values
 from pinakes.parsing.tidying import tidy
@@ -67,7 +68,7 @@ class Html(LimitedReader):
             Empty: the page shows no text.
             Unreadable: the page cannot be converted.
         """
-        source = _UNSEEN.sub(" ", decode(data, charset=declared_charset(data)))
+        source = _UNSEEN.sub(" ", with_inserts(decode(data, charset=declared_charset(data))))
         head = _Head()
         head.feed("".join(_HEAD_TAGS.findall(source)))
         head.close()
@@ -89,7 +90,7 @@ def to_markdown(source: str, limits: Limits) -> str:
         Unreadable: the page cannot be converted.
     """
     # Head tags are removed, since kreuzberg would write them into the text.
-    body = with_spans(without_layout(with_values(_HEAD_TAGS.sub("", _UNSEEN.sub(" ", source)))))
+    body = with_spans(without_layout(with_values(_HEAD_TAGS.sub("", _UNSEEN.sub(" ", with_inserts(source))))))
     return tidy(_MATHML.sub("", convert(body.encode(), "text/html", limits).content))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from email import message_from_bytes, policy
 from email.header import decode_header, make_header
 from email.message import Message
@@ -38,12 +38,18 @@ _REMARK: Final = 40
 _FAR_LONGER: Final = 4
 """A plain form of fewer words than ``_REMARK`` may only say that another form has the text: one far longer is read."""
 _CALENDAR: Final = "text/calendar"
+_REPORTS: Final = ("message/delivery-status", "message/disposition-notification")
+"""What became of a message: groups of header lines."""
+_UTF_7: Final = "utf-7"
+_NEW_WORDS: Final = 10
+"""So many other words, that are half of a form, say something that a mere remark does not."""
 _FOLDED: Final = re.compile(r"\r?\n[ \t]")
 """The break of a long line of a calendar entry, which may stand within a word."""
 _FLOWED: Final = re.compile(r"(?<!\n--) \r?\n(?![>\n]|-- \r?\n)[ ]?")
 """A line that goes on in the next one, in a text that says so (RFC 3676)."""
 _POSTMARK: Final = re.compile(rb"(?:\A|\n\r?\n)(?=From [^\n]{1,300}\r?\n[!-9;-~]{1,100}:)")
 """The place between messages of a mailbox: a line "From ..." with a header below it."""
+_WORD: Final = re.compile(r"[^\W_]+")
 _QUOTED_FROM: Final = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
@@ -109,6 +115,10 @@ class Mail:
             yield calendar_text(_FOLDED.sub("", self._decoded(part))).strip("\n")
         elif kind == "text/html":
             yield to_markdown(main_part(self._decoded(part)), self._limits).strip("\n")
+        elif kind in _REPORTS:
+            yield "\n\n".join(
+                "\n".join(f"{name}: {_header(one, name)}" for name in dict.fromkeys(one.keys())) for one in inner
+            )
 
     def _chosen(self, forms: Sequence[Message], depth: int) -> Iterator[str]:
         """Yield the plain form, after a mere remark a far longer one, too, and the entries of a calendar."""
@@ -120,7 +130,7 @@ class Mail:
         chosen = next(texts, "")
         words = set(chosen.split())
         if chosen and len(words) < _REMARK:
-            longer = next((text for text in texts if len(text.split()) > _FAR_LONGER * len(words) + _REMARK), "")
+            longer = next((text for text in texts if _says_more(text, words)), "")
             if longer and words <= set(longer.split()):
                 chosen = ""
             yield from filter(None, (chosen, longer))
@@ -131,8 +141,12 @@ class Mail:
     def _decoded(self, part: Message) -> str:
         """Return the text of a part in its declared encoding, or a guessed one if that is impossible."""
         payload = part.get_payload(decode=True)
+        source = payload if isinstance(payload, bytes) else b""
+        charset = part.get_content_charset()
         try:
-            data, notes = to_utf8(payload if isinstance(payload, bytes) else b"", part.get_content_charset())
+            if charset == _UTF_7:  # whose bytes are all ASCII
+                return scrub(source.decode(charset, "replace"))
+            data, notes = to_utf8(source, charset)
             text = decode(data)
         except (Binary, Empty, Unreadable):
             return ""
@@ -171,6 +185,13 @@ class Mailbox(Mail):
         return Document(text=text, kind="markdown", notes=tuple(self._notes))
 
 
+def _says_more(text: str, words: Collection[str]) -> bool:
+    """Return whether a form of a text is far longer than another one of these words, or says something else."""
+    others = set(_WORD.findall(text.lower()))
+    new = others - set(_WORD.findall(" ".join(words).lower()))
+    return len(text.split()) > _FAR_LONGER * len(words) + _REMARK or len(new) > max(_NEW_WORDS, len(others) // 2)
+
+
 def _head(message: Message) -> str:
     """Return the header lines above the text: subject, people, date, attachments."""
     lines = [(name, _header(message, name)) for name in _SHOWN]
@@ -195,7 +216,8 @@ def _attached(part: Message) -> str:
 
 def _header(message: Message, name: str) -> str:
     try:
-        value = _as_written(message, name) if _is_long(message, name) else str(message[name] or "")
+        as_written = _is_long(message, name) or _is_foreign(message, name)
+        value = _as_written(message, name) if as_written else str(message[name] or "")
     except Exception:  # noqa: BLE001 - as above; use the raw value
         value = _as_written(message, name)
     return scrub(" ".join(value.split()))
@@ -206,8 +228,24 @@ def _is_long(message: Message, name: str) -> bool:
     return any(len(str(value)) > _MOST_PARSED for key, value in message.raw_items() if key.lower() == name.lower())
 
 
+def _is_foreign(message: Message, name: str) -> bool:
+    """Return whether a header has bytes of an encoding that it does not name, and that is not UTF-8."""
+    try:
+        _raw(message, name).encode("utf-8", "surrogateescape").decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _raw(message: Message, name: str) -> str:
+    return next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
+
+
 def _as_written(message: Message, name: str) -> str:
-    raw = next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
+    raw = _raw(message, name)
+    if not raw.isascii():  # bytes of an unnamed encoding
+        data = raw.encode("utf-8", "surrogateescape")
+        raw = decode(to_utf8(data, message.get_content_charset())[0])
     try:
         return "".join(str(make_header(decode_header(piece))) for piece in _PIECES.findall(raw))
     except Exception:  # noqa: BLE001 - as above

@@ -39,7 +39,9 @@ _RTF: Final = ".rtf"
 _XLS: Final = ".xls"
 _DOC: Final = ".doc"
 _WORD_95: Final = "magic number: 0xA5DC"
+_INSERTED: Final = {**dict.fromkeys((".html", ".htm", ".xhtml"), "text/html"), ".txt": "text/plain"}
 _NEW_LINE: Final = "\n"
+_BETWEEN_SLIDES: Final = "\ue0f6"
 _MAIL: Final = ".msg"
 """Converted to plain text, since the Markdown of a message joins its lines."""
 
@@ -109,16 +111,32 @@ class Office(LimitedReader):
                 metadata = metadata_of(found.metadata)
                 return self._document(text, metadata, extension, pages, (*found.notes, *package.notes))
             if extension in _WORD:
-                word = read_word(package)
+                word = read_word(package, self._inserted)
                 text, notes = written(word.text, word.equations, self._with_equations), word.notes
             else:
                 if extension in _SLIDES:
-                    parts, notes = read_presentation(package)
+                    slides, equations, notes = read_presentation(package)
+                    whole = written(_BETWEEN_SLIDES.join(slides), equations, self._with_equations)
+                    parts = whole.split(_BETWEEN_SLIDES) if slides else []
                 else:
                     parts, notes = read_workbook(package, self._limits)
                 text, pages = joined(parts)
             metadata = metadata_of(package.properties())
         return self._document(text, metadata, extension, pages, (*notes, *package.notes))
+
+    def _inserted(self, data: bytes, name: str) -> str:
+        """Return the text of a file inside of a document, "" if it is in a format that is not read there."""
+        extension = name[name.rfind(".") :].lower()
+        if extension == _RTF:
+            return read_rtf(data).text
+        if extension in _WORD and data.startswith(ZIP):
+            check_zip(data)
+            inner = read_word(Package(data))
+            return written(inner.text, inner.equations, self._with_equations)
+        if extension not in _INSERTED:
+            return ""
+        source, _ = to_utf8(data, declared_charset(data))
+        return tidy(convert(source, _INSERTED[extension], self._limits).content)
 
     def _with_equations(self, data: bytes) -> str:
         return tidy(convert(data, MIME_TYPES[".docx"], self._limits).content)

@@ -22,6 +22,7 @@ from pinakes.parsing.odf_sheets import read_sheets
 from pinakes.parsing.odf_styles import Styles
 from pinakes.parsing.odf_text import Story
 from pinakes.parsing.openxml import Package, line, number
+from pinakes.parsing.sheet_margins import with_margins
 from pinakes.parsing.slides import hidden_notes, slide_text
 
 _CONTENT: Final = "content.xml"
@@ -63,6 +64,9 @@ def read_opendocument(package: Package, extension: str, limits: Limits) -> OpenT
     objects = _Objects(package)
     if extension == ".ods":
         parts, notes = read_sheets(package, _CONTENT, shared, objects.shown, limits)
+        texts = _margins_of(common, Story(Styles(*shared), objects.shown, pages=False))
+        # dates and times without a value stand there by default
+        parts = with_margins(parts, (one for one in texts if any(map(str.isalpha, one))))
         return OpenText(parts, metadata, notes)
     root = package.tree(_CONTENT)
     body = root.find("body")
@@ -81,7 +85,12 @@ def read_opendocument(package: Package, extension: str, limits: Limits) -> OpenT
 
 
 def _margins(common: Element, story: Story) -> str:
-    """Return the distinct texts of headers and footers as a section, without page numbers."""
+    """Return the distinct texts of headers and footers as a section."""
+    return blocks.margins(_margins_of(common, story))
+
+
+def _margins_of(common: Element, story: Story) -> dict[str, None]:
+    """Return the distinct texts of headers and footers, without page numbers."""
     found: dict[str, None] = {}
     for page in common.iter("master-page"):
         for margin in page:
@@ -90,7 +99,7 @@ def _margins(common: Element, story: Story) -> str:
             story.had_pages = False
             for block in [*Flow(story).blocks(margin, 0)]:
                 found.setdefault(blocks.in_margin(block, numbered=story.had_pages))
-    return blocks.margins(found)
+    return found
 
 
 def _controls(root: Element) -> Iterator[tuple[str, str]]:

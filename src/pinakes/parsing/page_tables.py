@@ -25,7 +25,7 @@ _SHUT: Final = re.compile(r"</t[dh]\s*>", re.IGNORECASE)
 _RANKS: Final = {"td": 3, "th": 3, "tr": 2, "thead": 1, "tbody": 1, "tfoot": 1, "table": 4}
 """Tag ranks: a tag closes open elements of up to its own rank; a table in a cell closes nothing."""
 _TAG: Final = re.compile(r"<[^<>]*>")
-_NESTED_TAG: Final = re.compile(r"<(/?)(table|thead|tbody|tfoot|tr|td|th|caption)\b([^<>]*)>", re.IGNORECASE)
+_NESTED_TAG: Final = re.compile(r"<(/?)(table|thead|tbody|tfoot|tr|td|th|caption|h[1-6])\b([^<>]*)>", re.IGNORECASE)
 _MOST_IN_LINE: Final = 4000
 """Maximum characters, including tags, of an inner table that is written on one line."""
 
@@ -155,8 +155,9 @@ def _span(cell: Element, name: str) -> int:
 def without_layout(page: str) -> str:
     """Return HTML without nested tables.
 
-    Tables that contain others, or only one cell, become blocks. If the first row of such a table has column names, its
-    rows stay, and a small inner table is written on one line: ``Part, Pieces; bolt, 4; nut, 5``.
+    Tables that contain others, only one cell, or only one row with a heading become blocks. If the first row of such a
+    table has column names, its rows stay, and a small inner table is written on one line:
+    ``Part, Pieces; bolt, 4; nut, 5``.
     """
     if "<table" not in page.lower():
         return page
@@ -214,19 +215,29 @@ class _Table:
     tables: int = 0
     largest: int = 0
     rows: int = 0
+    headings: int = 0
     first: list[str] = field(default_factory=list)
 
     def add(self, at: int, tag: re.Match[str]) -> None:
         """Count one of the table's own tags."""
+        name = tag[2].lower()
+        if name[1:].isdecimal():
+            self.headings += not tag[1]
+            return
         self.tags.append(at)
         if tag[1]:
             return
-        name = tag[2].lower()
         self.rows += name == "tr"
         if name in ("td", "th"):
             self.cells += 1
             if self.rows <= 1:
                 self.first.append(name)
+
+    @property
+    def is_layout(self) -> bool:
+        """Whether the table only places what it contains."""
+        one_row = self.rows <= 1 and "th" not in self.first
+        return bool(self.tables) or self.cells <= 1 or (one_row and bool(self.headings))
 
     @property
     def has_names(self) -> bool:
@@ -253,6 +264,6 @@ def _layout(tags: list[re.Match[str]]) -> tuple[set[int], dict[int, list[int]]]:
                     opened[-1].largest = max(opened[-1].largest, tag.end() - tags[table.tags[0]].start())
                 if table.tables and table.has_names and table.largest <= _MOST_IN_LINE:
                     holding[table.tags[0]] = table.tags
-                elif table.tables or table.cells <= 1:
+                elif table.is_layout:
                     laid.update(table.tags)
     return laid, holding

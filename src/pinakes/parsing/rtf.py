@@ -22,7 +22,7 @@ _SKIPPED: Final = frozenset(
     "colortbl listtable listoverridetable pict object themedata datastore rsidtbl generator xmlnstbl bkmkstart bkmkend "
     "pn filetbl revtbl nonshppict sp falt panose fontemb fontfile latentstyles template wgrffmtfilter atnid atnref "
     "tc xe atrfstart atrfend atnicn mmathPr colorschememapping background ftnsep ftnsepc ftncn aftnsep aftnsepc aftncn "
-    "datafield formfield private txe rxe fldtype docvar userprops".split()
+    "datafield private txe rxe fldtype docvar userprops".split()
 )
 _SEEN: Final = frozenset("shpinst shptxt ud shppict shprslt result listtext pntext fldrslt shpgrp".split())
 """Groups that programs may ignore, but that are visible."""
@@ -37,10 +37,13 @@ _GATHERED: Final = {
     "pntext": "label",
     "atnauthor": "who",
     "atndate": "when",
+    "ffl": "entry",
     "upr": "ansi",  # an ANSI copy for old programs, before the Unicode text
 }
 _MOMENT: Final = ("yr", "mo", "dy", "hr", "min")
 _PART: Final = re.compile(r"([a-z]+)(\d{1,4});")
+_FORM: Final = ("fftype", "ffres", "ffdefres")
+_BOX, _CHOICE, _BY_DEFAULT = 1, 2, 25
 _MOST_DEEP: Final = 10_000
 _LOOKS: Final[dict[str, dict[str, object]]] = {
     "super": {"script": "super"},
@@ -48,6 +51,8 @@ _LOOKS: Final[dict[str, dict[str, object]]] = {
     "nosupersub": {"script": None},
     "plain": {"bold": None, "italic": None, "struck": None, "hidden": None, "script": None},
 }
+_SHIFTS: Final = {"up": _LOOKS["super"], "dn": _LOOKS["sub"]}
+"""Words for text that is raised or lowered by so many half points."""
 _SWITCHES: Final = {"b": "bold", "i": "italic", "strike": "struck", "v": "hidden"}
 _TOKEN: Final = re.compile(
     r"\\(?P<word>[a-zA-Z]{1,32})(?P<value>-?\d{1,10})?[ ]?|\\'(?P<byte>[0-9a-fA-F]{2})|\\(?P<sign>[^a-zA-Z'])"
@@ -165,6 +170,8 @@ class _Reader:
     style: int = -1
     author: str = ""
     moment: str = ""
+    form: dict[str, int] = field(default_factory=dict)
+    entries: list[str] = field(default_factory=list)
     pending: int = 0
     starred: bool = False
     hidden: int = 0
@@ -211,29 +218,55 @@ class _Reader:
     def _use_gathered(self, to: str) -> None:
         """Use the text that a group collected outside of the document."""
         above = self.stack[-1]
-        if to == above.to or not self.gathered:
+        if to == above.to:
+            return
+        if to == "form":
+            self.stories[-1].flow.add(Piece(self._control(), PLAIN))
+        if not self.gathered:
             return
         gathered, self.gathered = "".join(self.gathered), []
         if to.startswith("info:"):
-            name, words = to[5:], line(gathered)
-            self.metadata[name] = [part.strip() for part in words.split(",")] if name == "keywords" else words
-            if name == "authors":
-                self.metadata[name] = [part.strip() for part in words.split(";")]
+            self._informed(to[5:], line(gathered))
         elif to == "instruction":
-            match = _LINK.search(gathered)
-            above.link = match[1] if match else ""
-            if _PAGE.match(gathered) and self.stories[-1].kind == "margin":
-                self.stories[-1].flow.had_pages = True
-                above.to = "skip"
+            self._instructed(gathered, above)
+        elif to == "entry":
+            self.entries.append(line(gathered))
         elif to == "label":
             self.stories[-1].flow.labelled(clean(gathered))
-        elif to == "who":
-            self.author = line(gathered)
-        elif to == "when":
-            self.stories[-1].made = _time_of(number(gathered))
+        elif to in ("who", "when"):
+            self._commented(to, line(gathered))
         elif to == "moment":
             parts = dict.fromkeys(_MOMENT, 0) | {name: int(one) for name, one in _PART.findall(gathered)}
             self.metadata[self.moment] = "{yr:04}-{mo:02}-{dy:02}T{hr:02}:{min:02}:00".format(**parts)
+
+    def _instructed(self, gathered: str, above: _State) -> None:
+        """Use the instruction of a field: its link, or that it is a page number."""
+        match = _LINK.search(gathered)
+        above.link = match[1] if match else ""
+        if _PAGE.match(gathered) and self.stories[-1].kind == "margin":
+            self.stories[-1].flow.had_pages = True
+            above.to = "skip"
+
+    def _commented(self, to: str, words: str) -> None:
+        """Record the author of comments, or the time of one."""
+        if to == "who":
+            self.author = words
+        else:
+            self.stories[-1].made = _time_of(number(words))
+
+    def _informed(self, name: str, words: str) -> None:
+        """Record a value of the file's metadata."""
+        self.metadata[name] = [part.strip() for part in words.split(",")] if name == "keywords" else words
+        if name == "authors":
+            self.metadata[name] = [part.strip() for part in words.split(";")]
+
+    def _control(self) -> str:
+        """Return the displayed value of a form field without text."""
+        kind, value = self.form.get("fftype"), self.form.get("ffres", _BY_DEFAULT)
+        chosen = self.form.get("ffdefres", 0) if value == _BY_DEFAULT else value
+        if kind == _BOX:
+            return "☒" if chosen else "☐"
+        return self.entries[chosen] if kind == _CHOICE and 0 <= chosen < len(self.entries) else ""
 
     def _word(self, token: Token) -> None:
         word, value = token.text, token.value
@@ -268,6 +301,8 @@ class _Reader:
         state = self.state
         if word in _SWITCHES:
             state.look = replace(state.look, **{_SWITCHES[word]: value != 0})  # type: ignore[arg-type]
+        elif word in _SHIFTS:
+            state.look = replace(state.look, **(_SHIFTS[word] if value != 0 else _LOOKS["nosupersub"]))  # type: ignore[arg-type]
         elif word in _LOOKS:
             state.look = replace(state.look, **_LOOKS[word])  # type: ignore[arg-type]
         elif word == "chpgn" and self.stories[-1].kind == "margin":
@@ -283,6 +318,8 @@ class _Reader:
                 self.style = value or 0
             elif word == "outlinelevel" and value is not None and 0 <= value < 9:
                 self.styles[self.style] = min(value + 1, 6)
+        elif word in _FORM and self.state.to == "form":
+            self.form[word] = value or 0
         elif word in _MOMENT and self.state.to == "moment":
             self.gathered.append(f"{word}{value or 0};")
 
@@ -301,6 +338,8 @@ class _Reader:
             state.to = f"info:{_INFO[word]}"
         elif word in ("creatim", "revtim") and state.to == "info":
             state.to, self.moment = "moment", {"creatim": "created_at"}.get(word, "modified_at")
+        elif word == "formfield":
+            state.to, self.form, self.entries, self.gathered = "form", {}, [], []
         elif word in _GATHERED:
             state.to = _GATHERED[word]
         elif word == "ud":

@@ -21,6 +21,8 @@ from pinakes.parsing.numberformats import BUILT_IN, displayed
 from pinakes.parsing.openxml import Package, clean, line, number, on
 from pinakes.parsing.regions import Place, Sheet, tables_of
 from pinakes.parsing.scripts import scripted
+from pinakes.parsing.sheet_margins import texts_of, with_margins
+from pinakes.parsing.text_runs import linked
 
 _PEOPLE: Final = "xl/persons/"
 _MOST_COLUMNS: Final = 16_384
@@ -30,7 +32,7 @@ _OF_A_THREAD: Final = "tc="
 """Prefix of the author of a note that only points old programs to a comment thread."""
 _GENERIC_TABLE: Final = re.compile(r"(?:Table|Tabelle|Tableau|Tabla|Tabella|表)_?\d+")
 _BEGUN: Final = frozenset(("row",))
-_ENDED: Final = frozenset(("c", "col", "mergeCell", "hyperlink"))
+_ENDED: Final = frozenset(("c", "col", "mergeCell", "hyperlink", "headerFooter"))
 _LINK_FORMULA: Final = re.compile(r'\s*HYPERLINK\(\s*"([^"]{1,2000})"\s*[,)]', re.IGNORECASE)
 _LINKED_ROWS, _LINKED_COLUMNS = 100, 10
 """Of an area with one link, so many cells have its address."""
@@ -50,6 +52,7 @@ class _Book:
     people: dict[str, str] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
     hidden: dict[str, int] = field(default_factory=dict)
+    margins: list[str] = field(default_factory=list)
     without_text: int = 0
     """Cells whose shared string is missing."""
 
@@ -89,7 +92,7 @@ def read_workbook(package: Package, limits: Limits) -> tuple[list[str], list[Rea
     if count := book.without_text:
         message = f"The file is damaged: the text of {counted(count, 'cell')} is missing in it."
         notes.append(ReadingNote("damaged-part", message, count=count))
-    return texts, notes
+    return with_margins(texts, book.margins), notes
 
 
 def sheet_text(name: str, tables: Sequence[str], comments: Sequence[str], *, is_hidden: bool) -> str:
@@ -146,6 +149,8 @@ def _cells(book: _Book, part: str) -> Sheet:
             sheet.hidden_columns |= _hidden_columns(element)
         elif tag == "hyperlink":
             links.append(element)
+        elif tag == "headerFooter":
+            book.margins += (text for one in element for text in texts_of(one.text or ""))
         elif area := _area(element.get("ref", "")):
             sheet.merged.append(area)
     link_areas(sheet, _links(book, part, links), book.limits)
@@ -204,22 +209,8 @@ def _link_area(sheet: Sheet, area: tuple[Place, Place], address: str, done: set[
             text = cells.get(column)
             if text and (row, column) not in done and "](" not in text:
                 done.add((row, column))
-                cells[column] = _linked(text, address)
+                cells[column] = linked(text, address)
                 sheet.size += len(cells[column]) - len(text)
-
-
-_WITHIN_MARKS: Final = str.maketrans({sign: f"%{ord(sign):02X}" for sign in " ()"})
-"""Signs that would end an address in Markdown."""
-
-
-_SCRIPT: Final = re.compile(r"\s*(?:javascript|vbscript):", re.IGNORECASE)
-
-
-def _linked(text: str, address: str) -> str:
-    """Return a text with the address of its link, where that says more than the text."""
-    address = line(address)
-    says_more = address and address not in (text, f"mailto:{text}") and not _SCRIPT.match(address)
-    return f"[{text}]({address.translate(_WITHIN_MARKS)})" if says_more else text
 
 
 def _cell(book: _Book, sheet: Sheet, cell: Element, row: int, column: int) -> int:
@@ -249,7 +240,7 @@ def _value(book: _Book, cell: Element) -> tuple[str, bool]:
         return (f"={formula}" if formula else ""), False
     text, is_number = _calculated(book, cell, kind, value)
     link = _LINK_FORMULA.match(parts["f"].text or "") if "f" in parts else None
-    return (_linked(text, link[1]), False) if text and link and ":" in link[1] else (text, is_number)
+    return (linked(text, link[1]), False) if text and link and ":" in link[1] else (text, is_number)
 
 
 def _calculated(book: _Book, cell: Element, kind: str, value: str) -> tuple[str, bool]:

@@ -13,8 +13,8 @@ from pinakes.core.wording import counted
 from pinakes.parsing.charts import drawn
 from pinakes.parsing.grids import Cell, filled, markdown
 from pinakes.parsing.notes import comment
-from pinakes.parsing.openxml import Package, clean, line, number
-from pinakes.parsing.scripts import scripted
+from pinakes.parsing.openxml import Package, line, number
+from pinakes.parsing.slide_text import SlideText
 
 _SLIDE: Final = re.compile(r"ppt/slides/slide(\d+)\.xml")
 _TITLES: Final = ("title", "ctrTitle")
@@ -35,12 +35,17 @@ class _Show:
     package: Package
     authors: dict[str, str] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
+    equations: list[Element] = field(default_factory=list)
     hidden_slides: int = 0
     hidden_shapes: int = 0
 
+    def text(self, part: str) -> SlideText:
+        """Return the reader of the paragraphs of a part."""
+        return SlideText(self.package.relations(part), self.equations)
 
-def read_presentation(package: Package) -> tuple[list[str], list[ReadingNote]]:
-    """Return the text of each slide, in order, and notes.
+
+def read_presentation(package: Package) -> tuple[list[str], list[Element], list[ReadingNote]]:
+    """Return the text of each slide, in order, the equations by number, and notes.
 
     Raises:
         Unreadable: it is not a presentation.
@@ -57,7 +62,7 @@ def read_presentation(package: Package) -> tuple[list[str], list[ReadingNote]]:
         found = (match for name in package.names if (match := _SLIDE.fullmatch(name)))
         slides = [match[0] for match in sorted(found, key=lambda match: int(match[1]))]
     texts = [_slide(show, name) for name in slides]
-    return texts, hidden_notes(show.hidden_slides, show.hidden_shapes)
+    return texts, show.equations, hidden_notes(show.hidden_slides, show.hidden_shapes)
 
 
 def hidden_notes(slides: int, shapes: int) -> list[ReadingNote]:
@@ -112,15 +117,15 @@ def _shape(show: _Show, part: str, shape: Element) -> Iterator[tuple[str, str]]:
     if kind in _NUMBERS:
         return
     for table in shape.iter("tbl"):
-        yield "table", _table(table)
+        yield "table", _table(show.text(part), table)
     if shape.tag == "graphicFrame":
         yield from (("chart", text) for text in _drawings(show, part, shape))
         return
     for body in shape.iter("txBody"):
         if kind in _TITLES:
-            if text := line(" ".join(_paragraph(one) for one in body.iter("p"))):
+            if text := line(" ".join(show.text(part).paragraph(one, linked=False) for one in body.iter("p"))):
                 yield "title", text
-        elif text := "\n".join(_lines(body, kind)).strip("\n"):
+        elif text := "\n".join(_lines(show.text(part), body, kind)).strip("\n"):
             yield "text", text
     if shape.tag == "pic":
         described = (line(one.get("descr", "")) for one in shape.iter("cNvPr"))
@@ -142,12 +147,12 @@ def _drawings(show: _Show, part: str, frame: Element) -> Iterator[str]:
         yield from drawn(show.package, {one: relations[one]}, show.read)
 
 
-def _lines(body: Element, kind: str | None) -> Iterator[str]:
+def _lines(reader: SlideText, body: Element, kind: str | None) -> Iterator[str]:
     """Yield the lines of a text: list items are adjacent, paragraphs are separated by blank lines."""
     counts: dict[int, int] = {}
     before = ""
     for paragraph in body.iter("p"):
-        text = _paragraph(paragraph).strip()
+        text = reader.paragraph(paragraph).strip()
         if not text:
             continue
         properties = paragraph.find("pPr")
@@ -177,32 +182,14 @@ def _sign(properties: Element | None, kind: str | None, level: int, counts: dict
     return "- " if kind in _BULLETED or (level and kind == "body") else ""
 
 
-def _paragraph(paragraph: Element) -> str:
-    """Return the text of a paragraph, with runs that differ only in looks joined."""
-    parts: list[str] = []
-    for one in paragraph:
-        if one.tag == "br":
-            parts.append("\n")
-        elif one.tag in ("r", "fld") and one.get("type") != "slidenum":
-            text = "".join(part.text or "" if part.tag == "t" else " " for part in one if part.tag in ("t", "tab"))
-            properties = one.find("rPr")
-            shift = number(properties.get("baseline")) if properties is not None else 0
-            if shift:
-                text = scripted(clean(text), "super" if shift > 0 else "sub", "".join(parts[-3:]))
-            parts.append(text)
-        elif one.tag not in ("pPr", "endParaRPr", "fld"):  # equations have their own namespace
-            parts += [part.text or "" for part in one.iter("t")]
-    return clean("".join(parts)).replace("\v", "\n").replace("\t", " ")
-
-
-def _table(table: Element) -> str:
+def _table(reader: SlideText, table: Element) -> str:
     rows: list[list[Cell]] = []
     for row in table.iterfind("tr"):
         cells = []
         for cell in row.iterfind("tc"):
             if cell.get("hMerge") in ("1", "true") or cell.get("vMerge") in ("1", "true"):
                 continue
-            text = " ".join(filter(None, (" ".join(_paragraph(one).split()) for one in cell.iter("p"))))
+            text = " ".join(filter(None, (" ".join(reader.paragraph(one).split()) for one in cell.iter("p"))))
             cells.append(Cell(text, number(cell.get("gridSpan"), 1), number(cell.get("rowSpan"), 1)))
         rows.append(cells)
     heads = max((cell.rows for cell in rows[0]), default=1) if rows else 1
@@ -218,17 +205,17 @@ def _extras(show: _Show, slide: str) -> Iterator[str]:
         if relation.kind not in ("notesSlide", "comments", "threadedComments") or relation.target in show.read:
             continue
         show.read.add(relation.target)
-        root = show.package.tree(relation.target)
+        root, reader = show.package.tree(relation.target), show.text(relation.target)
         if relation.kind == "notesSlide":
             bodies = (one for one in root.iter("sp") if any(ph.get("type") == "body" for ph in one.iter("ph")))
-            lines = (" ".join(_paragraph(one).split()) for body in bodies for one in body.iter("p"))
+            lines = (" ".join(reader.paragraph(one).split()) for body in bodies for one in body.iter("p"))
             if note := "\n\n".join(filter(None, lines)):
                 yield f"### Notes\n\n{note}"
-        elif found := [f"- {one}" for one in _comments(show, root)]:
+        elif found := [f"- {one}" for one in _comments(show, reader, root)]:
             yield "\n".join(["### Comments\n", *found])
 
 
-def _comments(show: _Show, root: Element) -> Iterator[str]:
+def _comments(show: _Show, reader: SlideText, root: Element) -> Iterator[str]:
     """Yield the comments of a slide with author and date; replies follow the comment that they answer."""
     for one in root.iter():
         if one.tag not in ("cm", "reply"):
@@ -236,6 +223,6 @@ def _comments(show: _Show, root: Element) -> Iterator[str]:
         author = line(show.authors.get(one.get("authorId", ""), ""))
         body = one.find("txBody")
         old = one.find("text")
-        words = line(" ".join(_paragraph(part) for part in body.iter("p"))) if body is not None else ""
+        words = line(" ".join(reader.paragraph(part) for part in body.iter("p"))) if body is not None else ""
         if words := words or (line(old.text or "") if old is not None else ""):
             yield comment(author, words, one.get("dt", one.get("created", "")))

@@ -7,10 +7,21 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
+from pinakes.parsing.openxml import line
 from pinakes.parsing.scripts import scripted
 from pinakes.parsing.word_styles import Look
 
+_WITHIN_MARKS: Final = str.maketrans({sign: f"%{ord(sign):02X}" for sign in " ()"})
+"""Signs that would end an address in Markdown."""
+_SCRIPT: Final = re.compile(r"\s*(?:javascript|vbscript):", re.IGNORECASE)
 _EDGE: Final = re.compile(r"(\s*)(.*?)(\s*)\Z", re.DOTALL)
+
+
+def linked(text: str, address: str) -> str:
+    """Return a text as a link, unchanged if the address says no more than the text, or runs a script."""
+    address = line(address)
+    says_more = address and address not in (text, f"mailto:{text}") and not _SCRIPT.match(address)
+    return f"[{text}]({address.translate(_WITHIN_MARKS)})" if says_more else text
 
 
 class Piece(NamedTuple):
@@ -43,7 +54,7 @@ def joined(pieces: Sequence[Piece], *, marked: bool = True) -> tuple[str, int]:
             hidden += 1
             text = f"[hidden: {text.strip()}]"
         if group.link and plain.strip():
-            text = f"[{text.strip()}]({group.link})" + text[len(text.rstrip()) :]
+            text = linked(text.strip(), group.link) + text[len(text.rstrip()) :]
         parts.append(text)
         before = (before + plain)[-40:]
     return "".join(parts), hidden

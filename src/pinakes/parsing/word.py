@@ -6,7 +6,7 @@ Equations are returned separately: ``pinakes.parsing.equations`` writes them as 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element
 
@@ -24,9 +24,7 @@ from pinakes.parsing.word_text import Story
 _DEEPEST: Final = 60
 _BULLET: Final = re.compile(r"[•▪■●◦‣][ \t]+(?=\S)")
 _EMPTY_ITEM: Final = re.compile(r"[•▪■●◦‣]")
-_UNREAD: Final = frozenset(
-    ("sectPr", "sdtPr", "sdtEndPr", "del", "moveFrom", "tblPr", "tblGrid", "customXmlPr", "altChunk")
-)
+_UNREAD: Final = frozenset(("sectPr", "sdtPr", "sdtEndPr", "del", "moveFrom", "tblPr", "tblGrid", "customXmlPr"))
 
 
 class WordText(NamedTuple):
@@ -37,18 +35,21 @@ class WordText(NamedTuple):
     notes: list[ReadingNote]
 
 
-def read_word(package: Package) -> WordText:
+def read_word(package: Package, insert: Callable[[bytes, str], str] | None = None) -> WordText:
     """Return the text of a Word document as Markdown.
+
+    ``insert``: content and name of a file that the document shows in place (HTML, RTF) → its text.
 
     Raises:
         Unreadable: it is not a Word document.
     """
-    return _Word(package).read()
+    return _Word(package, insert).read()
 
 
 class _Word:
-    def __init__(self, package: Package) -> None:
+    def __init__(self, package: Package, insert: Callable[[bytes, str], str] | None) -> None:
         self._package = package
+        self._insert = insert
         self._main = package.main("word/document.xml")
         self._relations = package.relations(self._main)
         self._styles = Styles(self._part("styles"))
@@ -57,6 +58,7 @@ class _Word:
         self._equations: list[Element] = []
         self._read: set[str] = set()
         self._hidden = 0
+        self._unread = 0
 
     def read(self) -> WordText:
         """Return the whole document."""
@@ -71,6 +73,11 @@ class _Word:
         if self._hidden:
             message = f"Read and marked: {counted(self._hidden, 'chunk')} of hidden text."
             notes.append(ReadingNote("hidden", message, count=self._hidden))
+        if count := sum(1 for one in root.iter("delText") if (one.text or "").strip()):
+            notes.append(ReadingNote("deleted", f"Left out: {counted(count, 'part')} of deleted text.", count=count))
+        if self._unread:
+            message = f"Left out: {counted(self._unread, 'inserted file')} in a format that is not read here."
+            notes.append(ReadingNote("damaged-part", message, count=self._unread))
         return WordText(text, self._equations, notes)
 
     def _part(self, kind: str) -> Element:
@@ -88,6 +95,15 @@ class _Word:
         yield from drawn(
             self._package, {one: story.relations[one] for one in wanted & story.relations.keys()}, self._read
         )
+
+    def inserted(self, chunk: Element) -> Iterator[Block]:
+        """Yield the text of a file that stands in place of a paragraph."""
+        part = self._relations.get(chunk.get("r:id", ""))
+        there = part is not None and not part.external and part.target in self._package.names
+        text = self._insert(self._package.data(part.target), part.target) if part and there and self._insert else ""
+        self._unread += not text
+        if text.strip():
+            yield Block("text", text.strip())
 
     def style_of(self, properties: Element | None) -> Style:
         """Return the style of a paragraph."""
@@ -171,6 +187,8 @@ class _Flow:
                 chosen = chosen if chosen is not None else one.find("Fallback")
                 if chosen is not None and depth < _DEEPEST:
                     yield from self.blocks(chosen, depth + 1)
+            elif tag == "altChunk":
+                yield from self._word.inserted(one)
             elif tag not in _UNREAD and depth < _DEEPEST and len(one):
                 yield from self.blocks(one, depth + 1)
             elif tag not in _UNREAD and len(one):

@@ -184,18 +184,25 @@ class Story:
             pieces.append(Piece(f"[^{self.cited.setdefault(note, len(self.cited) + 1)}]", PLAIN))
 
     def _equation(self, element: Element, pieces: list[Piece], look: Look) -> None:
-        for one in element.iter("oMath") if element.tag == "oMathPara" else (element,):
-            sign = "\ue0f5" if element.tag == "oMathPara" else "\ue0f7"
-            pieces.append(Piece(f"{sign}{len(self.equations)}\ue0f8", Look(hidden=look.hidden)))
-            self.equations.append(one)
+        displayed = element.tag == "oMathPara"
+        whole = element.iter("oMath") if displayed else (element,)
+        signs = [placeholder(one, self.equations, displayed=displayed) for one in whole]
+        pieces += [Piece(sign, Look(hidden=look.hidden)) for sign in signs]
 
     def _drawing(self, drawing: Element, pieces: list[Piece], link: str) -> None:
         """Collect a drawing to follow the paragraph; the descriptions of a picture become text."""
         self.beside.append(drawing)
         if any(one.tag in ("txbxContent", "chart", "relIds") for one in drawing.iter()):
             return
-        described = (_GENERATED.sub("", line(one.get("descr", ""))) for one in drawing.iter("docPr"))
+        described = [_GENERATED.sub("", line(one.get("descr", ""))) for one in drawing.iter("docPr")]
+        described += [line(one.get("string", "")) for one in drawing.iter("textpath")]  # letters drawn along a path
         pieces += [Piece(f" {words} ", PLAIN, link) for words in described if words]
+
+
+def placeholder(equation: Element, equations: list[Element], *, displayed: bool) -> str:
+    """Append an equation to ``equations``; return what stands for it in the text until it is written as LaTeX."""
+    equations.append(equation)
+    return f"{chr(0xE0F5) if displayed else chr(0xE0F7)}{len(equations) - 1}\ue0f8"
 
 
 def _characters(part: Element) -> str | None:

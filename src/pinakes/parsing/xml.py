@@ -221,12 +221,18 @@ def feed_of(root: Node, limits: Limits) -> Document | None:
 
 
 def _entry(entry: Node) -> str:
-    titles = (entry.first("title"), *(one.words for one in _called(entry, "title")))
-    title, link = escape(next(filter(None, titles), "…")), _link(entry)
+    titles = [*entry.of("title"), *_called(entry, "title")]
+    title, link = next(filter(None, map(_entry_title, titles)), "…"), _link(entry)
     heading = f'<a href="{escape(link)}">{title}</a>' if link else title
     tags = (one.words or one.attributes.get("term", "") for name in _TAGS for one in _called(entry, name))
     facts = filter(None, (_date(entry)[:10], _author(entry), ", ".join(dict.fromkeys(filter(None, tags)))))
     return f"<h2>{heading}</h2><p>{escape(' · '.join(facts))}</p><div>{_content(entry)}</div>"
+
+
+def _entry_title(title: Node) -> str:
+    """Return a title as HTML; one that is HTML itself has lost its tags."""
+    is_html = title.attributes.get("type") == "html"
+    return escape(unescape(_TAG.sub("", title.words)) if is_html else title.words)
 
 
 def _content(entry: Node) -> str:
