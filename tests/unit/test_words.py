@@ -280,6 +280,23 @@ def test_ascii_text_has_the_same_words_beside_a_line_that_is_not_ascii(text: str
     assert segmentation.of_text(f"{text}\n—", code=True) == segmentation.of_text(text, code=True)
 
 
+PIECES = (
+    "Herons,", "(mice)", "`kubectl`", "DNS-over-HTTPS", "getHTTPServer()", "tcp_keepalive_time", "IT", "d'eau", ".NET",
+    "C++", "I/O", "10.0.0.0/8", "v1.10", "2^32", "e-mail", "'criteria'", "AT&T,", "dying", "x=leaves;", "US?",
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.text("aeioyzAIST09.-_'&/^+#*()=:", min_size=1, max_size=9), max_size=8))
+def test_words_are_found_whether_their_terms_are_known_already_or_not(pieces: list[str]) -> None:
+    text, knows_all = " ".join(pieces), Analyzer()
+    for piece in pieces:
+        knows_all.all_terms(piece)
+        knows_all.places(piece, knows_all.all_terms(piece))
+    for piece in pieces:
+        wanted = knows_all.all_terms(piece)
+        assert Analyzer().places(text, wanted) == knows_all.places(text, wanted)
+
+
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_texts_take_linear_time(text: str) -> None:
     own = Analyzer()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from pinakes.app.collection_models import OwnModels, check_model, close, vocabulary_of
 from pinakes.app.graph_feeds import GraphFeeds
@@ -18,7 +18,6 @@ from pinakes.catalog.generations import require
 from pinakes.catalog.home import Home
 from pinakes.catalog.transactions import within
 from pinakes.core.errors import IndexCorrupt, IndexTooNew, ModelUnavailable, NotFound, StorageFull
-from pinakes.core.lru_cache import LruCache
 from pinakes.core.once import once
 from pinakes.core.ports import Embedder, Index
 from pinakes.core.records import JSON
@@ -41,9 +40,6 @@ if TYPE_CHECKING:
     from pinakes.parsing.workers import WorkerProcesses
 
 _log = logging.getLogger(__name__)
-
-_RECENT: Final = 16
-"""What was retrieved for so many requests is kept: a search by the graph goes on from it."""
 
 _ONLY_READ = "%s, so searches are answered, but nothing can be added, nor are the audit log and new vectors kept"
 
@@ -87,7 +83,6 @@ class App:
         )
         self.statistics = CollectionStatistics()
         self.result_cache = ResultCache(settings.search.remembered_answers)
-        self.recent = LruCache[Hashable, Any](_RECENT)
         self.freshness = Freshness(self.catalog)
         self.links = LinkMaker(self.catalog)
         self.graphs, self.profile_rules = GraphFeeds(settings), ProfileRules(settings)
@@ -211,9 +206,7 @@ class App:
         rules, tell = self.rules(record), (partial(self.followers.catch_up_if_quick, record), self.freshness.note)
         ranks = rules.graph.weight or any(rule.when == "entity" for rule in rules.boosts)
         graph = self.graphs.retriever_of(self.catalog, record) if ranks else None
-        return SearchContext(
-            self.catalog, record, index, *models, self.settings, self.statistics, tracer, *tell, graph, self.recent
-        )
+        return SearchContext(self.catalog, record, index, *models, self.settings, self.statistics, tracer, *tell, graph)
 
     def rules(self, record: CollectionRecord) -> CollectionSettings:
         """Return the settings of a collection: those of files, then those that it was made with."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 from sqlalchemy import BindParameter, Connection, bindparam, func, or_, select
 
 from pinakes.catalog.batched_rows import rows_among, rows_for
-from pinakes.catalog.dialects.functions import is_shared
+from pinakes.catalog.dialects.functions import among, is_shared, json_ids
 from pinakes.catalog.schema import chunks, documents, fields
 from pinakes.core.records import JSON, Metadata
 
@@ -266,12 +267,12 @@ def paths_and_kinds(
 
     Where the catalogue may be far, the latest documents of a collection are there, too, at most so many.
     """
-    most = most if is_shared(connection) else 0
-    latest = select(documents.c.id).where(documents.c.collection_id == collection_id)
-    latest = latest.order_by(documents.c.id.desc()).limit(most)
-    query = select(documents.c.id, documents.c.path, documents.c.kind)
-    query = query.where(or_(documents.c.id.in_(_IDS), documents.c.id.in_(latest)))
-    return {row[0]: (row[1], row[2]) for row in rows_for(connection, query, "ids", document_ids)}
+    given = {"ids": json.dumps(list(document_ids))}
+    if is_shared(connection):
+        rows = connection.execute(_KINDS_WITH_LATEST, {**given, "collection": collection_id, "most": most})
+    else:
+        rows = connection.execute(_KINDS, given)
+    return {row[0]: (row[1], row[2]) for row in rows}
 
 
 def values_of(
@@ -287,6 +288,14 @@ def values_of(
     return found
 
 
+_KINDS = select(documents.c.id, documents.c.path, documents.c.kind).where(among(documents.c.id, json_ids("ids")))
+_LATEST = select(documents.c.id).where(documents.c.collection_id == bindparam("collection"))
+_KINDS_WITH_LATEST = select(documents.c.id, documents.c.path, documents.c.kind).where(
+    or_(
+        among(documents.c.id, json_ids("ids")),
+        documents.c.id.in_(_LATEST.order_by(documents.c.id.desc()).limit(bindparam("most"))),
+    )
+)
 _IDS: BindParameter[int] = bindparam("ids", expanding=True)
 _LISTED = select(
     documents.c.id,
@@ -315,23 +324,3 @@ _PLACES = (
 def lines_of_document(connection: Connection, document_id: int) -> list[int]:
     """Return the numbers in the file of the lines of a document's text, none where they are the file's own."""
     return list(connection.scalar(select(documents.c.lines).where(documents.c.id == document_id)) or ())
-
-
-def lines_of_chunks(connection: Connection, rows: Collection[Any]) -> dict[int, tuple[int, ...]]:
-    """Return chunk id → the numbers in the file of the lines of its text, of rows as of ``selection.passages``.
-
-    Those whose lines count up from the first one are left out.
-    """
-    texts = {row.id: row.text for row in rows}
-    return {
-        one: tuple(numbers[before : before + texts[one].count("\n") + 1])
-        for one, numbers, before in rows_for(connection, _OF_CHUNKS, "ids", texts)
-    }
-
-
-_BEFORE = func.substr(documents.c.text, 1, chunks.c.start)
-_OF_CHUNKS = (
-    select(chunks.c.id, documents.c.lines, func.length(_BEFORE) - func.length(func.replace(_BEFORE, "\n", "")))
-    .select_from(chunks.join(documents))
-    .where(documents.c.lines.is_not(None), chunks.c.id.in_(bindparam("ids", expanding=True)))
-)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import (
@@ -25,14 +26,14 @@ from sqlalchemy import (
     tuple_,
 )
 
-from pinakes.catalog.batched_rows import rows_for
 from pinakes.catalog.dialects.functions import among, is_shared, json_ids, json_texts, text_list
-from pinakes.catalog.manifest import STAMP, STAMPED
+from pinakes.catalog.manifest import STAMP, STAMPED, Stamp, stamp_in
 from pinakes.catalog.path_conditions import is_below
 from pinakes.catalog.schema import chunks, documents, fields
+from pinakes.core.batching import batches
 from pinakes.core.errors import InvalidFilter
 from pinakes.core.filters import COMPARE, in_words, limits, listed, nearest, normal_text, paths_meant
-from pinakes.core.records import Condition, Filter, Int64
+from pinakes.core.records import JSON, Condition, Filter, Int64
 
 DOUBT = "no document has"
 """How notes on a filter that nothing passes begin."""
@@ -116,19 +117,73 @@ def count_chunks(connection: Connection, collection_id: int, document_ids: Int64
     return total
 
 
-def hit_rows(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Any]:
-    """Return chunk id → row with everything a hit shows, the chunk's text cut from the document's.
+class ChunkRow(NamedTuple):
+    """A chunk with what a hit shows of it and of its document.
 
     ``before``: in a shared catalogue, which is far, how many chunks the documents have that stand before its own in the
-    same group; else None. The last columns are those of ``manifest.stamp_in``.
+    same group; else None. ``stamp``: what its document was read from, None of one that was put by itself.
     """
+
+    id: int
+    ordinal: int
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    heading_path: list[str]
+    symbols: list[str]
+    token_count: int
+    header: str
+    document_id: int
+    uid: str
+    uri: str
+    path: str
+    title: str
+    group_key: str
+    has_lines: bool
+    before: int | None
+    text: str
+    metadata: dict[str, JSON]
+    inherited: dict[str, JSON]
+    pages: Any
+    stamp: Stamp | None
+
+
+def hit_rows(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, ChunkRow]:
+    """Return chunk id → row with everything a hit shows, the chunk's text cut from the document's."""
     query = _CHUNKS_WITH_BEFORE if is_shared(connection) else _CHUNKS
-    return {row.id: row for row in connection.execute(query, {"ids": json.dumps(list(chunk_ids))})}
+    return {row.id: row for row in _cut(connection.execute(query, {"ids": json.dumps(list(chunk_ids))}).all())}
 
 
-def hit_rows_at(connection: Connection, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Any]:
-    """Return (document id, ordinal) → row as of ``chunks``, of those of ``places`` that there are."""
-    return {(row.document_id, row.ordinal): row for row in rows_for(connection, _CHUNKS_AT, "places", places)}
+def hit_rows_at(connection: Connection, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], ChunkRow]:
+    """Return (document id, ordinal) → row as of ``hit_rows``, of those of ``places`` that there are."""
+    found = (connection.execute(_CHUNKS_AT, {"places": part}).all() for part in batches(places, _BATCH))
+    return {(row.document_id, row.ordinal): row for part in found for row in _cut(part)}
+
+
+def lines_of_chunks(connection: Connection, rows: Collection[ChunkRow]) -> dict[int, tuple[int, ...]]:
+    """Return chunk id → the numbers in the file of the lines of its text.
+
+    Those whose lines count up from the first one are left out.
+    """
+    last = {row.document_id: row.id for row in sorted(rows, key=attrgetter("start")) if row.has_lines}
+    those = {one: rest for one, *rest in connection.execute(_TO_CHUNKS, {"ids": json.dumps(list(last.values()))})}
+    found: dict[int, tuple[int, ...]] = {}
+    for row in rows:
+        if row.document_id in those:
+            numbers, before = those[row.document_id]
+            first = before.count("\n", 0, row.start)
+            found[row.id] = tuple(numbers[first : first + row.text.count("\n") + 1])
+    return found
+
+
+def _cut(found: Sequence[Any]) -> Iterator[ChunkRow]:
+    """Yield the rows of a statement of ``_rows_of``, with what only the first row of each document has."""
+    firsts = {row.document_id: row[:_OF_DOCUMENT] for row in found if row.begin is not None}
+    for row in found:
+        begin, text, metadata, inherited, pages, *stamp = firsts[row.document_id]
+        cut = text[row.start - begin : row.end - begin]
+        yield ChunkRow._make((*row[_OF_DOCUMENT:], cut, metadata, inherited, pages, stamp_in(stamp)))
 
 
 def _documents_with(connection: Connection, collection_id: int, condition: Condition) -> Select[Any]:
@@ -231,35 +286,48 @@ _BEFORE = select(func.coalesce(func.sum(_OTHER.c.chunk_count), 0)).where(
     _OTHER.c.group_key == documents.c.group_key,
     tuple_(_OTHER.c.path, _OTHER.c.id) < tuple_(documents.c.path, documents.c.id),
 )
-_CHUNK = select(
-    chunks.c.id,
-    chunks.c.ordinal,
-    chunks.c.start,
-    chunks.c.end,
-    chunks.c.start_line,
-    chunks.c.end_line,
-    chunks.c.heading_path,
-    chunks.c.symbols,
-    chunks.c.token_count,
-    chunks.c.header,
-    func.substr(documents.c.text, chunks.c.start + 1, chunks.c.end - chunks.c.start, type_=Text).label("text"),
-    documents.c.id.label("document_id"),
-    documents.c.uid,
-    documents.c.uri,
-    documents.c.path,
-    documents.c.title,
-    documents.c.metadata,
-    documents.c.inherited,
-    documents.c.group_key,
-    documents.c.pages,
-    documents.c.lines.is_not(None).label("has_lines"),
-).select_from(STAMPED.join(chunks, chunks.c.document_id == documents.c.id))
 
-_CHUNKS = _CHUNK.add_columns(null().label("before"), *STAMP).where(among(chunks.c.id, json_ids("ids")))
-_CHUNKS_WITH_BEFORE = _CHUNK.add_columns(
-    case((documents.c.group_key == "", 0), else_=_BEFORE.scalar_subquery()).label("before"), *STAMP
-).where(among(chunks.c.id, json_ids("ids")))
-_CHUNKS_AT = _CHUNK.where(tuple_(chunks.c.document_id, chunks.c.ordinal).in_(bindparam("places", expanding=True)))
+
+def _rows_of(where: ColumnElement[bool], before: ColumnElement[Any] | None = None) -> Select[Any]:
+    """Return the statement of what ``_cut`` reads, of the chunks that pass ``where``.
+
+    Only the first row of each document has its text, from the first of these chunks to the last, since each look into a
+    text reads it from the beginning on.
+    """
+    by = chunks.c.document_id
+    every = select(
+        chunks.c.id,
+        (chunks.c.id == func.min(chunks.c.id).over(partition_by=by)).label("is_first"),
+        func.min(chunks.c.start).over(partition_by=by).label("begin"),
+        func.max(chunks.c.end).over(partition_by=by).label("end"),
+    )
+    wanted = every.where(where).subquery("wanted")
+    text = func.substr(documents.c.text, wanted.c.begin + 1, wanted.c.end - wanted.c.begin, type_=Text)
+    of_document = (wanted.c.begin, text, documents.c.metadata, documents.c.inherited, documents.c.pages, *STAMP)
+    return select(
+        case((wanted.c.is_first, wanted.c.begin)).label("begin"),
+        *(case((wanted.c.is_first, one)) for one in of_document[1:]),
+        *(chunks.c[name] for name in ChunkRow._fields[:10]),
+        documents.c.id.label("document_id"),
+        *(documents.c[name] for name in ChunkRow._fields[11:16]),
+        documents.c.lines.is_not(None).label("has_lines"),
+        (null() if before is None else before).label("before"),
+    ).select_from(wanted.join(chunks, chunks.c.id == wanted.c.id).join(STAMPED, documents.c.id == chunks.c.document_id))
+
+
+_OF_DOCUMENT = 5 + len(STAMP)
+"""Number of the columns of ``_rows_of`` that only the first row of each document has."""
+
+_CHUNKS = _rows_of(among(chunks.c.id, json_ids("ids")))
+_CHUNKS_WITH_BEFORE = _rows_of(
+    among(chunks.c.id, json_ids("ids")), case((documents.c.group_key == "", 0), else_=_BEFORE.scalar_subquery())
+)
+_CHUNKS_AT = _rows_of(tuple_(chunks.c.document_id, chunks.c.ordinal).in_(bindparam("places", expanding=True)))
+_TO_CHUNKS = (
+    select(documents.c.id, documents.c.lines, func.substr(documents.c.text, 1, chunks.c.start))
+    .select_from(chunks.join(documents))
+    .where(among(chunks.c.id, json_ids("ids")))
+)
 _FIELDS_WITH = (
     select(fields.c.name, fields.c.value)
     .where(

@@ -22,7 +22,7 @@ from pinakes.search.ranking.context import SearchContext, graph_state
 from pinakes.search.ranking.diversity import Diversity
 from pinakes.search.ranking.rank import Ranked, bound, rank, wanted_first
 from pinakes.search.ranking.reranking import Reranking
-from pinakes.search.result_cache import ResultCache, state_of
+from pinakes.search.result_cache import ResultCache
 from pinakes.search.results.answerable import answer_probability
 from pinakes.search.results.chunk_texts import ChunkTexts
 from pinakes.search.results.hydration import deepened, hydrated
@@ -47,10 +47,10 @@ __all__ = [
     "Tracer",
     "deepened",
     "filters_meant",
+    "parsed",
     "rank",
     "ranked_candidates",
     "retrieve",
-    "retrieved_again",
     "scored",
     "search",
 ]
@@ -97,9 +97,8 @@ def retrieve(request: Request, context: SearchContext, also: Sequence[Ranking] =
         the same errors as ``search``.
     """
     check(request)
-    also_given = bool(also)
     with context.tracer.stage("understand") as detail:
-        asked = _parsed(request, context)
+        asked = parsed(request, context)
         detail |= {"mode": asked.request.mode} if asked.route else {}
     asked, also = _with_named(asked, context, also)
     vector, degraded = _query_vector(asked, context)
@@ -112,20 +111,7 @@ def retrieve(request: Request, context: SearchContext, also: Sequence[Ranking] =
         except IndexUnavailable as error:
             asked, vector, found, degraded = _gathered_by_one(asked, vector, context, also, error)
     found = replace(boosted(asked, found, context), named=asked.named, openings=asked.openings)
-    known = Retrieved(asked, vector, degraded, found)
-    if not (also_given or degraded or found.exact is not None):  # such vectors get better
-        context.recent.put(state_of(request, context), known)
-    return known
-
-
-def retrieved_again(request: Request, context: SearchContext) -> Retrieved:
-    """Return what ``retrieve`` does, of a request that was just answered without retrieving again.
-
-    Raises:
-        the same errors as ``search``.
-    """
-    known: Retrieved | None = context.recent.get(state_of(request, context))
-    return retrieve(request, replace(context, tracer=Tracer())) if known is None else known
+    return Retrieved(asked, vector, degraded, found)
 
 
 def _with_named(
@@ -156,8 +142,10 @@ def _with_named(
     return asked, [*also, Ranking(ids, owners, np.zeros(len(ids), np.float32))]
 
 
-def scored(request: Request, context: SearchContext, ids: Int64, documents: Int64, *, boosts: bool = True) -> Ranked:
-    """Return these chunks (``ids`` sorted, and their documents) that pass the filters of ``request``, the best first.
+def scored(
+    asked: ParsedRequest, context: SearchContext, ids: Int64, documents: Int64, *, boosts: bool = True
+) -> Ranked:
+    """Return these chunks (``ids`` sorted, and their documents) that pass the filters of ``asked``, the best first.
 
     They have the scores of a weighted search among them, without relevance feedback of others and without the reranker;
     with boosts, or, sooner, without.
@@ -165,8 +153,6 @@ def scored(request: Request, context: SearchContext, ids: Int64, documents: Int6
     Raises:
         the same errors as ``search``.
     """
-    key = "parsed", state_of(request, context)
-    asked = context.recent.get_or_make(key, lambda: _parsed(request, context))
     vector, _ = _query_vector(asked, context)
     asked, ids, documents = _passing(asked, context, ids, documents)
     found = nothing()
@@ -398,7 +384,8 @@ def _has_all_near(request: Request, found: Candidates) -> bool:
     return request.min_similarity > 0 and (near is None or not len(near) or near.scores[-1] < request.min_similarity)
 
 
-def _parsed(request: Request, context: SearchContext) -> ParsedRequest:
+def parsed(request: Request, context: SearchContext) -> ParsedRequest:
+    """Return ``request`` as its query is understood."""
     fields: frozenset[str] = frozenset()
     if ":" in request.query:
         with context.catalog.read_each() as connection:

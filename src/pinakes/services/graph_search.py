@@ -29,7 +29,7 @@ from pinakes.graph.expansion_seeds import MENTIONS, Seeds, shared_entities
 from pinakes.graph.query_names import Linked
 from pinakes.graph.relation_memory import RelationMemory
 from pinakes.graph.relation_names import RelationNames, asked_relations
-from pinakes.search import Request, SearchContext, Tracer, rank, retrieved_again, scored
+from pinakes.search import Request, SearchContext, Tracer, parsed, rank, retrieve, scored
 from pinakes.search.as_of import is_moment, moment
 from pinakes.search.ranking.rank import Ranked
 from pinakes.search.results import hydration
@@ -289,7 +289,7 @@ def _none_added(expansion: Expansion) -> str:
 
 def _of_other_documents(request: Request, context: SearchContext, most: int) -> dict[int, int]:
     """Return chunk id → document of the best chunks of ``most`` documents, by the search without its diversity."""
-    known = retrieved_again(request, context)
+    known = retrieve(request, replace(context, tracer=Tracer()))
     ranked = rank(known.asked.request, known.found, context.settings.search)
     owners = known.found.documents[ranked.rows]
     _, first = np.unique(owners, return_index=True)
@@ -310,7 +310,8 @@ def _best_of_documents(
     owners |= {chunk: owner for chunk, owner in reached.of_hits.items() if owner not in documents_reached}
     chunks = np.array(sorted(owners), np.int64)
     documents = np.array([owners[one] for one in chunks.tolist()], np.int64)
-    ranked = scored(request, context, chunks, documents, boosts=False)
+    asked = parsed(request, context)
+    ranked = scored(asked, context, chunks, documents, boosts=False)
     best: dict[int, tuple[int, float, float]] = {}
     for chunk, score in zip(ranked.candidates.ids[ranked.rows].tolist(), ranked.scores.tolist(), strict=True):
         one = reached.by_id.get(chunk)
@@ -322,7 +323,7 @@ def _best_of_documents(
     owners |= others
     few = sorted({*kept, *others, *reached.of_hits})
     owners_of_few = np.array([owners.get(one, reached.of_hits.get(one, 0)) for one in few], np.int64)
-    ranked = scored(request, context, np.array(few, np.int64), owners_of_few)
+    ranked = scored(asked, context, np.array(few, np.int64), owners_of_few)
     is_kept = np.isin(ranked.candidates.ids[ranked.rows], [*kept, *others])
     return Ranked(ranked.candidates, ranked.rows[is_kept], ranked.scores[is_kept])
 

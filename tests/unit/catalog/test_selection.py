@@ -248,3 +248,29 @@ def test_documents_are_chosen_by_their_ids(catalog: Catalog, collection: Collect
         assert selection.doubts(connection, collection.id, unknown, 0) == []
         with pytest.raises(InvalidFilter, match="is the id of a document"):
             selection.matching(connection, collection.id, filters.parse({"@id": {"glob": "a*"}}))
+
+
+def test_the_text_of_a_document_is_read_once_for_all_its_chunks(tmp_path: Path) -> None:
+    catalog = Catalog.at(tmp_path)
+    with catalog.write() as connection:
+        record = collections.ensure(connection, "c")
+    texts = [f"🦡 chunk {number}" for number in range(1200)]
+    [long, short] = put(catalog, record, new("a.md", *texts, metadata={"x": 1}), new("b.md", "one", "two"))
+    cuts: list[int] = []
+
+    def counted(text: str, start: int, length: int) -> str:
+        cuts.append(length)
+        return text[start - 1 : start - 1 + length]
+
+    with catalog.read() as connection:
+        driver: Any = connection.connection.driver_connection
+        driver.create_function("substr", 3, counted)
+        found = selection.hit_rows(connection, [1202, *range(1, 1201, 7), 1201])
+        assert [found[key].text for key in (1, 8, 1201, 1202)] == [texts[0], texts[7], "one", "two"]
+        assert len(cuts) == 2
+        assert all(row.metadata == ({"x": 1} if row.document_id == long else {}) for row in found.values())
+        at = selection.hit_rows_at(connection, [(long, number) for number in range(1200)] + [(short, 1)])
+        assert [at[long, number].text for number in range(1200)] == texts
+        assert at[short, 1].text == "two"
+        assert len(cuts) < 8
+    catalog.close()

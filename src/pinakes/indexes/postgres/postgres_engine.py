@@ -28,7 +28,7 @@ from pinakes.indexes.postgres.vector_cache import VectorCache, ranking_of
 from pinakes.indexes.postgres.word_index import Prepared, WordIndex
 from pinakes.settings import IndexSettings, SearchSettings
 from pinakes.text import analysis
-from pinakes.text.analysis import Analyzer
+from pinakes.text.analysis import english
 
 _FORMAT = 3
 """The version of the tables; an index of another one is built anew."""
@@ -58,7 +58,7 @@ class PostgresEngine:
             )
         self._opening, self._catalog, self._settings = opening, catalog, opening.settings.postgres
         self._search, self._parts = opening.settings.search, opening.parts
-        self._analyzer = Analyzer()
+        self._analyzer = english()
         self._sessions = Sessions(catalog, opening.settings.catalog)
         dimension = opening.dimension if "vector" in opening.parts else 0
         self._dimension, has_words = dimension, "keyword" in opening.parts

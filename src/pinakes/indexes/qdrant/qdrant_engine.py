@@ -27,7 +27,7 @@ from pinakes.indexes.qdrant.points import Head
 from pinakes.platform.locks import locked
 from pinakes.settings import IndexSettings, QdrantSettings, SearchSettings
 from pinakes.text import analysis
-from pinakes.text.analysis import Analyzer
+from pinakes.text.analysis import english
 
 _WHAT = "The index in Qdrant"
 _TIES = 16
@@ -65,7 +65,7 @@ class QdrantEngine:
         """Nothing is sent yet, so that a server that is away keeps nobody from the other half."""
         self._opening, settings = opening, opening.settings
         self._search, self._qdrant = settings.search, settings.qdrant
-        self._analyzer = Analyzer()
+        self._analyzer = english()
         self._parts = opening.parts
         self._dimension = opening.dimension
         self._server: Server = connect(settings.qdrant)

@@ -16,7 +16,7 @@ from pinakes.core.errors import NO_DESCRIPTORS, IndexCorrupt, IndexTooNew, no_de
 from pinakes.indexes.storage import checksums
 from pinakes.platform.permissions import make_private
 from pinakes.text import analysis
-from pinakes.text.analysis import Analyzer
+from pinakes.text.analysis import english
 
 FORMAT = 2
 """The version of an index's format: its fields, and how vectors are stored. Increase it with every such change.
@@ -80,7 +80,7 @@ def _first_analyser() -> Analysis:
 
 _ANALYSERS: Mapping[int, Callable[[], Analysis]] = {
     1: _first_analyser,
-    **dict.fromkeys(range(2, analysis.VERSION + 1), Analyzer),
+    **dict.fromkeys(range(2, analysis.VERSION + 1), english),
 }
 """Indexes of versions 2 and 3 lack some terms of this one: words with hyphens, powers, words behind an escape."""
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain, islice, pairwise
 from string import ascii_lowercase
 
 from pinakes.core.ports import Lexicon
 from pinakes.core.regexes import lazy
 from pinakes.text import identifiers
-from pinakes.text.analysis import NAMES, STOP_WORDS, Analyzer
+from pinakes.text.analysis import NAMES, STOP_WORDS, english
 from pinakes.text.analysis.segmentation import normal, unspaced
 from pinakes.text.analysis.spellings import other_groups
 
@@ -176,7 +176,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _content_words(text: str) -> list[str]:
-    return _analyzer().query_words(" ".join(_between(text, _ADDRESSES)))
+    return english().query_words(" ".join(_between(text, _ADDRESSES)))
 
 
 def _between(text: str, kinds: Collection[identifiers.Kind]) -> Iterator[str]:
@@ -286,10 +286,5 @@ def _is_sure(word: str, near: Sequence[NearWord]) -> bool:
 
 
 def _stem(word: str) -> str:
-    terms = _analyzer().terms(word)
+    terms = english().terms(word)
     return terms[0] if terms else word
-
-
-@cache
-def _analyzer() -> Analyzer:
-    return Analyzer()

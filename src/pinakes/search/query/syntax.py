@@ -37,7 +37,7 @@ from pinakes.core import filters, regexes
 from pinakes.core.errors import InvalidFilter
 from pinakes.core.records import JSON, Filter
 from pinakes.search.query.quotation_marks import CLOSE, OPEN, marked
-from pinakes.text.analysis import STOP_WORDS, Analyzer
+from pinakes.text.analysis import STOP_WORDS, english
 from pinakes.text.analysis.languages import COMMON_WORDS
 
 PhraseUse: TypeAlias = Literal["auto", "required", "preferred"]
@@ -100,7 +100,7 @@ _LOG_KEY = re.compile(r"(?<!\S)(?:time|ts|level|lvl|severity|msg)=\S")
 
 _BRACKETS = {"{": "}", "[": "]", "<": ">"}
 
-_ANALYZER = Analyzer()
+_ANALYZER = english()
 
 
 @dataclass(frozen=True, slots=True)

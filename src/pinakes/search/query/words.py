@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from pinakes.text.analysis import Analyzer, Place
+from pinakes.text.analysis import Place, english
 
 MOST_CHARS: Final = 50_000
 """Characters of a chunk that are examined, so that very long chunks do not cost more."""
@@ -17,7 +17,7 @@ _REMEMBERED = 256
 _REMEMBERED_PLACES = 64
 """Texts whose places are cached: more than one answer shows."""
 
-_ANALYZER = Analyzer()
+_ANALYZER = english()
 
 
 @dataclass(frozen=True, slots=True)

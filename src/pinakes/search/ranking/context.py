@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pinakes.catalog import Catalog
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.manifest import Stamp
-from pinakes.core.lru_cache import LruCache
 from pinakes.core.ports import Index
 from pinakes.core.records import Float32
 from pinakes.search.ranking.reranking import Reranking
@@ -41,7 +40,7 @@ class SearchContext:
     Everything except ``tracer`` is shared by concurrent searches. ``follow`` lets the index catch up if that is quick
     and returns whether it has caught up or soon will; it raises ``Superseded`` if a newer index version has replaced
     it. ``stamped`` is told what documents were read from, by their uids. ``graph``: its entities, None where it has
-    none, or rankings do not depend on them. ``recent``: what was retrieved for the last requests.
+    none, or rankings do not depend on them.
     """
 
     catalog: Catalog
@@ -56,7 +55,6 @@ class SearchContext:
     follow: Callable[[], bool]
     stamped: Callable[[CollectionRecord, Mapping[str, Stamp | None]], object]
     graph: EntityRetriever | None
-    recent: LruCache[Hashable, Any]
 
 
 def graph_state(context: SearchContext) -> Hashable:

@@ -13,7 +13,7 @@ import numpy as np
 
 from pinakes.catalog import Connection, document_queries, selection
 from pinakes.catalog.document_queries import ChunkLocation
-from pinakes.catalog.manifest import stamp_in
+from pinakes.catalog.selection import ChunkRow
 from pinakes.core import interrupt
 from pinakes.core.late import changed, with_lazy_fields
 from pinakes.core.ports import Index
@@ -57,7 +57,7 @@ def hydrated(
     best, repeated = _best(ranked, request, context, diversity, chunks, fold=fold)
     ids = best.candidates.ids[best.rows].tolist()
     rows = chunks.rows_of([*ids, *(other for others in repeated.values() for other, _ in others)])
-    context.stamped(collection, {row.uid: stamp_in(row) for row in rows.values()})
+    context.stamped(collection, {row.uid: row.stamp for row in rows.values()})
     view = _View(
         collection=collection.name,
         query=chunks.query,
@@ -68,7 +68,7 @@ def hydrated(
         ),
     )
     present = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
-    numbers = document_queries.lines_of_chunks(connection, [rows[one] for one, _, _ in present if rows[one].has_lines])
+    numbers = selection.lines_of_chunks(connection, [rows[one] for one, _, _ in present])
     hits = []
     for one, row, score in present:
         others = [(rows[other], its) for other, its in repeated.get(one, ()) if other in rows]
@@ -309,7 +309,7 @@ def deepened(near: Results, deep: Results) -> Results:
     return replace(near, hits=(*near.hits, *behind)[: max(len(near.hits), len(deep.hits))])
 
 
-def surrounded(connection: Connection, hits: Sequence[Hit], rows: Sequence[Any], count: int) -> list[Hit]:
+def surrounded(connection: Connection, hits: Sequence[Hit], rows: Sequence[ChunkRow], count: int) -> list[Hit]:
     """Return ``hits`` with up to ``count`` chunks before and after each; ``rows`` are their chunk rows.
 
     A chunk that is itself a hit, or already a neighbour of a better hit, is not repeated.
@@ -321,7 +321,7 @@ def surrounded(connection: Connection, hits: Sequence[Hit], rows: Sequence[Any],
         wanted.append([place for at in around if (place := (row.document_id, at)) not in taken])
         taken.update(wanted[-1])
     found = selection.hit_rows_at(connection, [place for places in wanted for place in places])
-    numbers = document_queries.lines_of_chunks(connection, found.values())
+    numbers = selection.lines_of_chunks(connection, found.values())
     return [
         _beside(hit, tuple(_neighbour(found[at], hit, row, numbers) for at in places if at in found))
         for hit, row, places in zip(hits, rows, wanted, strict=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pinakes.catalog.full_documents import DocumentTerms
 from pinakes.search.query.words import QueryWords
 from pinakes.search.retrieval.term_statistics import TermStatistics
-from pinakes.text.analysis import Analyzer
+from pinakes.text.analysis import english
 from pinakes.text.file_lines import FileLines
 
 _MOST_LINES = 10
-_ANALYZER = Analyzer()
+_ANALYZER = english()
 
 
 @dataclass(frozen=True, slots=True)

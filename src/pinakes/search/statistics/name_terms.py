@@ -6,9 +6,9 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from pinakes.text.analysis import STOP_WORDS, Analyzer
+from pinakes.text.analysis import STOP_WORDS, english
 
-_ANALYZER: Final = Analyzer()
+_ANALYZER: Final = english()
 _PIECE: Final = re.compile(r"[^\W_]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from operator import itemgetter
 from typing import TypeAlias, TypeVar
@@ -41,6 +41,7 @@ __all__ = [
     "Place",
     "QueryTerm",
     "detect",
+    "english",
     "estimated_token_starts",
     "is_identifier",
 ]
@@ -54,8 +55,8 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NUMBER = re.compile(r"[vV]?\d+")
 _PIECE = re.compile(r"[A-Za-z]{1,4}|\w|[^\w\s]")
 _CACHE_SIZE = 200_000
-_QUERY_WORDS = 2_000
-"""Number of query words in the cache of expansions."""
+_QUERY_WORDS, _QUERIES = 2_000, 32
+"""Number of query words in the cache of expansions, and of queries: each is analysed for several indexes."""
 
 _LONGEST = 255
 """Maximum length of a term; of a longer word only the beginning is its term."""
@@ -66,6 +67,9 @@ _REMEMBERED_CHARS = 100
 _ENDINGS = ("s", "ed", "ing")
 _SHORTEST_INFLECTED = 3
 _SIGNS = "+#*"
+_BEGINNING = re.compile(r"(?<![^\W_])[^\W_]|[A-Z]")
+_AROUND = ',:;!?()[]"`'
+"""What often stands around a word in a text, and is no part of any."""
 _SYLLABLES = 4
 """Minimum run of characters, in a script without spaces, that is more than a fragment of a word."""
 
@@ -141,6 +145,7 @@ class Analyzer:
         # What stands between two spaces is found faster than words are.
         self._pieces = _Memo(self._lock, self._of_piece)
         self._query_terms = lru_cache(_QUERY_WORDS)(self._of_query_word)
+        self._queries = lru_cache(_QUERIES)(self._of_query)
         self.stems = Stems()
 
     def terms(self, text: str) -> list[str]:
@@ -201,10 +206,13 @@ class Analyzer:
 
     def query(self, text: str) -> list[QueryTerm]:
         """Return the distinct terms of a query with their weights; stop words only if there is nothing else."""
+        return list(self._queries(text))
+
+    def _of_query(self, text: str) -> Sequence[QueryTerm]:
         words = cut.of_query(text)
         names = cut.names_in_query(words)
         found: dict[str, QueryTerm] = {}
-        weighted = [one for word in _content(words, names) for one in self._query_terms(word, word in names)]
+        weighted = [one for word in cut.content_words(words, names) for one in self._query_terms(word, word in names)]
         weighted += [
             replace(one, weight=one.weight * group.weight * self._lacking(word, group.words))
             for group in other_groups(words, cut.normal(text))
@@ -233,7 +241,7 @@ class Analyzer:
     def query_words(self, text: str) -> list[str]:
         """Return the relevant words of a query as written; stop words only if there is nothing else."""
         words = cut.of_query(text)
-        return _content(words, cut.names_in_query(words))
+        return cut.content_words(words, cut.names_in_query(words))
 
     def word_terms(self, word: str) -> list[QueryTerm]:
         """Return the terms of one word from ``query_words``, the whole word first."""
@@ -258,10 +266,8 @@ class Analyzer:
         """
         others = others or {}
         every, words, found = wanted.union(others), set[str](), list[Place]()
-        pieces = list(set(text.split()))
-        for piece, lacks in zip(pieces, map(every.isdisjoint, map(self._pieces.__getitem__, pieces)), strict=True):
-            if not lacks:
-                words.update([piece] if len(piece) > 1 and piece.isalnum() else cut.raw(piece))
+        for piece in self._pieces_with(every, text):
+            words.update([piece] if len(piece) > 1 and piece.isalnum() else cut.raw(piece))
         alone = dict[str, frozenset[str]]()
         for word in words:
             those = self._meant(word, every, others)
@@ -282,6 +288,22 @@ class Analyzer:
         found.sort(key=itemgetter(0))
         return found
 
+    def _pieces_with(self, every: frozenset[str], text: str) -> Iterator[str]:
+        """Yield what stands between two spaces of a text and has terms of ``every``, each once.
+
+        The terms of ASCII text begin as a part of a word in it does; what has no such beginning is not analysed.
+        """
+        known, begins = self._pieces, {term[0].lower() for term in every}
+        of_letters = all(map(str.isalnum, begins))
+        for piece in set(text.split()):
+            terms = known.get(piece)
+            if terms is None:
+                if of_letters and piece.isascii() and begins.isdisjoint("".join(_BEGINNING.findall(piece)).lower()):
+                    continue
+                terms = known[piece]
+            if not every.isdisjoint(terms):
+                yield piece
+
     def _meant(self, word: str, every: frozenset[str], others: Mapping[str, str]) -> frozenset[str]:
         """Return the terms of ``every`` that a word of a text has; those of ``others`` as the terms they stand for."""
         plain = len(word) > 1 and word.isalnum()
@@ -290,8 +312,10 @@ class Analyzer:
         return those if those.isdisjoint(others) else frozenset(others.get(term, term) for term in those)
 
     def _of_piece(self, piece: str) -> frozenset[str]:
-        if len(piece) > 1 and piece.isascii() and piece.isalpha() and piece.islower():  # one word
-            return frozenset((*self._known[piece], *self._variants[piece][0]))
+        word = piece.strip(_AROUND)
+        if word[1:].islower() and word.isascii() and word.isalpha():
+            lower = word.lower()[:_LONGEST]
+            return frozenset(self._stems((lower, *forms(lower))))
         return frozenset(self._with_forms(cut.of_text(piece)))
 
     def _with_forms(self, words: Sequence[str]) -> set[str]:
@@ -355,7 +379,7 @@ class Analyzer:
             plain = parts[0] if len(parts) == 1 and word.isalpha() else ""
             inflected = self._inflected(plain) if plain and not self._exact(plain) else ()
         part_weight = _PART_OF_IDENTIFIER if is_identifier(word) else 1.0
-        singles = _single(word) if "/" in word else ()
+        singles = cut.single_characters(word) if "/" in word else ()
         return (
             *(
                 QueryTerm(term, part_weight if at else 1.0, other, plain, inflected, part if part.isalpha() else "")
@@ -380,6 +404,12 @@ class Analyzer:
 
     def _stems(self, words: Iterable[str]) -> list[str]:
         return [self._stemmer.stemWord(word) for word in words] if self._stemmer else list(words)
+
+
+@cache
+def english() -> Analyzer:
+    """Return the analyser that the parts of this process share, so that each word is analysed once."""
+    return Analyzer()
 
 
 def is_identifier(word: str) -> bool:
@@ -408,17 +438,6 @@ def _lower_parts(word: str) -> list[str]:
 
 def _is_alone(term: str) -> bool:
     return len(term) == 1 and term.isalnum() and not unspaced(term)
-
-
-def _single(word: str) -> list[str]:
-    """Return the single characters of a name with a slash, which may occur alone elsewhere; without articles."""
-    return [part for part in word.lower().split("/") if len(part) == 1 and part not in "ai"]
-
-
-def _content(words: list[str], names: set[str]) -> list[str]:
-    """Return the words without stop words, or all words if they are all stop words."""
-    counting = [word for word in words if word in names or word.lower() not in STOP_WORDS or len(word) == 1]
-    return counting or words
 
 
 def _both(one: QueryTerm, other: QueryTerm) -> QueryTerm:

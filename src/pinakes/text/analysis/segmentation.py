@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 from pinakes.core.records import Span
 from pinakes.core.regexes import lazy
@@ -121,6 +122,9 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 NAMES = frozenset(word.upper() for word in (*STOP_WORDS, "us") if len(word) > 1)
 """Capitalised words that may be names, and are stop words in lower case: IT, WHO, US, OR."""
 
+_QUERIES = 32
+"""Number of queries whose words are cached: each is asked for several times."""
+
 _AUXILIARIES = frozenset(("may", "must", "might", "shall", "shan't", "mustn't", "needn't", "don't", "can't", "won't"))
 _NUMBERED = frozenset(
     (
@@ -213,6 +217,11 @@ def _counts(before: str, word: str) -> bool:
 
 def of_query(text: str) -> list[str]:
     """Return the words of a query as written; any single character counts, except articles."""
+    return list(_of_query(text))
+
+
+@lru_cache(_QUERIES)
+def _of_query(text: str) -> list[str]:
     text = normal(text)
     found = list(_QUERY.of(text).finditer(text))
     words: list[str] = []
@@ -315,3 +324,14 @@ def unspaced(text: str) -> bool:
 def scripts(word: str) -> list[str]:
     """Split a word at the borders of runs in scripts without spaces."""
     return [part for part in re.split(f"({UNSPACED.pattern})", word) if part]
+
+
+def single_characters(word: str) -> list[str]:
+    """Return the single characters of a name with a slash, which may occur alone elsewhere; without articles."""
+    return [part for part in word.lower().split("/") if len(part) == 1 and part not in "ai"]
+
+
+def content_words(words: list[str], names: set[str]) -> list[str]:
+    """Return the words without stop words, or all words if they are all stop words."""
+    counting = [word for word in words if word in names or word.lower() not in STOP_WORDS or len(word) == 1]
+    return counting or words
