@@ -143,10 +143,13 @@ def _as_pinakes_error(error: Exception) -> PinakesError:
 def _usage_error(error: TyperException) -> InvalidInput:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "pinakes"
+    message = error.format_message().replace("Value error, ", "")
     hint = f"See {command} --help"
     if getattr(error, "option_name", None) and command.endswith((" search", " query")):
         hint += f". A query that begins with a minus goes behind two of them: {command} -- '-word'"
-    return InvalidInput(error.format_message().replace("Value error, ", ""), hint=hint)
+    if message.startswith("Got unexpected extra argument"):
+        hint = f"What has spaces goes in quotation marks. {hint}"
+    return InvalidInput(message, hint=hint)
 
 
 def _unexpected(error: Exception, invocation: Invocation) -> int:

@@ -156,6 +156,13 @@ def test_a_home_or_working_directory_that_is_no_utf8_is_named(pinakes, tmp_path,
     assert "odd\\xff' is not valid UTF-8" in done.err
 
 
+@pytest.mark.parametrize("words", [["search", "apple", "juice"], ["read", "apple", "juice.md"]])
+def test_words_that_are_not_quoted_are_told_how(pinakes, words):
+    done = pinakes(*words)
+    assert done.code == 2
+    assert f"hint: What has spaces goes in quotation marks. See pinakes {words[0]} --help" in done.err
+
+
 def test_json_without_a_command_is_an_error(pinakes):
     done = pinakes("--json")
     assert (done.code, done.document["error"]["code"]) == (2, "INVALID_INPUT")
