@@ -1,4 +1,4 @@
-"""Ctrl+C at random moments of an ingest: no vector is made twice, and the end is that of one run."""
+"""Ctrl+C and SIGTERM at random moments of an ingest: no vector is made twice, and the end is that of one run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_no_vector_is_made_twice(tmp_path: Path) -> None:
             while run.poll() is None and made.stat().st_size == before and time.monotonic() < deadline:
                 time.sleep(0.01)
             time.sleep(chosen.uniform(0, 0.25))
-            run.send_signal(signal.SIGINT)
+            run.send_signal((signal.SIGINT, signal.SIGTERM)[stops % 2])
             out, err = run.communicate(timeout=60)
         assert "Traceback" not in err
         if run.returncode != 130:

@@ -1,4 +1,4 @@
-"""Ctrl+C waits for the end of what must not be broken off, a second one does not."""
+"""Ctrl+C and SIGTERM wait for the end of what must not be broken off, a second one does not."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def stopped(work: Callable[[], object]) -> bool:
     return False
 
 
-def press() -> None:
-    os.kill(os.getpid(), signal.SIGINT)
+def press(number: int = signal.SIGINT) -> None:
+    os.kill(os.getpid(), number)
 
 
 def test_it_comes_at_the_end_of_the_block() -> None:
@@ -71,6 +71,26 @@ def test_a_second_one_comes_at_once() -> None:
 
     assert stopped(work)
     assert done == ["made"]
+
+
+def test_the_end_of_the_process_is_held_back_too_where_it_is_handled() -> None:
+    done = []
+
+    def work() -> None:
+        with held_back():
+            press(signal.SIGTERM)
+            done.append("written")
+
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        assert stopped(work)
+        assert done == ["written"]
+        assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with held_back():
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_block_within_another_does_not_end_it() -> None:

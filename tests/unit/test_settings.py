@@ -122,12 +122,28 @@ def test_an_impossible_value_is_refused_by_its_full_name(overrides: dict[str, An
         load(tmp_path, **overrides)
 
 
+def test_no_number_is_infinite_or_larger_than_any_part_can_count(tmp_path: Path) -> None:
+    for line in settings.table():
+        if isinstance(line.default, int | float) and not isinstance(line.default, bool):
+            for value in ("inf", "-inf", "nan", "1e400", 2**63):
+                with pytest.raises(InvalidSetting, match=line.name):
+                    load(tmp_path, **{line.name.replace(".", "__"): value})
+
+
+def test_text_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSetting, match=r"'chat.model' cannot be 'a\\xff': it has to be valid UTF-8"):
+        load(tmp_path, {"PINAKES_CHAT__MODEL": "a\udcff"})
+
+
 @pytest.mark.parametrize(
     ("config", "said"),
     [
         ("search.top_k = 'few'", "Setting 'search.top_k' cannot be 'few': it has to be a whole number."),
         ("search.top_k = 1979-05-27", "Setting 'search.top_k' cannot be '1979-05-27': it has to be a whole number."),
         ("search.rrf_k = 5000", "Setting 'search.rrf_k' cannot be 5000: it has to be at most 1000."),
+        ("search.semantic_weight = inf", "cannot be inf: it has to be a number, at most 1,000,000,000,000."),
+        ("search.identifier_boost = 1e300", "Setting 'search.identifier_boost' cannot be 1e+300: it has to be"),
+        ("history.versions = 9223372036854775807", "Setting 'history.versions' cannot be 9223372036854775807: it has"),
         ("search = 5", "Setting 'search' cannot be 5: it has to be a table of names and values."),
         ("ingest.read_timeout_s = 0", "Setting 'ingest.read_timeout_s' cannot be 0: it has to be more than 0."),
         ("server.allowed_hosts = 'a'", "Setting 'server.allowed_hosts' cannot be 'a': it has to be a list."),

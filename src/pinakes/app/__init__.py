@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from pinakes.app.collection_models import OwnModels, check_model, close, vocabulary_of
@@ -159,7 +160,7 @@ class App:
         if record.state in ("embedding", "indexing"):
             raise NotFound(
                 f"The generation beside collection {name!r} is not built yet: it cannot be searched.",
-                hint=f"Build it to the end: pinakes reindex --beside -c {name}",
+                hint=f"Build it to the end: pinakes reindex --beside -c {quote(name)}",
             )
         return record
 

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from shlex import quote
 
 from pinakes.catalog import Catalog
 from pinakes.catalog.collections import CollectionRecord
@@ -130,11 +131,11 @@ def mismatch(record: CollectionRecord, fingerprint: str) -> ModelMismatch:
             f"Collection {record.name!r} was embedded by {record.fingerprint}, but what it names as its own model is "
             f"{fingerprint} now.",
             hint="Put the model's files back, or build a generation by another model: "
-            f"pinakes reindex --beside --model MODEL -c {record.name}",
+            f"pinakes reindex --beside --model MODEL -c {quote(record.name)}",
         )
     return ModelMismatch(
         f"Collection {record.name!r} was embedded by {record.fingerprint}, the settings name {fingerprint}.",
-        hint=f"Set embedding.model back, or embed it anew: pinakes reindex --embed -c {record.name}. To be answered "
-        "by meaning until that is done, set it back and build the other index beside: "
-        f"pinakes reindex --beside --model MODEL -c {record.name}",
+        hint=f"Set embedding.model back, or embed it anew: pinakes reindex --embed -c {quote(record.name)}. To be "
+        "answered by meaning until that is done, set it back and build the other index beside: "
+        f"pinakes reindex --beside --model MODEL -c {quote(record.name)}",
     )

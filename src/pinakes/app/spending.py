@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from shlex import quote
 
 from pinakes.catalog import Catalog, embeddings
 from pinakes.catalog.collections import CollectionRecord
@@ -119,6 +120,6 @@ def check(found: CostEstimate | None) -> None:
     if found is not None and found.asks:
         raise TooCostly(
             f"Embedding collection {found.collection!r} takes {found.words()}: more than is spent unasked.",
-            hint=f"Agree to it: pinakes reindex --embed --yes -c {found.collection}. Or raise embedding.ask_above (US "
-            "dollars) or embedding.ask_above_tokens.",
+            hint=f"Agree to it: pinakes reindex --embed --yes -c {quote(found.collection)}. Or raise "
+            "embedding.ask_above (US dollars) or embedding.ask_above_tokens.",
         )

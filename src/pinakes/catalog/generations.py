@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from shlex import quote
 
 from sqlalchemy import Connection, delete, exists, or_, select, update
 
@@ -61,7 +62,7 @@ def require(connection: Connection, name: str, hint: str = "") -> CollectionReco
         get(connection, name)
         raise NotFound(
             f"There is no generation beside collection {name!r}.",
-            hint=hint or f"Build one: pinakes reindex --beside --model MODEL -c {name}",
+            hint=hint or f"Build one: pinakes reindex --beside --model MODEL -c {quote(name)}",
         )
     return record
 

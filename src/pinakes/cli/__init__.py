@@ -36,8 +36,9 @@ def _run(arguments: list[str]) -> None:
 
     be_private()
     share_arenas()
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _stop)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL):
+            signal.signal(number, _stop)
     code = run(arguments)
     gc.freeze()  # all that there is ends now: to look for cycles in it would take a seventh of a short command
     if code == INTERRUPTED:  # all is said and closed; a thread that still waits for a provider would hold us up
@@ -49,8 +50,10 @@ def _run(arguments: list[str]) -> None:
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
-    """Stop in order; should that take too long, the next Ctrl+C ends the process where it is, which harms nothing."""
-    signal.signal(signal.SIGINT, _stop_at_once)
+    """Stop in order; should that take too long, the next signal ends the process where it is, which harms nothing."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is _stop:
+            signal.signal(number, _stop_at_once)
     raise KeyboardInterrupt
 
 

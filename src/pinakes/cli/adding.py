@@ -339,7 +339,7 @@ def _check_single_file(report: Report) -> None:
         reason = refused[0].reason
         raise Unreadable(
             f"{'/'.join((report.source, *report.paths))!r} was not read: {reason}{'' if reason.endswith('.') else '.'}",
-            hint="Mend it, or save it in another form, and add it again.",
+            hint="Mend it, save it in another form, or raise the limit that it is over; then add it again.",
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from pinakes.cli.adding import prepare_or_warn
@@ -95,7 +96,7 @@ def _build(session: Session, library: Library, wanted: ModelChangeOptions, yes: 
             break
         except TooCostly as error:
             if not spending.agrees(error):
-                hint = f"Agree to it: pinakes reindex --beside --yes -c {name}. Or give it up: --drop-beside."
+                hint = f"Agree to it: pinakes reindex --beside --yes -c {quote(name)}. Or give it up: --drop-beside."
                 raise TooCostly(error.message, hint=hint) from error
     spending.tell()
     beside = state.beside

@@ -21,6 +21,7 @@ from pinakes.cli.screen import printable, write_json
 from pinakes.cli.session import INTERRUPTED, Common, IncompleteError, Session
 from pinakes.core.errors import NO_ROOM, InvalidInput, PinakesError, StorageFull, exit_code, worded
 from pinakes.core.records import JSON
+from pinakes.core.wording import as_utf8
 
 BROKEN_PIPE = 141
 
@@ -88,6 +89,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
+    _check_encoding(arguments)
     command = _program()
     try:
         with command.make_context("pinakes", list(arguments), obj=invocation) as context:
@@ -95,6 +97,20 @@ def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
     except typer.Exit as done:
         return done.exit_code
     return 0
+
+
+def _check_encoding(arguments: Sequence[str]) -> None:
+    """Check that what was typed is text: bytes that are none could be neither stored nor found.
+
+    Raises:
+        InvalidInput: an argument is not valid UTF-8.
+    """
+    for word in arguments:
+        if as_utf8(word) != word:
+            raise InvalidInput(
+                f"Argument '{as_utf8(word)}' is not valid UTF-8.",
+                hint="Type it in UTF-8; a file or folder that is called so has to be renamed.",
+            )
 
 
 def _failed(error: Exception, invocation: Invocation) -> int:
@@ -127,10 +143,13 @@ def _as_pinakes_error(error: Exception) -> PinakesError:
 def _usage_error(error: TyperException) -> InvalidInput:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "pinakes"
+    message = error.format_message().replace("Value error, ", "")
     hint = f"See {command} --help"
     if getattr(error, "option_name", None) and command.endswith((" search", " query")):
         hint += f". A query that begins with a minus goes behind two of them: {command} -- '-word'"
-    return InvalidInput(error.format_message().replace("Value error, ", ""), hint=hint)
+    if message.startswith("Got unexpected extra argument"):
+        hint = f"What has spaces goes in quotation marks. {hint}"
+    return InvalidInput(message, hint=hint)
 
 
 def _unexpected(error: Exception, invocation: Invocation) -> int:

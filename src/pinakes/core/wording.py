@@ -48,3 +48,11 @@ def rounded(parts: Mapping[str, float]) -> dict[str, float]:
     """Return the parts of a score as they are in answers, rounded to four decimals, without zeros."""
     rounded_parts = {name: round(part, _DECIMALS) for name, part in parts.items()}
     return {name: part for name, part in rounded_parts.items() if part}
+
+
+def as_utf8(text: str) -> str:
+    r"""Return ``text`` as it can be stored: bytes of the system that are no UTF-8 as ``\xff``, else unchanged."""
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # no byte was decoded to that surrogate
+        return text.encode("utf-8", "backslashreplace").decode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Mapping
+from shlex import quote
 
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.core.errors import SourceError
@@ -46,5 +47,5 @@ def check_place(scan: Scan, known: Mapping[str, FileRecord], location: str, coll
         raise SourceError(
             f"{location!r} is empty, and not the folder that it was.",
             hint="Was it moved, or a disk unmounted? Nothing was removed. If its documents are to go: "
-            f"pinakes collections remove-source {collection} {location}",
+            f"pinakes collections remove-source {quote(collection)} {quote(location)}",
         )

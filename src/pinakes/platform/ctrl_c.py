@@ -1,4 +1,4 @@
-"""Deferral of Ctrl+C to moments at which nothing is lost."""
+"""Deferral of Ctrl+C and SIGTERM to moments at which nothing is lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FrameType
 
 
 class CtrlC:
-    """A deferred Ctrl+C."""
+    """A deferred Ctrl+C or SIGTERM."""
 
     def __init__(self) -> None:
         self._came = False
@@ -37,7 +37,9 @@ _held: CtrlC | None = None
 
 @contextmanager
 def held_back() -> Iterator[CtrlC]:
-    """Defer Ctrl+C to the end of the block or to ``check``; a second one takes effect at once.
+    """Defer Ctrl+C and SIGTERM to the end of the block or to ``check``; a second one takes effect at once.
+
+    What ends the process without a handler, or is ignored, stays as it is.
 
     A nested block, and a block in another thread, defers nothing.
 
@@ -45,24 +47,26 @@ def held_back() -> Iterator[CtrlC]:
         KeyboardInterrupt: at the end of the block, if Ctrl+C was pressed.
     """
     global _held
-    before = signal.getsignal(signal.SIGINT)
+    before = {one: found for one in (signal.SIGINT, signal.SIGTERM) if callable(found := signal.getsignal(one))}
     if threading.current_thread() is not threading.main_thread():
         yield CtrlC()
     elif _held is not None:
         yield _held
-    elif not callable(before):
+    elif not before:
         yield CtrlC()
     else:
         held = _held = CtrlC()
 
         def on_signal(number: int, frame: FrameType | None) -> None:
             if held.came():
-                before(number, frame)
+                before[signal.Signals(number)](number, frame)
 
-        signal.signal(signal.SIGINT, on_signal)
+        for one in before:
+            signal.signal(one, on_signal)
         try:
             yield held
         finally:
             _held = None
-            signal.signal(signal.SIGINT, before)
+            for one, handler in before.items():
+                signal.signal(one, handler)
         held.check()

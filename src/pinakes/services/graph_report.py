@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from shlex import quote
 
 from pinakes.app import App
 from pinakes.catalog import Connection, entities, graph_statistics, stated_edges
@@ -138,7 +139,7 @@ def _outdated(app: App, record: CollectionRecord) -> list[str]:
     profile = app.profile_rules.outdated(record)
     if not profile:
         return []
-    renewal = f"pinakes sync -c {record.name} --profile {profile}"
+    renewal = f"pinakes sync -c {quote(record.name)} --profile {quote(profile)}"
     return [f"the rules are as another version of the profile {profile} had them; those of this version: {renewal}"]
 
 

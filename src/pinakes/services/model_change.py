@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
@@ -170,7 +171,7 @@ def adopt_settings(app: App, record: CollectionRecord) -> None:
     if other is not None and other.state != "previous" and other.fingerprint == app.embedder.fingerprint:
         raise InvalidInput(
             f"A generation by {other.fingerprint} stands beside collection {record.name!r} already.",
-            hint=f"Have that answer: pinakes reindex --switch -c {record.name}",
+            hint=f"Have that answer: pinakes reindex --switch -c {quote(record.name)}",
         )
     if record.embedding is None:
         bind_model(app.catalog, record, app.embedder)
@@ -196,7 +197,7 @@ def _check_other(answering: CollectionRecord, embedder: Embedder) -> None:
         raise InvalidInput(
             f"Collection {answering.name!r} is answered by {answering.fingerprint} already.",
             hint=f"Name another model; what waits for its vectors is embedded by: pinakes reindex --embed "
-            f"-c {answering.name}",
+            f"-c {quote(answering.name)}",
         )
 
 
@@ -213,8 +214,8 @@ def _replaced(app: App, name: str, embedder: Embedder) -> CollectionRecord | Non
     state = "is ready" if record.state == "ready" else "is being built"
     raise InvalidInput(
         f"A generation by {record.fingerprint} {state} beside collection {name!r}.",
-        hint=f"Switch to it (pinakes reindex --switch -c {name}) or give it up (pinakes reindex --drop-beside "
-        f"-c {name}) before another is built.",
+        hint=f"Switch to it (pinakes reindex --switch -c {quote(name)}) or give it up (pinakes reindex --drop-beside "
+        f"-c {quote(name)}) before another is built.",
     )
 
 
@@ -335,7 +336,7 @@ def _in_state(app: App, name: str, state: State) -> CollectionRecord:
         f"The generation beside collection {name!r} is what answered before: it is gone back to."
         if record.state == "previous"
         else f"The generation beside collection {name!r} is not built to the end.",
-        hint=f"pinakes reindex --{'rollback' if record.state == 'previous' else 'beside'} -c {name}",
+        hint=f"pinakes reindex --{'rollback' if record.state == 'previous' else 'beside'} -c {quote(name)}",
     )
 
 

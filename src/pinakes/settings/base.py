@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 from pydantic_core import PydanticCustomError
+
+from pinakes.core.wording import as_utf8
+from pinakes.settings.refusals import shortened
+
+_LARGEST = 10**12
+"""No setting needs a larger number; sums of them fit SQLite, NumPy and the clocks of the system."""
 
 Purpose: TypeAlias = Literal["embedding", "rerank"]
 """The purpose of a local model, which is also the name of its section of settings."""
@@ -21,6 +28,16 @@ class Section(BaseModel):
     """A group of settings. Unknown names are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _storable(cls, value: Any) -> Any:
+        """Refuse numbers that overflow where they are used, infinite ones too, and text that cannot be stored."""
+        if isinstance(value, int | float) and not abs(value) <= _LARGEST:
+            raise refused(f"cannot be {shortened(value)}: it has to be a number, at most {_LARGEST:,}")
+        if isinstance(value, str | Path) and as_utf8(str(value)) != str(value):
+            raise refused(f"cannot be '{as_utf8(str(value))}': it has to be valid UTF-8")
+        return value
 
 
 def refused(words: str) -> PydanticCustomError:

@@ -23,7 +23,7 @@ from pydantic.fields import FieldInfo
 
 from pinakes.core.errors import InvalidName, InvalidSetting
 from pinakes.core.records import JSON
-from pinakes.core.wording import split_list
+from pinakes.core.wording import as_utf8, split_list
 from pinakes.settings import dotenv, knowledge_sources
 from pinakes.settings.base import Section, merge_layers
 from pinakes.settings.metadata import MetadataRule
@@ -100,6 +100,10 @@ def layers_of(
     """
     env = _from_environment(os.environ if environment is None else environment)
     chosen_home = Path(home or env.get("home") or Settings.model_fields["home"].default).expanduser().absolute()
+    if as_utf8(str(chosen_home)) != str(chosen_home):
+        raise InvalidSetting(
+            f"The home '{as_utf8(str(chosen_home))}' is not valid UTF-8.", hint="Rename the folder, or use another."
+        )
     own = [(str(file), read_file(file)) for name in OWN_FILES if (file := chosen_home / name).is_file()]
     named = next((layer["profile"] for _, layer in reversed(own) if layer.get("profile")), "")
     chosen = profile or env.get("profile") or named

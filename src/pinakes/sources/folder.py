@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from pinakes.core.errors import SourceError, TooLarge, Unreadable
 from pinakes.core.records import Item, Scan, Skipped
+from pinakes.core.wording import as_utf8
 from pinakes.settings import SourceSettings
 from pinakes.sources.file_stat import fingerprint
 from pinakes.sources.git_folder import git_excludes, is_git_exclude
@@ -280,7 +281,7 @@ class _Walk:
 
     def _leaves_out(self, path: str, rules: Rules, *, folder: bool) -> bool:
         """Return whether an entry is excluded by rules, is to be avoided, or has a name that is not UTF-8."""
-        if rules.why_not(path, folder=folder) or not _is_utf8(path):
+        if rules.why_not(path, folder=folder) or as_utf8(path) != path:
             return True
         return folder and bool(self._avoid) and self._is_avoided(os.path.realpath(self._full(path)))
 
@@ -321,7 +322,7 @@ class _Walk:
                     self._tally.add(why, path)
                 elif is_folder and self._avoid and self._is_avoided(os.path.realpath(self._full(path))):
                     self._tally.add("default", path)
-                elif not _is_utf8(entry.name):
+                elif as_utf8(entry.name) != entry.name:
                     self._skip(f"{path}/" if is_folder else path, "Name is not valid UTF-8")
                 elif is_folder:
                     pending.append((path, rules))
@@ -398,7 +399,7 @@ class _Walk:
         return f"{self._root}/{path}" if path else self._root
 
     def _skip(self, path: str, reason: str) -> None:
-        self._skipped.append(Skipped(_shown(path), reason))
+        self._skipped.append(Skipped(as_utf8(path), reason))
 
 
 def _state(status: os.stat_result) -> str:
@@ -417,18 +418,6 @@ def too_large(size_bytes: int, max_bytes: int) -> str:
 
 def _special(mode: int) -> str:
     return f"Not a regular file but {_SPECIAL.get(stat.S_IFMT(mode), 'something else')}"
-
-
-def _shown(path: str) -> str:
-    return path if _is_utf8(path) else os.fsencode(path).decode("utf-8", "backslashreplace")
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _relative(path: str, base: str) -> str:

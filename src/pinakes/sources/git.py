@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pinakes.core.errors import SourceError, Unreadable
 from pinakes.core.records import Blame, Item, Scan, Skipped
+from pinakes.core.wording import as_utf8
 from pinakes.settings import FetchSettings, SourceSettings
 from pinakes.sources import git_urls
 from pinakes.sources.credentials import git_settings, named_by, token_of
@@ -364,7 +365,7 @@ class GitSource:
             elif self._rules.includes(entry.path):
                 reason = self._why_not(entry)
                 if reason:
-                    skipped.append(Skipped(_shown(entry.path), reason))
+                    skipped.append(Skipped(as_utf8(entry.path), reason))
                 else:
                     uri = git_urls.file_uri(self._location, remote.name, entry.path)
                     items.append(Item(entry.path, uri, entry.size_bytes, entry.blob, metadata))
@@ -377,7 +378,7 @@ class GitSource:
             return "Symbolic link"
         if entry.mode == _SUBMODULE:
             return "Submodule, another repository"
-        if _shown(entry.path) != entry.path:
+        if as_utf8(entry.path) != entry.path:
             return "Name is not valid UTF-8"
         if any(part in ("", ".", "..") for part in entry.path.split("/")):
             return "Not a safe path"
@@ -397,7 +398,3 @@ class GitSource:
         if self._blobs is None:
             self._blobs = self._git.blobs(self._clone)
         return self._blobs
-
-
-def _shown(path: str) -> str:
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from pinakes.core.errors import InvalidInput, NotFound
+from pinakes.core.wording import as_utf8
 from pinakes.fetching import MAX_URL_CHARS, check_url, shown
 from pinakes.settings import SourceSettings
 from pinakes.settings.sources import whole_path
@@ -90,9 +91,16 @@ def _local(location: str, ref: str | None, kind: str | None) -> SourceSettings:
         path = Path(whole_path(location, Path()))
     except (OSError, ValueError) as error:
         raise InvalidInput(f"{location!r} is no path here: {error}.", hint="Give the whole path.") from error
+    if as_utf8(str(path)) != str(path):
+        raise InvalidInput(f"'{as_utf8(str(path))}' is not valid UTF-8.", hint="Rename what is called so.")
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError) as error:
+        if path.is_symlink():
+            raise NotFound(
+                f"{str(path)!r} is a link to {str(path.readlink())!r}, which does not exist.",
+                hint="Mount or restore what it leads to, or give the place where that is now.",
+            ) from error
         raise NotFound(f"{str(path)!r} does not exist.", hint=_near(location, path)) from error
     except (OSError, ValueError) as error:
         raise InvalidInput(

@@ -19,6 +19,11 @@ BAD = [
     (["add", "CORPUS/pipe"], 2, "INVALID_INPUT", "neither a folder nor a file"),
     (["add", ""], 2, "INVALID_INPUT", "No location"),
     (["add", "https://me:secret@example.invalid/a.git"], 2, "INVALID_INPUT", "example.invalid"),
+    (["add", "CORPUS/dead"], 3, "NOT_FOUND", "a link to 'nowhere', which does not exist"),
+    (["add", "CORPUS/bad\udcff.md"], 2, "INVALID_INPUT", "bad\\xff.md' is not valid UTF-8"),
+    (["read", "\udcff"], 2, "INVALID_INPUT", "'\\xff' is not valid UTF-8"),
+    (["search", "x", "-c", "\udcff"], 2, "INVALID_INPUT", "'\\xff' is not valid UTF-8"),
+    (["search", "x", "--filter", "a=\ud800"], 2, "INVALID_INPUT", "'a=\\ud800' is not valid UTF-8"),
     (["add"], 2, "INVALID_INPUT", "Missing argument"),
     (["add", "CORPUS", "--bogus"], 2, "INVALID_INPUT", "--bogus"),
     (["serch", "x"], 2, "INVALID_INPUT", "No such command 'serch'"),
@@ -53,6 +58,7 @@ def filled(words, corpus):
 @pytest.fixture
 def corpus(corpus):
     os.mkfifo(corpus / "pipe")
+    (corpus / "dead").symlink_to("nowhere")
     return corpus
 
 
@@ -134,6 +140,27 @@ def test_a_wrong_setting_is_told_in_the_same_words_from_flag_and_environment(pin
     name, _, value = given.partition("=")
     monkeypatch.setenv(f"PINAKES_{name.upper().replace('.', '__')}", value)
     assert pinakes("config").err == told
+
+
+def test_a_home_or_working_directory_that_is_no_utf8_is_named(pinakes, tmp_path, monkeypatch):
+    odd = tmp_path / "odd\udcff"
+    odd.mkdir()
+    (odd / "a.md").write_text("# A\n")
+    monkeypatch.chdir(odd)
+    for words, code in ((["add", "."], 2), (["add", "a.md"], 2)):
+        done = pinakes(*words)
+        assert (done.code, done.err.count("is not valid UTF-8")) == (code, 1)
+    monkeypatch.setenv("PINAKES_HOME", str(odd))
+    done = pinakes("status")
+    assert done.code == 2
+    assert "odd\\xff' is not valid UTF-8" in done.err
+
+
+@pytest.mark.parametrize("words", [["search", "apple", "juice"], ["read", "apple", "juice.md"]])
+def test_words_that_are_not_quoted_are_told_how(pinakes, words):
+    done = pinakes(*words)
+    assert done.code == 2
+    assert f"hint: What has spaces goes in quotation marks. See pinakes {words[0]} --help" in done.err
 
 
 def test_json_without_a_command_is_an_error(pinakes):

@@ -71,6 +71,14 @@ def test_a_second_source_is_refused_unless_it_is_said(pinakes, corpus):
     assert pinakes("search", "press apples", "--path", "code/*").out.startswith(" 1")
 
 
+def test_commands_in_hints_can_be_pasted_whatever_a_source_is_called(pinakes, corpus):
+    (corpus / "apple juice").mkdir()
+    (corpus / "apple juice" / "press.md").write_text("# Press\n\nApples are pressed.\n")
+    pinakes("add", corpus / "apple juice")
+    done = pinakes("add", corpus)
+    assert "pinakes sources remove 'apple juice', then add it" in done.err
+
+
 def test_patterns_are_shown_with_every_report(pinakes, corpus):
     first = pinakes("add", corpus, "--include", "*.md", "--exclude", "code/")
     assert "  include  *.md\n  exclude  code/\n" in first.out

@@ -1,4 +1,4 @@
-"""Ctrl+C in each stage of a run: it ends soon and in one line, leaves no process behind, and the next run resumes."""
+"""Ctrl+C and SIGTERM in each stage of a run: it ends soon, in one line, leaves no process, and the next run resumes."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ def test_ctrl_c_while_a_file_is_read_ends_its_reader_and_the_next_run_reads_it(t
     assert (report["added"], report["unchanged"]) == (2, 0)
 
 
-def test_ctrl_c_while_chunks_are_embedded_keeps_what_was_committed(tmp_path, provider, program):
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_while_chunks_are_embedded_keeps_what_was_committed(ending, tmp_path, provider, program):
     folder = tmp_path / "docs"
     folder.mkdir()
     for number in range(60):
@@ -103,7 +104,7 @@ def test_ctrl_c_while_chunks_are_embedded_keeps_what_was_committed(tmp_path, pro
     words += ["--set", "embedding.model=words", "--set", "ingest.batch_chunks=10", "--set", "embedding.connections=1"]
     with adding(folder, *words) as process:
         assert held.wait(90)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(ending)
         _, err = process.communicate(timeout=20)
     let_go.set()
     assert process.returncode == 130

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Any
 
 from pinakes.app import App
@@ -174,7 +175,7 @@ class Collections:
                 if collections.beside(connection, name) is not None:
                     raise InvalidInput(
                         f"A generation stands beside collection {name!r}.",
-                        hint=f"Drop it first: pinakes reindex --drop-beside -c {name}",
+                        hint=f"Drop it first: pinakes reindex --drop-beside -c {quote(name)}",
                     )
             yield from app.rebuilder.move(record, engine)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
+from shlex import quote
 
 from pinakes.app import App, source_overlaps, source_settings
 from pinakes.app.source_overlaps import Overlap, name_of
@@ -266,9 +267,9 @@ def _refusal(typed: SourceSettings, name: str, one: Overlap) -> InvalidInput:
     other, called = one.other, name_of(one.other)
     words = {"same": "is the place of", "inside": "lies in", "around": "holds the files of"}[one.relation]
     other_kind = "" if other.kind == "folder" else f" ({other.kind})"
-    how = f"Read that one again: pinakes sync {called}."
+    how = f"Read that one again: pinakes sync {quote(called)}."
     if one.relation == "around":
-        how = f"To have one source for all: pinakes sources remove {called}, then add it."
+        how = f"To have one source for all: pinakes sources remove {quote(called)}, then add it."
     elif one.other.kind == typed.kind:
         how = f"Its patterns hold there{_patterns(other)}; to change them, add {other.location} with others."
     return InvalidInput(
