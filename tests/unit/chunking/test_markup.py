@@ -210,9 +210,8 @@ def in_table(cell: str) -> str:
      "\\begin{tabular}{l}a\\end{tabular}" * 5_000, "\\verb|" * 20_000, "\\section{\\texorpdfstring{" * 5_000,
      in_table("\\texorpdfstring{" * 10_000)],
 )  # fmt: skip
-@pytest.mark.parametrize("path", ["a.adoc", "a.tex"])
-def test_hostile_markup_takes_no_longer_than_it_is(text: str, path: str) -> None:
-    document = Document(text, "", "text", {"a.adoc": "asciidoc", "a.tex": "latex"}[path])
+def test_hostile_markup_takes_no_longer_than_it_is(text: str) -> None:
+    document = Document(text, "", "text", "latex" if "\\" in text or "{" in text else "asciidoc")
     started = time.process_time()
     chunk(document, Sizing(1000, 0, word_starts))
     assert time.process_time() - started < 10
