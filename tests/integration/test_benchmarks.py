@@ -42,7 +42,7 @@ def test_the_quick_benchmark_measures_everything_but_what_is_asked_for_by_name(c
         capture_output=True,
         text=True,
         check=False,
-        timeout=270,
+        timeout=840,
     )
     assert done.returncode == 0, done.stderr
     header, _, *rows = done.stdout.partition("\n\n")[0].splitlines()
@@ -80,7 +80,7 @@ def test_the_benchmark_of_followed_folders_measures_what_it_says(tmp_path: Path)
         capture_output=True,
         text=True,
         check=False,
-        timeout=270,
+        timeout=840,
     )
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)["figures"]
@@ -92,18 +92,18 @@ def test_the_benchmark_of_followed_folders_measures_what_it_says(tmp_path: Path)
 @pytest.mark.long
 def test_ten_agents_that_search_and_write_at_once_lose_nothing(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.speed.agents", "--seconds", "2"],
+        [sys.executable, "-m", "benchmarks.speed.agents", "--seconds", "5"],
         cwd=ROOT,
         env={**os.environ, "PINAKES_EMBEDDING__PROVIDER": "deterministic", "TMPDIR": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,
-        timeout=270,
+        timeout=840,
     )
     figures = json.loads(done.stdout or done.stderr)["figures"]
     assert (figures["errors"], figures["lost"]) == ([], [])
     assert done.returncode == 0, done.stderr
-    assert (figures["agents"], figures["seconds"] >= 2) == (10, True)
+    assert (figures["agents"], figures["seconds"] >= 5) == (10, True)
     assert figures["documents"] > 10
     assert figures["tools"].keys() >= {"search_summaries", "ingest_document", "update_document"}
     assert sum(one["count"] for one in figures["tools"].values()) == figures["calls"]
@@ -120,7 +120,7 @@ def test_the_benchmark_of_commands_has_a_server_answer(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=270,
+        timeout=840,
     )
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)["figures"]
