@@ -51,7 +51,7 @@ class Effort:
 
 
 QUICK = Effort(unchanged=1, changed=2, queries=1, http=1, starts=1, load_s=1.0, settled_s=1.0, handshakes=1, reranks=2)
-_QUICK_FILES = 8
+_QUICK_FILES = 4
 QUICK_SETTINGS = {"embedding__sample_chunks": 20, "embedding__progressive_chunks": 30}
 """Some of the project's own documents, whichever they are by now, are so few that they would be embedded at once."""
 

@@ -198,7 +198,7 @@ def test_a_server_that_embeds_stops_promptly(home: Path, docs: Path, tmp_path: P
         start = time.monotonic()
         server.send_signal(signal.SIGINT)
         _, said = server.communicate(timeout=30)
-        assert time.monotonic() - start < 8
+        assert time.monotonic() - start < 25
         assert (server.returncode, "Traceback" in said) == (0, False), said
     with Library.open(home, **settings) as library:
         assert waiting(library) < before

@@ -30,8 +30,8 @@ from pinakes.tools import TOOLS
 
 MOST_S = 20
 """Far more than any answer takes, so that a busy machine does not fail the test; what is not linear takes minutes."""
-MOST_WAIT_S = 1.0
-"""So long may ``/healthz`` wait; on a quiet machine it is 0.1."""
+MOST_WAIT_S = 10.0
+"""So long may ``/healthz`` wait: 0.1 on a quiet machine, 1 on a busy one; what holds others up takes its time limit."""
 
 
 @pytest.fixture(scope="module")

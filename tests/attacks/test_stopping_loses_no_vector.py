@@ -50,7 +50,7 @@ def test_no_vector_is_made_twice(tmp_path: Path) -> None:
     command += ["--set", "embedding.provider=counting", "--set", "ingest.batch_chunks=100"]
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "MADE": str(made), "PYTHONPATH": str(tmp_path)}
     chosen, stops, counts = random.Random(7), 0, []
-    while stops < 10:
+    while stops < 5:
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
         ) as run:

@@ -135,7 +135,10 @@ class Server:
 
 
 def environment_of(home: Path) -> dict[str, str]:
-    """Return the environment of a reader whose home is ``home``; meaning is made up, for speed."""
+    """Return the environment of a reader whose home is ``home``.
+
+    Meaning is made up, for speed, and a refresh may take as long as it does on a busy machine.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PINAKES_")}
     return {
         **kept,
@@ -144,5 +147,6 @@ def environment_of(home: Path) -> dict[str, str]:
         "COLUMNS": "100",
         "PINAKES_EMBEDDING__PROVIDER": "deterministic",
         "PINAKES_CACHE": str(home / "cache"),
+        "PINAKES_SEARCH__REFRESH_MS": "30000",
         "GIT_CONFIG_GLOBAL": os.devnull,
     }

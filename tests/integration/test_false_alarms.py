@@ -1,4 +1,4 @@
-"""How often ordinary documents are taken for instructions aimed at a model, and how long it takes to look."""
+"""How often ordinary documents are taken for instructions aimed at a model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import tarfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from pinakes.text.injection import signs
 
 DATA = Path(os.environ.get("PINAKES_TEST_DATA") or Path(__file__).parents[3] / "shared" / "data")
 CHUNK_CHARS = 1000
-MOST_US = 200
-"""A generous bound for a machine under load; ``docs/agents.md`` has what was measured on a quiet one."""
 
 
 def texts(corpus: Path) -> Iterator[str]:
@@ -38,8 +35,4 @@ def test_ordinary_documents_raise_no_alarm(name: str) -> None:
         pytest.skip(f"{DATA / name} is not there; set PINAKES_TEST_DATA")
     chunks = [text[at : at + CHUNK_CHARS] for text in texts(DATA / name) for at in range(0, len(text), CHUNK_CHARS)]
     assert len(chunks) > 5000
-    start = time.process_time()
-    flagged = [chunk for chunk in chunks if signs(chunk)]
-    spent_us = (time.process_time() - start) * 1e6 / len(chunks)
-    assert flagged == []
-    assert spent_us < MOST_US
+    assert [chunk for chunk in chunks if signs(chunk)] == []

@@ -137,8 +137,8 @@ class TestRanking:
         trials.score(point)
         assert min(trials.milliseconds.values()) > 0
         speed = trials.speed(point)
-        assert 0 < speed.current_ms < 1000
-        assert 0 < speed.tuned_ms < 1000
+        assert speed.current_ms > 0
+        assert speed.tuned_ms > 0
 
 
 class TestApproximateIndexes:

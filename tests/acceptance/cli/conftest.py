@@ -1,15 +1,15 @@
-"""The command line as users meet it: in this process for speed, or as the real program."""
+"""The command line as users meet it: in this process for speed, or in one of its own."""
 
 from __future__ import annotations
 
 import logging
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_program import DETERMINISTIC, Call, Outcome, executable
+from cli_program import DETERMINISTIC, Call, Outcome
+from forking import run_pinakes
 
 from pinakes.cli.entry import run
 
@@ -46,12 +46,10 @@ def pinakes(capsys: pytest.CaptureFixture[str]) -> Iterator[Call]:
 
 @pytest.fixture
 def program() -> Call:
-    """Call the installed program, with the deterministic embedder."""
+    """Call a command in a process of its own, with the deterministic embedder."""
 
     def call(*words: str | Path) -> Outcome:
-        done = subprocess.run(
-            [executable(), *DETERMINISTIC, *map(str, words)], capture_output=True, text=True, timeout=120, check=False
-        )
+        done = run_pinakes([*DETERMINISTIC, *map(str, words)], os.environ)
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     return call

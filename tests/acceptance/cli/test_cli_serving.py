@@ -67,15 +67,20 @@ def test_the_line_with_curl_answers_where_keys_are_needed(pinakes: Any, corpus: 
         assert asked(said, {}).json()["results"]
 
 
-@pytest.mark.parametrize("processes", ["0", "2"])
-def test_ctrl_c_in_a_first_ingest_prints_no_traceback(home: Path, tmp_path: Path, processes: str) -> None:
+@pytest.mark.parametrize(
+    ("processes", "stages"),
+    [("0", (("  API ", 0.0), (" files read", 0.4))), ("2", (("  API ", 0.7), ("  50 of ", 0.0)))],
+)
+def test_ctrl_c_in_a_first_ingest_prints_no_traceback(
+    home: Path, tmp_path: Path, processes: str, stages: tuple[tuple[str, float], ...]
+) -> None:
     docs = tmp_path / "many"
     docs.mkdir()
     for number in range(3000):
         (docs / f"{number}.md").write_text(f"# Bird {number}\n\n" + "Herons wait at the pond. " * 100, "utf-8")
     home.mkdir()
     (home / "config.toml").write_text(f'[[sources]]\nlocation = "{docs}"\n[ingest]\nprocesses = {processes}\n')
-    for until, later_s in (("  API ", 0.0), ("  API ", 0.7), ("  50 of ", 0.0), (" files read", 0.4)):
+    for until, later_s in stages:
         with serving(until=until) as (server, _):
             time.sleep(later_s)
             os.killpg(server.pid, signal.SIGINT)

@@ -34,7 +34,7 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
 
 
 def wait(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 240
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -71,12 +71,15 @@ def test_ctrl_c_while_a_file_is_read_ends_its_reader_and_the_next_run_reads_it(t
     (folder / "a.txt").write_text("The heron stands in the reeds.\n")
     (folder / "slow.md").write_text(SLOW)
     with adding(folder, *DETERMINISTIC) as process:
-        wait(lambda: any(seconds > 2.5 for _, seconds in children(process.pid)))
+        wait(lambda: any(seconds > 1.5 for _, seconds in children(process.pid)))
         readers = [pid for pid, _ in children(process.pid)]
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert re.fullmatch(r"stopped at \d of 2 files; what was committed stays; run again to resume\n", err)
+    assert "Traceback" not in err
+    assert re.fullmatch(
+        r"stopped at \d of 2 files; what was committed stays; run again to resume", err.splitlines()[-1]
+    )
     assert json.loads(out)["error"]["code"] == "INTERRUPTED"
     wait(lambda: not any(Path(f"/proc/{pid}").exists() for pid in readers))
     (folder / "slow.md").write_text(SLOW[:1000])
@@ -105,7 +108,7 @@ def test_a_stop_while_chunks_are_embedded_keeps_what_was_committed(ending, tmp_p
     with adding(folder, *words) as process:
         assert held.wait(90)
         process.send_signal(ending)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=60)
     let_go.set()
     assert process.returncode == 130
     assert "run again to resume" in err.splitlines()[-1]
@@ -151,7 +154,7 @@ def test_a_second_ctrl_c_ends_it_at_once():
         process.send_signal(signal.SIGINT)
         wait(lambda: process.stdout is not None and process.stdout.readline() == "closing\n")
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err == "stopped at once; what was committed stays; run again to resume\n"
 

@@ -12,6 +12,7 @@ import pytest
 from catalog_making import bind, new, put, vector
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import until
 
 from pinakes.catalog import Catalog, changes, collections, embeddings, index_numbers
 from pinakes.catalog.collections import CollectionRecord, check_name
@@ -158,10 +159,7 @@ class TestKnown:
         url = catalog.engine.url.render_as_string(hide_password=False)
         place = [str(tmp_path / "home"), "" if url.startswith("sqlite") else url]
         subprocess.run([sys.executable, "-c", script, *place], check=True, timeout=60)
-        until = time.monotonic() + 5
-        while known.get(collection.name).description != "of birds" and time.monotonic() < until:
-            time.sleep(0.01)
-        assert known.get(collection.name).description == "of birds"
+        until(lambda: known.get(collection.name).description == "of birds")
 
     def test_a_caller_finds_only_what_it_may_use(self, catalog: Catalog, collection: CollectionRecord) -> None:
         known = collections.CollectionCache(catalog)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from linear import assert_linear
 
 from pinakes.chunking import Sizing, chunk
 from pinakes.chunking.sizing import char_starts, word_starts
@@ -307,30 +310,41 @@ class TestHostile:
     @pytest.mark.parametrize(
         ("text", "kind", "language"),
         [
-            ("| " + "a | " * 50_000 + "\n|" + "-|" * 50_000 + "\n| " + "b | " * 50_000, "markdown", None),
-            ("a,b|" * 50_000 + "\n" + "c | " * 50_000, "text", "csv"),
-            ("".join(" " * depth + f"k{depth}:\n" for depth in range(1500)), "text", "yaml"),
-            ("- " * 50_000 + "x", "text", "yaml"),
-            ("".join("  " * depth + f"- item {depth}\n" for depth in range(1000)), "markdown", None),
-            ("[" * 50_000 + "\n" + "[[a]]\n" * 5_000, "text", "toml"),
-            ("[[a.b]]\nname = 'x'\n" * 5_000, "text", "toml"),
-            ("---\n" * 20_000, "text", "yaml"),
-            ('"' * 100_000, "text", "yaml"),
-            (("# N\n\nN/A\n\n") * 2_000, "markdown", None),
-            ("<table><tr><th>a</th></tr><tr>" * 2_000, "markdown", None),
-            ("<table>\n<tr><td>" * 5_000 + "</table>\n" * 5_000, "markdown", None),
-            ("<table>" + "<tr>" * 20_000 + "<td" * 20_000, "markdown", None),
-            ("<table>\n<tr><td>a</td></tr>\n\n" * 2_000, "markdown", None),
-            (f"id{' ' * 20_000}name\n" * 5, "text", None),
-            (f"a b\n{'-- ' * 20_000}x\n{'--|' * 20_000}x\n", "text", None),
-            ("a) b\n  - c\n" * 8_000, "text", None),
+            (lambda n: "| " + "a | " * n + "\n|" + "-|" * n + "\n| " + "b | " * n, "markdown", None),
+            (lambda n: "a,b|" * n + "\n" + "c | " * n, "text", "csv"),
+            (lambda n: "- " * n + "x", "text", "yaml"),
+            (lambda n: "[" * n + "\n" + "[[a]]\n" * (n // 8), "text", "toml"),
+            (lambda n: "[[a.b]]\nname = 'x'\n" * (n // 4), "text", "toml"),
+            (lambda n: "---\n" * n, "text", "yaml"),
+            (lambda n: '"' * (4 * n), "text", "yaml"),
+            (lambda n: "# N\n\nN/A\n\n" * (n // 8), "markdown", None),
+            (lambda n: "<table><tr><th>a</th></tr><tr>" * (n // 8), "markdown", None),
+            (lambda n: "<table>\n<tr><td>" * (n // 4) + "</table>\n" * (n // 4), "markdown", None),
+            (lambda n: "<table>" + "<tr>" * n + "<td" * n, "markdown", None),
+            (lambda n: "<table>\n<tr><td>a</td></tr>\n\n" * (n // 8), "markdown", None),
+            (lambda n: f"id{' ' * n}name\n" * 5, "text", None),
+            (lambda n: f"a b\n{'-- ' * n}x\n{'--|' * n}x\n", "text", None),
+            (lambda n: "a) b\n  - c\n" * (n // 2), "text", None),
         ],
     )
-    def test_takes_time_by_its_length(self, text: str, kind: str, language: str | None) -> None:
-        start = time.process_time()
-        chunks = chunk(Document(text, "", kind, language), Sizing(200, 0, word_starts))  # type: ignore[arg-type]
-        assert time.process_time() - start < 6
-        assert all(each.token_count <= 200 for each in chunks)
+    def test_takes_time_by_its_length(self, text: Callable[[int], str], kind: Any, language: str | None) -> None:
+        def cut_up(made: str) -> None:
+            chunks = chunk(Document(made, "", kind, language), Sizing(200, 0, word_starts))
+            assert all(each.token_count <= 200 for each in chunks)
+
+        assert_linear(cut_up, text, 20_000)
+
+    @pytest.mark.parametrize(
+        ("step", "item", "kind", "language"),
+        [(" ", "k{}:\n", "text", "yaml"), ("  ", "- item {}\n", "markdown", None)],
+    )
+    def test_depth_takes_time_by_its_length(self, step: str, item: str, kind: Any, language: str | None) -> None:
+        def text(chars: int) -> str:  # as deep again is four times as long
+            return "".join(step * depth + item.format(depth) for depth in range(int(chars**0.5)))
+
+        assert_linear(
+            lambda made: chunk(Document(made, "", kind, language), Sizing(200, 0, word_starts)), text, 1_000_000
+        )
 
 
 PIECES = ["- a: 1\n", "  b: c\n", "key:\n", "  - name: x\n", "    id: y\n", "# note\n", "\n", "---\n", "[s]\n",

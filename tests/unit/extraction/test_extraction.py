@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from linear import assert_linear
 
 from pinakes import testing
 from pinakes.core.graph_records import UNTYPED, EntityName, ExtractionSubject, Findings, folded
@@ -285,16 +285,10 @@ def test_a_name_of_a_megabyte_is_left_out() -> None:
 def test_the_time_is_linear(unit: str) -> None:
     rules = extraction()
 
-    def seconds(chars: int) -> float:
-        document = Document(unit * (chars // len(unit)))
-        start = time.process_time()
-        found = rules.extract("a.md", "", document, {})
-        assert len(found.mentions) <= MAX_MENTIONS
-        return time.process_time() - start
+    def extract(document: Document) -> None:
+        assert len(rules.extract("a.md", "", document, {}).mentions) <= MAX_MENTIONS
 
-    seconds(10_000)
-    small, large = min(seconds(100_000) for _ in range(3)), min(seconds(800_000) for _ in range(2))
-    assert large < 8 * 4 * max(small, 0.005)  # it were 64 times as long if time were quadratic
+    assert_linear(extract, lambda chars: Document(unit * (chars // len(unit))), 400_000)
 
 
 @pytest.mark.parametrize("check", testing.EXTRACTOR_CHECKS, ids=testing.name_of)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import socket
 import time
+import tracemalloc
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -144,10 +145,12 @@ def test_packed_bodies_are_unpacked(host: WebHost, client: Client, coding: str) 
 def test_a_bomb_is_not_unpacked(host: WebHost, client: Client) -> None:
     bomb = gzip.compress(bytes(200_000_000), 9)
     host.pages["/bomb"] = Page(bomb, headers={"Content-Encoding": "gzip"})
-    start = time.monotonic()
+    tracemalloc.start()
     with pytest.raises(TooLarge):
         client.get(f"{host.address}/bomb", max_bytes=1_000_000)
-    assert time.monotonic() - start < 2
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 20_000_000
 
 
 @pytest.mark.parametrize(
@@ -204,11 +207,11 @@ def test_what_is_no_http_is_an_error(host: WebHost, client: Client, answer: byte
 def test_a_slow_host_does_not_hold_anybody_up(host: WebHost, parts: list[bytes]) -> None:
     host.pages["/slow"] = raw(*parts, pause_s=0.1, host=host)
     if len(parts) == 1:
-        host.pages["/slow"] = raw(b"", pause_s=60, host=host)
+        host.pages["/slow"] = raw(b"", pause_s=120, host=host)
     start = time.monotonic()
     with open_client(HERE) as client, pytest.raises(SourceError, match=r"within 0\.5 s"):
         client.get(f"{host.address}/slow", max_bytes=10_000, timeout_s=0.5)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
 
 
 def test_a_host_is_looked_up_once_and_that_address_is_connected_to(

@@ -31,12 +31,6 @@ def test_it_keeps_the_contract(check: Callable[..., None], engine: str, tmp_path
     check(opened_by(settings_of(engine)), tmp_path)
 
 
-@pytest.mark.parametrize("check", testing.INDEX_CHECKS, ids=testing.name_of)
-def test_it_keeps_the_contract_over_http(check: Callable[..., None], tmp_path: Path) -> None:
-    with QdrantServer() as server:
-        check(opened_by(settings_of("qdrant", url=server.url)), tmp_path)
-
-
 @pytest.mark.parametrize("quantization", ["none", "scalar"])
 @pytest.mark.parametrize("check", testing.INDEX_CHECKS, ids=testing.name_of)
 def test_it_keeps_the_contract_by_the_engine_of_qdrant(

@@ -6,6 +6,7 @@ import re
 import time
 
 import pytest
+from linear import assert_linear
 
 from pinakes import parsing
 from pinakes.core.records import Document
@@ -94,9 +95,7 @@ def test_attributes_of_data_stay_where_they_say_something() -> None:
 
 @pytest.mark.parametrize("part", ["[,] ", "<xref ref-type='bibr'>1</xref> , ", "( ", "x <b>y</b>"])
 def test_hostile_paragraphs_take_linear_time(part: str) -> None:
-    began = time.process_time()
-    read(f"<article><p>words {part * 30_000}</p></article>")
-    assert time.process_time() - began < 3
+    assert_linear(read, lambda times: f"<article><p>words {part * times}</p></article>", 20_000)
 
 
 JATS_TABLE = (
@@ -219,9 +218,9 @@ def test_whoever_made_the_file_of_a_book_is_none_of_its_authors() -> None:
 def test_elements_in_elements_of_their_kind_say_nothing_twice(name: str) -> None:
     inner = f"<{name}>" * 90 + "<p>rare word</p>" + f"</{name}>" * 90
     began = time.process_time()
-    text = read(f"<TEI><teiHeader>{inner * 100}</teiHeader><text><p>Hello.</p></text></TEI>").text
+    text = read(f"<TEI><teiHeader>{inner * 40}</teiHeader><text><p>Hello.</p></text></TEI>").text
     assert time.process_time() - began < 10
-    assert text.count("rare word") <= 100
+    assert text.count("rare word") <= 40
 
 
 @pytest.mark.parametrize(

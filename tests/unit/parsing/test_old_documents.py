@@ -93,11 +93,11 @@ def test_a_damaged_document_gives_a_reason_or_its_text(fib: tuple[int, int]) -> 
 
 
 def test_hostile_documents_take_linear_time_and_respect_the_limit() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert read(doc("\x13" * 9_000 + "\x14" * 5_000 + "\rwords" + "\x15" * 9_000 + "\r", narrow=True)) == "words\n"
     with pytest.raises(TooLarge):
         read(doc("words " * 3_000 + "\r", narrow=True), 1_000)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize("edges", [(0, 18, 0), (0, 9, 19), (9, 18, 2**32 - 1)])
@@ -111,12 +111,12 @@ def test_notes_that_overlap_or_leave_their_part_are_refused(edges: tuple[int, in
 
 def test_a_page_of_paragraphs_that_is_named_often_is_read_once() -> None:
     data = doc("words\r" * 20, narrow=True, pages=600_000)
-    start = time.perf_counter()
+    start = time.process_time()
     assert read_old_document(data, Limits(1000)).split() == ["words"] * 20
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
 
 
 def test_a_field_without_an_end_takes_linear_time() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert read_old_document(doc("words\r\x13" + "ab\t" * 400_000, narrow=True), Limits(2_000_000)) == "words\n"
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

@@ -104,7 +104,7 @@ def test_a_damaged_directory_gives_a_reason(directory: bytes) -> None:
 
 
 def test_a_presentation_of_much_text_respects_the_limit_in_good_time() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(TooLarge):
         read(ppt(*[slide("words " * 100)] * 20), 1_000)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

@@ -121,7 +121,7 @@ def test_notes_comments_headers_and_properties() -> None:
         (b"{" * 200_000 + b"words", "words"),
         (rb"\bin99999999999 words", None),
         (b"}" * 200_000 + b"words", None),
-        (rb"{\b a}b" * 100_000 + b" words", "words"),
+        (rb"{\b a}b" * 40_000 + b" words", "words"),
         (rb"{\footnote a" * 20_000 + b"words", "words"),
         (rb"\trowd" + rb"\cellx1" * 1000 + rb"\intbl x\cell" * 50_000 + rb"\row words", "words"),
         (

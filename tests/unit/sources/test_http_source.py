@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from linear import assert_linear
 from waiting import until
 from web_host import Page, WebHost, sitemap, sitemap_index, web_host
 
@@ -467,9 +468,9 @@ class TestSitemaps:
         assert is_sitemap(f'{start}<s:sitemapindex xmlns:s="x">'.encode())
 
     def test_whether_it_is_a_sitemap_is_told_soon_of_hostile_pages(self) -> None:
-        start = time.monotonic()
-        assert not any(is_sitemap(part * 5000) for part in (b"<!---->", b"<??>", b"<!DOCTYPE[]>", b"<!DOCTYPE[", b" "))
-        assert time.monotonic() - start < 1
+        for part in (b"<!---->", b"<??>", b"<!DOCTYPE[]>", b"<!DOCTYPE[", b" "):
+            assert not is_sitemap(part * 5000)
+            assert_linear(is_sitemap, lambda times, part=part: part * times, 5000)  # type: ignore[misc]
 
     def test_no_more_pages_than_allowed_are_taken(self, host: WebHost, open_http: Open) -> None:
         pages = [host.put(f"/{number}", "x") for number in range(5)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.server
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -214,12 +213,10 @@ def test_an_answer_of_the_other_protocol_is_told_as_such(endpoint: Callable[...,
 def test_an_endpoint_that_does_not_answer_is_given_up_in_time(
     endpoint: Callable[..., EndpointReranker], path: str
 ) -> None:
-    began = time.monotonic()
     with pytest.raises(TimeoutError):
         endpoint(path).score("fox", CHUNKS, within_s=0.2)
     with pytest.raises(ModelUnavailable, match=r"does not answer within 0\.2 s"):
         endpoint(path, timeout_s=0.2).score("fox", CHUNKS)
-    assert time.monotonic() - began < 5
 
 
 def test_no_time_left_is_given_up_at_once(endpoint: Callable[..., EndpointReranker]) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from linear import assert_linear
 
 from pinakes.core.records import Document, DocumentKind
 from pinakes.models.summarizers import Extractive, open_summarizer, writer_of
@@ -189,13 +188,10 @@ ODD = (
 )
 @pytest.mark.parametrize("before", ["", "# ", "/* "])
 def test_no_text_takes_long(before: str, unit: str, kind: DocumentKind) -> None:
-    text = before + unit * (LOOKED_AT_CHARS // len(unit)) + "x"
-    best = float("inf")
-    for _ in range(3):
-        start = time.process_time()
-        summarize(text, kind=kind)
-        best = min(best, time.process_time() - start)
-    assert best < 0.15
+    def text(chars: int) -> str:
+        return before + unit * (chars // len(unit)) + "x"
+
+    assert_linear(lambda made: summarize(made, kind=kind), text, LOOKED_AT_CHARS)
 
 
 @pytest.mark.parametrize(
