@@ -125,3 +125,45 @@ def test_folders_and_patterns(library: Library, pattern: str, paths: set[str]) -
 def test_a_path_with_signs_of_patterns_can_be_left_out(library: Library) -> None:
     hits = library.search("page", mode="keyword", top_k=20, filters={"path": {"ne": "app/[id]/page.tsx"}}).hits
     assert {hit.path for hit in hits} == {*PATHS} - {"app/[id]/page.tsx"}
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("form", ["{}", "./{}", "{root}/{}", "{uri}/{}"])
+def test_a_filter_takes_every_form_of_a_path(library: Library, path: str, form: str) -> None:
+    root = root_of(library)
+    given = form.format(path, root=root, uri=root.as_uri())
+    same = {one for one in PATHS if one.casefold() == path.casefold()}
+    for wanted in (given, {"glob": given}):
+        assert {hit.path for hit in library.search("page says", top_k=50, filters={"path": wanted}).hits} == same
+
+
+@pytest.mark.parametrize(
+    ("end", "path"),
+    [("only.md", "docs/deep/only.md"), ("deep/only.md", "docs/deep/only.md"), ("[id]/page.tsx", "app/[id]/page.tsx")],
+)
+def test_a_filter_takes_the_end_of_the_only_path_that_has_it(library: Library, end: str, path: str) -> None:
+    for wanted in (end, {"glob": end}):
+        assert {hit.path for hit in library.search("page says", top_k=50, filters={"path": wanted}).hits} == {path}
+    assert {hit.path for hit in library.search(f"page path:{end}", top_k=50).hits} == {path}
+
+
+def test_a_filter_by_an_end_that_several_paths_have_names_them(library: Library) -> None:
+    results = library.search("page says", filters={"path": "page.tsx"})
+    assert not results.hits
+    assert any("page.tsx" in note and "did you mean" in note for note in results.notes)
+
+
+def test_a_folder_is_taken_by_its_absolute_path(library: Library) -> None:
+    hits = library.search("page says", top_k=50, filters={"path": f"{root_of(library)}/notes/"}).hits
+    assert {hit.path for hit in hits} == {path for path in PATHS if path.startswith("notes/")}
+
+
+def test_patterns_of_a_source_may_be_absolute(tmp_path: Path) -> None:
+    for path in ("app/[id]/page.md", "app/i/page.md", "docs/a.md", "docs/b.md"):
+        (tmp_path / "site" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "site" / path).write_text(f"This page says what stands in {path}.\n")
+    root = tmp_path / "site"
+    with Library.open(tmp_path / "home", embedding__provider="deterministic") as library:
+        include, exclude = [f"{root}/app/[id]/page.md", f"{root}/docs"], [f"{root}/docs/b.md"]
+        library.add(str(root), include=include, exclude=exclude)
+        assert {hit.path for hit in library.search("page says", top_k=50).hits} == {"app/[id]/page.md", "docs/a.md"}

@@ -86,15 +86,15 @@ def _references_in_sources(connection: Connection, collection_id: int, place: Pa
     """Yield for each source of the collection that ``place`` lies below what its document is called there."""
     for source in sources.list_all(connection, collection_id):
         root = absolute(source.location)
-        for around in {root, root and _real(root)}:
+        for around in {root, root and real(root)}:
             if around and place.is_relative_to(around):
                 path = place.relative_to(around).as_posix()
                 path = place.name if path == "." else path
                 yield and_(table.c.source_id == source.id, table.c.path.in_(spellings(path)))
 
 
-def _real(path: Path) -> Path | None:
-    """Return where ``path`` leads; what is not there stays as it is."""
+def real(path: Path) -> Path | None:
+    """Return where ``path`` leads, what is not there as it is; None if that cannot be told."""
     try:
         return path.resolve()
     except (OSError, RuntimeError):

@@ -26,6 +26,7 @@ from sqlalchemy import (
     tuple_,
 )
 
+from pinakes.catalog import path_filters
 from pinakes.catalog.dialects.functions import among, is_shared, json_ids, json_texts, text_list
 from pinakes.catalog.manifest import STAMP, STAMPED, Stamp, stamp_in
 from pinakes.catalog.path_conditions import is_below
@@ -193,6 +194,8 @@ def _documents_with(connection: Connection, collection_id: int, condition: Condi
         return _with_ids(collection_id, condition)
     named = and_(fields.c.collection_id == collection_id, fields.c.name == condition.field)
     query = select(fields.c.document_id).where(named)
+    if condition.field == "path":
+        condition = path_filters.resolved(connection, collection_id, condition)
     if condition.none_of:
         equal = query.where(fields.c.value.in_(condition.none_of))
         every = select(documents.c.id).where(documents.c.collection_id == collection_id)
@@ -202,6 +205,8 @@ def _documents_with(connection: Connection, collection_id: int, condition: Condi
     if condition.glob:
         values = connection.scalars(select(fields.c.value).where(named, _possible(condition.glob)).distinct())
         matched = paths_meant(condition.glob, values.all())
+        if not matched and condition.field == "path":
+            matched = list(path_filters.ending(connection, collection_id, condition.glob))
         if len(matched) < _MOST_VARIABLES:
             return query.where(fields.c.value.in_(matched))
         return query.where(fields.c.value.in_(text_list(matched)))

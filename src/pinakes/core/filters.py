@@ -258,7 +258,11 @@ def _spec(patterns: tuple[tuple[str, str], ...]) -> PathSpec[GitIgnoreSpecPatter
 
 
 def _compiled(pattern: str, inside: str = "") -> GitIgnoreSpecPattern:
-    """Return a compiled pattern; if a ``[`` lacks its ``]``, take each ``[`` literally, since people copy paths."""
+    """Return a compiled pattern; if a ``[`` lacks its ``]``, take each ``[`` literally, since people copy paths.
+
+    A ``#`` begins no comment.
+    """
+    pattern = f"\\{pattern}" if pattern.startswith("#") else pattern
     try:
         return compiled(pattern, inside)
     except Unclosed:

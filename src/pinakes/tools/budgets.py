@@ -31,14 +31,15 @@ _ECHOES: Final = ("query", "question")
 _PAGED: Final = frozenset(("kb_status",))
 """Tools whose answers say how to go on, which is another place where they are cut."""
 
-_NAME_CHARS: Final = 64
-"""What has no blanks and no more characters than these is an id or a name, which is of no use in part."""
+_NAME_CHARS: Final = 256
+"""What has no blanks and no more characters than these is an id, a name or an address, of no use in part."""
 
 _MEASURED_CHARS: Final = 1 << 16
 """The tokens of longer parts of an answer are not all counted: they are cut anyway."""
 
 _MOST_DEPTH: Final = 12
 _NAMED_IDS: Final = 5
+_TOKENS_OF_ID: Final = 25
 _SUMMARY_CHARS: Final = (400, 240, 120, 60)
 _TRIES: Final = 6
 
@@ -106,7 +107,8 @@ class _Cut:
         if kept >= len(value):
             return value
         first = value[:kept] or [self.shrunk(value[0], most, f"{place}[0]" if place else "[0]", depth + 1)]
-        self.said[place] = f"{len(first)} of {len(value)} {place}"
+        if len(first) < len(value):
+            self.said[place] = f"{len(first)} of {len(value)} {place}"
         self.dropped[place] = value[len(first) :]
         return first
 
@@ -167,17 +169,24 @@ def within_budget(
             kept.pop("next", None)
         elif isinstance(go_on := data.get("next"), str) and counter.fits(go_on, most // 2):
             kept["next"] = go_on  # says nothing once it is cut
-        how = f"Cut at {most} tokens: {'; '.join(cut.said.values())} are shown. {_rest(tool, arguments, cut)}"
+        how = f"Cut at {most} tokens: {'; '.join(cut.said.values())} are shown. {_rest(tool, arguments, cut, most)}"
         made = _marked_as_cut(tool, outcome, kept, how)
         size = counter.count(made.text)
         if size <= most:
             return made
         room = min(room - 1, int(room * _SHARE * most / size))
-    return _cut_text(tool, outcome, counter, most)
+    left = {name: _emptied(one) for name, one in outcome.data.items() if name != "next"}
+    made = _marked_as_cut(tool, outcome, left, f"Cut at {most} tokens: nothing of it fits. {_otherwise(tool)}")
+    return made if counter.fits(made.text, most) else _cut_text(tool, outcome, counter, most)
 
 
-def _rest(tool: Tool, arguments: Mapping[str, JSON], cut: _Cut) -> str:
-    """Say how to get what was left out."""
+def _emptied(value: JSON) -> JSON:
+    """Return nothing of the type of ``value``; numbers and truth values as they are."""
+    return type(value)() if isinstance(value, str | list | dict) else value
+
+
+def _rest(tool: Tool, arguments: Mapping[str, JSON], cut: _Cut, most: int) -> str:
+    """Say how to get what was left out; ids of documents of a search take up to an eighth of ``most``."""
     if tool.name == "explain_retrieval" and cut.dropped.get("explanations"):
         ids = [one["doc_id"] for one in cut.dropped["explanations"] if isinstance(one, dict)]
         more = f" and the {len(ids) - _NAMED_IDS} after these" if len(ids) > _NAMED_IDS else ""
@@ -188,6 +197,11 @@ def _rest(tool: Tool, arguments: Mapping[str, JSON], cut: _Cut) -> str:
         asked = int(skip) if skip.isdecimal() else 0
         shown = cut.said["manifest.files"].split(" ", 1)[0]
         return f"Ask again with offset={asked + int(shown)}{f', max_files={given}' if given else ''}."
+    found = [one["doc_id"] for one in cut.dropped.get("results", ()) if isinstance(one, dict) and "doc_id" in one]
+    if found:
+        named = found[: most // 8 // _TOKENS_OF_ID]
+        more = f" and {len(found) - len(named)} more" if len(found) > len(named) else ""
+        return f"{_otherwise(tool)} Left out: doc_ids={as_json(named)}{more}."
     return _otherwise(tool)
 
 

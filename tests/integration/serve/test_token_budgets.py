@@ -16,6 +16,7 @@ from pinakes.models import weights
 from pinakes.models.token_counts import token_counter
 from pinakes.settings import Settings, load
 from pinakes.tools import tools_of
+from pinakes.tools.budgets import within_budget
 
 TOOLSETS = ("retrieve", "manage", "observe", "search", "history", "code", "knowledge")
 MOST, ALLOWED = 8000, 8500
@@ -215,6 +216,31 @@ def test_a_search_for_many_documents_names_most_of_them_with_shorter_summaries(p
     assert len(found["results"]) > 40
     assert found["truncated"] is True
     assert "50 results" in found["next"] or "Summaries" in found["next"]
+
+
+def test_the_documents_that_a_search_leaves_out_are_named(place: Place) -> None:
+    asked = {"query": "pump hall", "top_k": 50}
+    found = place.data("hybrid_search", **asked)
+    every = place.server.client.post("/api/v1/tools/hybrid_search", json=asked).json()["data"]["result"]["results"]
+    shown = [one["doc_id"] for one in found["results"]]
+    left = [one["doc_id"] for one in every if one["doc_id"] not in shown]
+    assert left
+    assert all(uid in found["next"] for uid in left)
+
+
+@pytest.mark.parametrize("tool", ["get_documents", "explain_retrieval", "semantic_search", "search_summaries"])
+def test_an_answer_of_which_little_fits_keeps_its_form(place: Place, tool: str) -> None:
+    ids = [hit["doc_id"] for hit in place.data("search_summaries", query="pump hall", top_k=30)["results"]]
+    arguments = {"get_documents": {"doc_ids": ids}, "explain_retrieval": {"query": "pump", "doc_ids": ids}}
+    given = arguments.get(tool, {"query": "pump hall"})
+    whole, declared = place.data(tool, **given), tools_of(place.library.settings)
+    [one] = [one for one in declared if one.name == tool]
+    outcome = one.answer(place.library, given)
+    for most in (150, 250, 400):
+        cut = json.loads(within_budget(one, given, outcome, place.counter, most).text)
+        assert set(whole) - {"truncated", "next", "left_out"} <= set(cut)
+        assert cut["truncated"] is True
+        assert cut["next"]
 
 
 def test_explanations_that_had_no_room_are_named(place: Place) -> None:

@@ -273,3 +273,30 @@ def test_the_other_spelling_comes_before_a_part_of_the_words(
     query: str, joined: str, parts: str, tmp_path: Path
 ) -> None:
     assert found(filled(tmp_path, [parts, joined, "nothing", "Other words"]), query)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "right", "others"),
+    [
+        ("2,500 EUR", "It costs 2,500 EUR in all.", "It costs 500 EUR in all."),
+        ("2500 EUR", "It costs 2,500 EUR in all.", "It costs 500 EUR in all."),
+        ("2.500 EUR", "It costs 2,500 EUR in all.", "It costs 500 EUR in all."),
+        ("3750 EUR", "Es kostet 3.750,00 EUR im Jahr.", "Es kostet 750 EUR im Jahr."),
+        ("12 500 people", "For 12,500 people in all.", "For 500 people and 12 dogs."),
+        ("5 November 2023", "The meeting of 2023-11-05 is over.", "The 5 of 2023 and of November"),
+        ("2023-11-05", "The meeting of November 5, 2023 is over.", "The 5 of 2023, 11 of them, and of November"),
+        ("2023-10-05", "Die Sitzung vom 5. Oktober 2023 ist zu Ende.", "Oktober: 10 von 05 in 2023"),
+        ("07.09.2021", "The meeting of 7 September 2021 is over.", "7 of 2021, 9 of September"),
+        ("30km/h", "The limit is 30 km/h here.", "The limit is 30 here."),
+        ("500 mg", "Take 500mg daily with food.", "Take 5 mg daily, then 10 mg."),
+    ],
+)
+def test_a_number_or_date_in_another_writing_comes_before_parts_of_it(
+    query: str, right: str, others: str, tmp_path: Path
+) -> None:
+    assert found(filled(tmp_path, [others, right, "nothing", "Other words"]), query)[0] == 2
+
+
+def test_an_added_spelling_leaves_the_words_of_the_query_in_a_row(tmp_path: Path) -> None:
+    apart = "Disks: 16 in the server, GB each"
+    assert found(filled(tmp_path, [apart, "Disks: the server 16 GB each", "nothing"]), "server 16 GB")[0] == 2

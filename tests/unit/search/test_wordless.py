@@ -16,7 +16,12 @@ def test_a_query_without_a_word_is_told_so(query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["badger 🦡", "section § of the act", "price in € today", "laptop @", "5 % off", "R & D"]
+    "query",
+    [
+        *("badger 🦡", "section § of the act", "price in € today", "laptop @", "5 % off", "R & D"),
+        *("what does != mean", "operator ->", "x => y", "std :: vector", "a && b", "x = y", "# title", "a <> b"),
+        *("great👍", "2500€", "€2,500", "$12 each", "19%", "4 °C", "-20°C", "5 × 3"),
+    ],
 )
 def test_signs_beside_words_are_named(query: str) -> None:
     [said] = unsearchable_signs(query, "hybrid")
@@ -24,7 +29,21 @@ def test_signs_beside_words_are_named(query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["", "what is a badger?", "C++", "C", "IT", "vitamin A", "a - b", "“quoted” – words…", "魚"]
+    "query",
+    [
+        "",
+        "what is a badger?",
+        "C++",
+        "C",
+        "IT",
+        "vitamin A",
+        "a - b",
+        "“quoted” – words…",
+        "魚",
+        "(see below)",
+        "this / that",
+        "so ... no",
+    ],
 )
 def test_of_words_and_punctuation_nothing_is_said(query: str) -> None:
     assert unsearchable_signs(query, "hybrid") == []

@@ -49,6 +49,20 @@ def searched(query: str) -> set[str]:
         ("csharp", "C#"),
         ("dotnet", ".NET"),
         ("call +49 30 901820", "4930901820"),
+        ("kb 5034441", "KB5034441"),
+        ("vitamin B 12", "B12"),
+        ("o brien", "O'Brien"),
+        ("2500", "2.500"),
+        ("2 500 EUR", "2500"),
+        ("3,750.00", "3.750"),
+        ("1850 CHF", "1'850"),
+        ("07.09.2021", "2021-09-07"),
+        ("2021-09-07", "7.9.2021"),
+        ("7 September 2021", "2021-09-07"),
+        ("Sept. 7th, 2021", "07.09.2021"),
+        ("7. Oktober 2021", "2021-10-07"),
+        ("2021/09/07", "2021-09-07"),
+        ("25/12/2021", "2021-12-25"),
     ],
 )
 def test_is_looked_up_in_the_spelling_of_the_text(query: str, text: str) -> None:
@@ -67,6 +81,8 @@ def test_is_looked_up_in_the_spelling_of_the_text(query: str, text: str) -> None
         "facade of the deadbeef",
         "int64 utf8 h264",
         "the year 2024",
+        "may 45 2021",
+        "on 05/11/2023",
     ],
 )
 def test_other_words_add_nothing_but_names_that_no_text_has(query: str) -> None:
@@ -74,6 +90,39 @@ def test_other_words_add_nothing_but_names_that_no_text_has(query: str) -> None:
     assert not added, added
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("2500", "2,500"),
+        ("2.500 EUR", "2,500"),
+        ("2500.50", "2.500,50"),
+        ("12500", "12 500"),
+        ("9.99", "9,99"),
+        ("2023-11-05", "5 November 2023"),
+        ("05.11.2023", "November 5, 2023"),
+        ("Nov 5 2023", "5 November 2023"),
+        ("2023-10-05", "5 Oktober 2023"),
+        ("2023-11-05", "05/11/2023"),
+    ],
+)
+def test_is_looked_up_in_the_words_of_the_text_in_a_row(query: str, text: str) -> None:
+    assert tuple(ANALYZER.terms(text)) in {row for term in ANALYZER.query(query) for row in term.rows}
+
+
+@pytest.mark.parametrize("query", ["2024", "v1.9.0", "12", "RFC-0011", "99999999999999", "31.02.2021"])
+def test_other_numbers_have_no_other_rows(query: str) -> None:
+    assert not [term.rows for term in ANALYZER.query(query) if term.rows]
+
+
 def test_other_spellings_of_long_texts_take_linear_time() -> None:
-    for text in ("1," * 20_000, "+1 " * 10_000, "9" * 50_000, "a & " * 10_000, "O " * 10_000, "1.1" * 20_000):
+    for text in (
+        "1," * 20_000,
+        "+1 " * 10_000,
+        "9" * 50_000,
+        "a & " * 10_000,
+        "O " * 10_000,
+        "1.1" * 20_000,
+        "1 234 " * 9_000,
+        "5 May " * 9_000,
+    ):
         assert ANALYZER.query(text) is not None

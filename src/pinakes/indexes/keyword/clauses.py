@@ -88,6 +88,10 @@ class QueryVocabulary:
                 for stem in self._compounds.of(term.word):
                     yield from self._if_present(VARIANTS, f"{language}:{stem}", _COMPOUND)
 
+    def rows(self, term: QueryTerm) -> list[tuple[str, ...]]:
+        """Return the rows of a query term of which all terms occur in the index."""
+        return [row for row in term.rows if len(row) > 1 and all(self.frequency(TEXT, name) for name in row)]
+
     def is_spelled_otherwise(self, term: QueryTerm) -> bool:
         """Return whether another form of a query term occurs, or the form that the term itself derives from."""
         if not self.has_variants:
@@ -159,7 +163,7 @@ def query_of(
             share = EXACT_ALONE if len(terms) == 1 else EXACT_SHARE / len(terms)
             score = share * term.weight * vocabulary.idf(vocabulary.frequency(TEXT, term.text))
             wanted.append(make.const_score_query(as_written, score))
-    stream = [term.text for term in terms if not term.is_name]
+    stream = stream_of(terms)
     if 1 < len(stream) <= MOST_PHRASE_TERMS and in_rows and settings.phrase_boost > 0:
         phrase = make.phrase_query(schema, TEXT, list(stream))
         wanted.append(make.boost_query(phrase, settings.phrase_boost))
@@ -170,7 +174,8 @@ def _in_text(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, option: 
     """Return a query for the best form of a term; None if it has no form in the index."""
     forms = {(field, name): weight for field, name, weight in reversed(list(vocabulary.forms(term)))}
     written = None if term.is_name else make.term_query(schema, TEXT, term.text, option)
-    if not forms:
+    rows = vocabulary.rows(term) if option == "position" else []
+    if not forms and not rows:
         return written
     own = vocabulary.frequency(TEXT, term.text)
     most = vocabulary.idf(own) if own and not term.is_name else math.inf
@@ -180,7 +185,16 @@ def _in_text(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, option: 
         share = min(1.0, most / rarity) if rarity > 0 else 1.0
         one = make.term_query(schema, field, name, option if field == TEXT else "freq")
         every.append(_weighted(one, weight * share, make))
+    for row in rows:
+        rarity = sum(vocabulary.idf(vocabulary.frequency(TEXT, name)) for name in row)
+        share = min(1.0, most / rarity) if rarity > 0 else 1.0
+        every.append(_weighted(make.phrase_query(schema, TEXT, list(row)), FOLDED * share, make))
     return every[0] if len(every) == 1 else make.disjunction_max_query(every)
+
+
+def stream_of(terms: Sequence[QueryTerm]) -> list[str]:
+    """Return the terms that follow each other in the query, of which a text in a row counts more."""
+    return [term.text for term in terms if not (term.is_name or term.is_added)]
 
 
 def _as_written(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, field: str, option: str, make: Any) -> Any:

@@ -17,7 +17,14 @@ from pinakes.core.batching import batches
 from pinakes.core.errors import Busy
 from pinakes.core.ports import KeywordQuery
 from pinakes.core.records import HELD, IndexEntry, Int64, Ranking
-from pinakes.indexes.keyword.clauses import MOST_PHRASE_TERMS, SPELLED, TEXT, VocabularyLexicon, query_of
+from pinakes.indexes.keyword.clauses import (
+    MOST_PHRASE_TERMS,
+    SPELLED,
+    TEXT,
+    VocabularyLexicon,
+    query_of,
+    stream_of,
+)
 from pinakes.indexes.keyword.stored_terms import TermWriter
 from pinakes.indexes.postgres import segments
 from pinakes.indexes.postgres.bm25_queries import Queries, Query
@@ -80,10 +87,12 @@ class WordIndex:
             return self._rows(query)
         kind = _kind(query)
         terms = self._analyzer.query(query.text)
-        stream = [term for term in terms if not term.is_name]
+        stream = stream_of(terms)
         phrase = search.phrase_boost > 0 and 1 < len(stream) <= MOST_PHRASE_TERMS
         keys = [key for one in (CHUNKS, DOCUMENTS) for key in texts[one].prepare(terms)]  # both are asked in a search
-        in_row = [segments.key_of(CHUNKS, TEXT, term.text) for term in stream] if phrase else []
+        rows = [tuple(stream)] if phrase else []
+        rows += [row for term in terms for row in term.rows] if kind == CHUNKS else []
+        in_row = [segments.key_of(CHUNKS, TEXT, name) for row in rows for name in row]
         return _Asked(kind, terms, keys, in_row)
 
     def _rows(self, query: KeywordQuery) -> _Asked:

@@ -17,7 +17,7 @@ from qdrant_client import QdrantClient, models
 
 from pinakes.core.ports import KeywordQuery, VectorQuery, Vectors
 from pinakes.core.records import HELD, Filter, IndexEntry, Int64, Ranking, VectorEntry
-from pinakes.indexes.keyword.clauses import MOST_PHRASE_TERMS
+from pinakes.indexes.keyword.clauses import MOST_PHRASE_TERMS, stream_of
 from pinakes.indexes.keyword.stored_terms import TermWriter
 from pinakes.indexes.opening import Opening, is_empty, kept_elsewhere, note_elsewhere
 from pinakes.indexes.qdrant import points, sparse
@@ -238,10 +238,10 @@ class QdrantEngine:
         asked = sparse.of_query(terms, self._analyzer, self._search, self._opening.languages, written=not whole)
         using = points.DOCUMENT_WORDS if whole else points.WORDS
         requests = [self._by_words(asked, using, only, query.limit)]
-        stream = [term.text for term in terms if not term.is_name]
+        stream = stream_of(terms)
         if not whole and self._search.phrase_boost > 0 and 1 < len(stream) <= MOST_PHRASE_TERMS:
             row = points.in_a_row([stream])
-            boosted = sparse.with_phrase(asked, terms, self._search.phrase_boost)
+            boosted = sparse.with_phrase(asked, stream, self._search.phrase_boost)
             requests.append(self._by_words(boosted, using, [*only, *([row] if row else [])], query.limit))
         return _Asked(requests, _best_of, query.limit)
 

@@ -117,13 +117,12 @@ def of_query(
     return found
 
 
-def with_phrase(asked: Mapping[int, float], terms: Iterable[QueryTerm], boost: float) -> dict[int, float]:
-    """Return the question to those texts that have its terms in a row: each counts ``boost`` more there."""
+def with_phrase(asked: Mapping[int, float], row: Iterable[str], boost: float) -> dict[int, float]:
+    """Return the question to those texts that have the terms of ``row`` so: each counts ``boost`` more there."""
     found = dict(asked)
-    for term in terms:
-        if not term.is_name:
-            place = dimension(TEXT, term.text)
-            found[place] = found.get(place, 0.0) + boost
+    for term in row:
+        place = dimension(TEXT, term)
+        found[place] = found.get(place, 0.0) + boost
     return found
 
 

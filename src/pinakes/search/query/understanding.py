@@ -29,6 +29,7 @@ from pinakes.search.query.syntax import parse_query
 from pinakes.search.query.words import query_words
 from pinakes.search.statistics.collection_statistics import CollectionStatistics
 from pinakes.settings import Settings
+from pinakes.text.analysis.segmentation import normal
 
 if TYPE_CHECKING:
     from pinakes.search.query.routing import Route
@@ -127,8 +128,13 @@ def _note(missing_word: MissingWord, others: Mapping[str, str]) -> str:
 
 
 _MOST_NAMED = 5
-_SAYING = "@#$%&+"
-"""ASCII signs that carry meaning by themselves; other signs separate words."""
+_PUNCTUATION = re.compile(
+    r"[:/|\\]|[-\u2010-\u2015.,;!?'\"`()\[\]{}\u2018-\u201f\u2039\u203a«»…·•、。「」『』《》？！，：；（）]+"
+)
+"""What separates words and is no sign by itself; two colons or slashes are one."""
+
+_DEGREES = re.compile(r"°[^\W\d_]?")
+_OF_NUMBER = re.compile(r"(?<=\d)\s?%|[$£€¥](?=\s?\d)")
 
 _MOST_WORDS = 3
 """Longer queries get no notes on metadata metadata_values: they are sentences."""
@@ -148,7 +154,8 @@ def unsearchable_signs(text: str, mode: SearchMode) -> list[str]:
     if not query_words(text).words:
         how = "nothing can be found by words" if mode == "keyword" else "searched by meaning alone"
         return [f"{_quoted(text.split())} is no word, signs and emoji are not in the index: {how}"]
-    signs = [one for one in dict.fromkeys(text.split()) if all(map(_is_sign, one))]
+    signs = [sign for one in dict.fromkeys(text.split()) for sign in _signs_of(one)]
+    signs = list(dict.fromkeys(signs))
     return [f"not searched for by words: {_quoted(signs)}, signs and emoji are not in the index"] if signs else []
 
 
@@ -156,10 +163,15 @@ def _quoted(words: list[str]) -> str:
     return first_of([repr(word[:20]) for word in words], _MOST_NAMED)
 
 
-def _is_sign(char: str) -> bool:
-    if char.isascii():
-        return char in _SAYING
-    return unicodedata.category(char) in ("So", "Sm", "Sc", "Sk", "Po", "Cf", "Mn") and char not in "…·•"
+def _signs_of(word: str) -> list[str]:
+    """Return what of a word between blanks no text is found by: all of it, or signs and emoji beside letters."""
+    if not any(map(str.isalnum, word)):
+        return [] if _PUNCTUATION.fullmatch(word) else [word]
+    if word.isascii():
+        return [found.strip() for found in _OF_NUMBER.findall(word)]
+    signs = [char for char in word if not char.isascii() and unicodedata.category(char) in ("So", "Sm", "Sc")]
+    degrees = _DEGREES.findall(word) if "°" in signs else []
+    return [*degrees, *(sign for sign in signs if sign != "°" and not any(map(str.isalnum, normal(sign))))]
 
 
 def metadata_values(

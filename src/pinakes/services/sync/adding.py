@@ -67,7 +67,8 @@ def addition(app: App, name: str, wanted: AddRequest) -> PlannedSource:
             said that it is to be one of its own (``as_source``).
     """
     typed = recognise(wanted.location, wanted.ref, wanted.kind)
-    known = _known(app, name)
+    include, exclude = (_from_top(patterns, typed.location) for patterns in (wanted.include, wanted.exclude))
+    wanted, known = replace(wanted, include=include, exclude=exclude), _known(app, name)
     if any(one.place[:2] == typed.place[:2] for one in known):
         return PlannedSource(_settled(app, name, wanted))
     found = source_overlaps.overlaps(typed, known)
@@ -88,6 +89,14 @@ def addition(app: App, name: str, wanted: AddRequest) -> PlannedSource:
     if not around or wanted.include or wanted.exclude:
         raise _refusal(typed, name, found[0] if not around else around[0])
     return _part_of_source(app, name, typed, around)
+
+
+def _from_top(patterns: Sequence[str], location: str) -> tuple[str, ...]:
+    """Return patterns, those that begin with the absolute path of the source as patterns from its top."""
+    top = f"{location.rstrip('/')}/"
+    if not top.startswith("/") or top == "/":
+        return tuple(patterns)
+    return tuple(one.replace(top, "/", 1) if one.removeprefix("!").startswith(top) else one for one in patterns)
 
 
 def before(app: App, name: str, source: SourceSettings) -> dict[str, JSON]:

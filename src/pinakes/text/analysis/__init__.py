@@ -29,7 +29,7 @@ from pinakes.text.analysis import segmentation as cut
 from pinakes.text.analysis.folding import forms
 from pinakes.text.analysis.languages import ENGLISH, LANGUAGES, Stems, detect
 from pinakes.text.analysis.segmentation import NAMES, STOP_WORDS, UNSPACED, unspaced
-from pinakes.text.analysis.spellings import other_groups, spellings
+from pinakes.text.analysis.spellings import other_groups, rows, spellings
 
 __all__ = [
     "ENGLISH",
@@ -94,6 +94,8 @@ class QueryTerm:
     that other forms of the word have. ``exact``: the word as it is written; ``inflected``: where it has no ending, what
     it may be with one. ``word``: lower-cased, "" where it has no stem in any language.
     ``is_name``: a word in capitals that is a name, found among variants; in small letters where it is no stop word.
+    ``rows``: terms that stand for the word where they follow each other in the stream: *2* and *500* for 2500.
+    ``is_added``: the query does not have the word, but words that it stands for.
     """
 
     text: str
@@ -103,6 +105,8 @@ class QueryTerm:
     inflected: tuple[str, ...] = ()
     word: str = ""
     is_name: bool = False
+    rows: tuple[tuple[str, ...], ...] = ()
+    is_added: bool = False
 
 
 _Variants: TypeAlias = tuple[tuple[str, ...], str]
@@ -214,7 +218,7 @@ class Analyzer:
         found: dict[str, QueryTerm] = {}
         weighted = [one for word in cut.content_words(words, names) for one in self._query_terms(word, word in names)]
         weighted += [
-            replace(one, weight=one.weight * group.weight * self._lacking(word, group.words))
+            replace(one, weight=one.weight * group.weight * self._lacking(word, group.words), is_added=True)
             for group in other_groups(words, cut.normal(text))
             for word in group.others
             for one in self._query_terms(word, False)[:1]
@@ -380,9 +384,18 @@ class Analyzer:
             inflected = self._inflected(plain) if plain and not self._exact(plain) else ()
         part_weight = _PART_OF_IDENTIFIER if is_identifier(word) else 1.0
         singles = cut.single_characters(word) if "/" in word else ()
+        apart = tuple(dict.fromkeys(tuple(self.terms(one)) for one in rows(parts[0]))) if parts else ()
         return (
             *(
-                QueryTerm(term, part_weight if at else 1.0, other, plain, inflected, part if part.isalpha() else "")
+                QueryTerm(
+                    term,
+                    part_weight if at else 1.0,
+                    other,
+                    plain,
+                    inflected,
+                    part if part.isalpha() else "",
+                    rows=() if at else apart,
+                )
                 for at, (term, part, other) in enumerate(zip(terms, parts, forms_of, strict=True))
             ),
             *(QueryTerm(char, part_weight) for char in singles),
@@ -449,6 +462,7 @@ def _both(one: QueryTerm, other: QueryTerm) -> QueryTerm:
         others=tuple(dict.fromkeys([*one.others, *other.others])),
         exact=one.exact if same else "",
         inflected=one.inflected if same else (),
+        is_added=one.is_added and other.is_added,
     )
 
 

@@ -92,7 +92,7 @@ def _pattern(marks: str, scripts: str, ignored: str, alone: str, *, signs: bool,
 
 
 _IN_TEXT = rf"{_BEFORE_ALONE}(?:(?<=[^\n])|(?!\d[.)][^\S\n]))(?![AaIi_])\w{_AFTER_ALONE}|{_BEFORE_ALONE}{_NAME_A_OR_I}"
-_IN_QUERY = r"(?<!\w)(?!_)\w(?!\w)"
+_IN_QUERY = r"(?<!\w)(?<!°)(?<!° )(?!_)\w(?!\w)"
 _PROSE = _Words("", _IN_TEXT, signs=True)
 _PROSE_WITH_SLASHES = _Words("", _IN_TEXT, signs=True, slashes=True)
 """Separate from the other pattern: it is slower, and most texts have no slash."""

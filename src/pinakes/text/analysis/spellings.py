@@ -1,8 +1,8 @@
 """Other spellings of the words of a query: of names, numbers, units, versions and identifiers.
 
-Texts keep their own spelling in the index; a query is looked up in each of those that mean the same. There are two
-kinds: ``spellings`` of one word, of which the best in a text counts, and ``other_groups``, where a name or number is
-several words in one of its spellings, so that they are searched for beside the words of the query.
+Texts keep their own spelling in the index; a query is looked up in each of those that mean the same. There are three
+kinds: ``spellings`` of one word in one, and ``rows``, its spellings in several, of which the best in a text counts; and
+``other_groups``, where a name or number is several words of the query, so that it is searched for beside these.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pinakes.core.regexes import lazy
+from pinakes.text.analysis import dates
 
 _ACCOUNT = re.compile(r"[A-Za-z]{2}\d{2}")
 _GROUPED = re.compile(r"[A-Za-z]{2}\d{2}(?=[^\W_]*\d)[A-Za-z0-9]{10,30}")
 _GROUP = re.compile(r"(?:[A-Za-z0-9]{4}|\d{1,4})")
 _WEIGHT_OF_GROUP, _WEIGHT_OF_PART = 0.15, 0.3
-_WEIGHT_OF_CODE, _WEIGHT_OF_PAIR, _WEIGHT_OF_INITIALS = 1.5, 0.8, 2.0
+_WEIGHT_OF_CODE, _WEIGHT_OF_DATE, _WEIGHT_OF_QUANTITY = 1.5, 2.5, 1.4
+_WEIGHT_OF_NAME, _WEIGHT_OF_INITIALS = 0.8, 2.0
 _OF_EACH_IN_ACCOUNT, _OF_EACH_IN_TELEPHONE = 0.7, 0.5
 _WEIGHT_OF_AMOUNT, _WEIGHT_OF_DECIMALS, _WEIGHT_OF_GUESS = 0.9, 0.5, 0.4
 """Other spellings count less than the words as written. A guess may mean something else: ``1,2``, ``B and C``."""
@@ -32,7 +34,10 @@ _NAME = lazy("(?:o'?(?=[b-df-hj-np-tv-z])|d'?(?=[aeiou]))(?P<name>[a-z]{4,20})")
 _VERSION = lazy(r"v?(?P<number>\d{1,5}(?:\.\d{1,5}){1,3}(?:[-.][a-z0-9.-]{1,20})?)")
 _QUANTITY = lazy(r"\d+(?:\.\d+)?(?=[μu])|(?=[μu])")
 _MICRO = lazy("[μu](?=[mslgafvwh]$)")
-_UNITS = "(?i:[kmgt]i?b|[kmgt]?hz|[kmμun][msglvaw]|cm|kwh?|min|dpi|px|[kmg]?ω)"
+_UNITS = (
+    "(?i:[kmgt]i?b|[kmgt]?hz|[kmμun][msglvaw]|cm|[dc]l|[kmg]wh?|min|dpi|px|[kmg]?ω|[kmg]?bps|mph|rpm|fps|k?cal|m?bar"
+    "|psi|lbs?|oz|ft|db|ha|[hkm]?pa|mah|pp[mb]|m?mol|(?:k?m|[kmg]?bit|m?l|[kmμ]?g|k?w)/(?:h|s|min|kg|d?l|m[23]?))"
+)
 _UNIT = lazy(_UNITS)
 _MEASURE = lazy(rf"(\d+(?:\.\d+)?)({_UNITS})")
 _HEX = lazy("(?=[0-9a-f]*[0-9])[0-9a-f]+")
@@ -42,11 +47,21 @@ _ABBREVIATED = (7, 8, 9, 10, 11, 12)
 """Digits of a network card, of an error code (``0x80070643``), of a UUID, of hashes, whole and abbreviated."""
 
 _CODE = lazy(r"(?P<letters>[a-z]{2,8})(?P<digits>\d{3,8})")
+_LETTER_AND_NUMBER = lazy(r"[B-HJ-Zb-hj-z]\d{1,3}")
+"""What is written apart, too: ``B 12``, but not ``a 12``."""
+
+_LONGEST_PREFIX = 3
+_ORDINARY = frozenset("a an and are as at by for in is of on or the to was with".split())
+
 _SIGNED = {"csharp": "c#", "fsharp": "f#", "cpp": "c++", "dotnet": ".net"}
 
 _INITIALS = lazy(r"(?<![\w&])(?:([^\W\d_]{1,3}) & ([^\W\d_]{1,3})|([A-Z]{1,2}) and ([A-Z]))(?![\w&])")
 _DECIMAL = lazy(r"(?<![\w.,])(\d{1,9}),(\d{1,2})(?![\w,]|\.\d)")
 _THOUSANDS = lazy(r"(?<![\w.,])(\d{1,3}(?:([.,'’])\d{3})(?:\2\d{3}){0,4})([.,]\d{1,2})?(?![\w]|[.,]\d)")
+_SPACED = lazy(r"(?<![\w.,'-])\d{1,3}(?: \d{3}){1,4}(?![\w'-]|[.,]\d{3}| \d)")
+_AMOUNT = lazy(r"(?P<whole>\d{1,3}(?:(?P<sign>[.'])\d{3}(?:(?P=sign)\d{3}){0,3})|\d{1,12})(?:\.(?P<decimals>\d{1,2}))?")
+_LEAST_GROUPED = 4
+_YEAR = lazy(r"(?:19|20)\d\d")
 _PLAIN = lazy(r"(?<![\w.,])(\d{1,9})(\d{3}\.\d{1,2})(?![\w]|[.,]\d)")
 _TELEPHONE = lazy(r"(?<!\w)\+(\d{1,3}(?:[ ()/.-]{1,2}\d{1,8}){2,6})(?!\w)")
 
@@ -66,7 +81,24 @@ def spellings(word: str) -> tuple[str, ...]:
         return (_SIGNED[word],)
     if not any(char.isdigit() for char in word):
         return (*_names(word), *_micro(word))
-    return tuple(dict.fromkeys((*_versions(word), *_micro(word), *_hexadecimal(word), *_codes(word))))
+    found = (
+        *_versions(word),
+        *_micro(word),
+        *_hexadecimal(word),
+        *_codes(word),
+        *_dates(word),
+        *_amount(word, one=True),
+    )
+    return tuple(one for one in dict.fromkeys(found) if one != word)
+
+
+def rows(word: str) -> tuple[str, ...]:
+    """Return other spellings of a lower-cased ``word``, a number or date, in several words."""
+    if not word[:1].isdecimal():
+        return ()
+    date = dates.date_of(word)
+    found = dates.in_several_words(date) if date else _amount(word, one=False)
+    return tuple(dict.fromkeys(found))
 
 
 def other_groups(words: Sequence[str], text: str = "") -> list[OtherGroups]:
@@ -78,7 +110,7 @@ def other_groups(words: Sequence[str], text: str = "") -> list[OtherGroups]:
     accounts = list(_accounts(words))
     used = {word for number in accounts for word in number.words}
     rest = [word if word not in used else "" for word in words]
-    return [*accounts, *_pairs(rest), *_parts(rest), *_amounts(text), *_initials(text)]
+    return [*accounts, *_pairs(rest), *_parts(rest), *_amounts(text), *_days(text), *_initials(text)]
 
 
 def _names(word: str) -> Iterator[str]:
@@ -114,6 +146,27 @@ def _codes(word: str) -> Iterator[str]:
         yield f"{found['letters']}-{found['digits']}"
 
 
+def _dates(word: str) -> Iterator[str]:
+    if date := dates.date_of(word):
+        yield from dates.in_one_word(date)
+
+
+def _amount(word: str, *, one: bool) -> Iterator[str]:
+    """Yield the spellings of a number with signs between thousands and another decimal sign, as one word or several."""
+    found = _AMOUNT.fullmatch(word)
+    if not found or _YEAR.fullmatch(word):
+        return
+    digits, decimals = re.sub(r"\D", "", found["whole"]), found["decimals"] or ""
+    if len(digits) < _LEAST_GROUPED and not decimals:
+        return
+    grouped = f"{int(digits):,}" if len(digits) >= _LEAST_GROUPED and digits[0] != "0" else digits
+    endings = (f".{decimals}", f",{decimals}") if decimals else ("",)
+    for sign, ending in ((sign, ending) for sign in (",", ".", "'", " ", "") for ending in endings):
+        written = grouped.replace(",", sign) + ending
+        if (sign in "'." and not ending.startswith(",")) == one and sign != ending[:1]:
+            yield written
+
+
 def _accounts(words: Sequence[str]) -> Iterator[OtherGroups]:
     """Yield numbers of accounts (IBAN): groups of four joined, a joined one in groups."""
     at = 0
@@ -136,12 +189,20 @@ def _pairs(words: Sequence[str]) -> Iterator[OtherGroups]:
     """Yield two words that are often one: ``KB 5034441``, ``16 GB``, ``O Brien``."""
     for first, second in pairwise(words):
         joined = f"{first}{second}".lower()
-        if first.isupper() and second.isdecimal() and _CODE.fullmatch(joined):
+        if second.isdecimal() and _is_prefix(first, second):
             yield OtherGroups([first, second], [joined], _WEIGHT_OF_CODE)
         elif first.replace(".", "").isdecimal() and _UNIT.fullmatch(second):
-            yield OtherGroups([first, second], [f"{first}{second}"], _WEIGHT_OF_PAIR)
-        elif first in ("O", "D") and second.istitle() and (name := next(_names(joined), "")):
-            yield OtherGroups([first, second], [name], _WEIGHT_OF_PAIR)
+            yield OtherGroups([first, second], [f"{first}{second}"], _WEIGHT_OF_QUANTITY)
+        elif first in ("O", "D", "o", "d") and (name := next(_names(joined), "")):
+            yield OtherGroups([first, second], [name], _WEIGHT_OF_NAME)
+
+
+def _is_prefix(first: str, number: str) -> bool:
+    """Return whether a word before a number is often joined with it: ``KB 5034441``, ``kb 5034441``, ``B 12``."""
+    if _LETTER_AND_NUMBER.fullmatch(f"{first}{number}"):
+        return True
+    short = first.isupper() or (len(first) <= _LONGEST_PREFIX and first.lower() not in _ORDINARY)
+    return short and _CODE.fullmatch(f"{first}{number}".lower()) is not None
 
 
 def _parts(words: Sequence[str]) -> Iterator[OtherGroups]:
@@ -166,11 +227,20 @@ def _amounts(text: str) -> Iterator[OtherGroups]:
             yield OtherGroups(
                 re.findall(r"\w+", found[0]), others, _WEIGHT_OF_DECIMALS if decimals else _WEIGHT_OF_AMOUNT
             )
+        for found in _SPACED.finditer(text):
+            yield OtherGroups(found[0].split(), [found[0].replace(" ", "")], _WEIGHT_OF_AMOUNT)
         for found in _TELEPHONE.finditer(text):
             groups = re.findall(r"\d+", found[1])
             yield OtherGroups(groups, ["".join(groups)], _OF_EACH_IN_TELEPHONE * len(groups))
         for found in _PLAIN.finditer(text):
             yield OtherGroups([found[0]], [found[2], f"{found[1]}.{found[2][:3]}"], _WEIGHT_OF_DECIMALS)
+
+
+def _days(text: str) -> Iterator[OtherGroups]:
+    """Yield the dates of several words as one: ``5 November 2023`` is ``2023-11-05``."""
+    if any(map(str.isdecimal, text)):
+        for words, date in dates.dates_in(text):
+            yield OtherGroups([word for word in words if word.isalpha()], [date.isoformat()], _WEIGHT_OF_DATE)
 
 
 def _initials(text: str) -> Iterator[OtherGroups]:
