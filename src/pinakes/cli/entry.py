@@ -81,11 +81,24 @@ def _run(arguments: Sequence[str]) -> int:
         raise
     except KeyboardInterrupt as stop:
         return _interrupted(invocation, stop)
-    except (IncompleteError, PinakesError, TyperException, OSError) as error:
-        return _failed(error, invocation)
     except Exception as error:  # noqa: BLE001 - the last resort: a bug must not greet the user with a traceback
+        if stop := _stop_before(error):
+            return _interrupted(invocation, stop)
+        if isinstance(error, (IncompleteError, PinakesError, TyperException, OSError)):
+            return _failed(error, invocation)
         return _unexpected(error, invocation)
     return code
+
+
+def _stop_before(error: BaseException) -> KeyboardInterrupt | None:
+    """Return the stop during whose clean-up ``error`` was raised, such as one that left a connection half closed."""
+    seen: list[BaseException] = []
+    while (earlier := error.__cause__ or error.__context__) and earlier not in seen:
+        if isinstance(earlier, KeyboardInterrupt):
+            return earlier
+        seen.append(earlier)
+        error = earlier
+    return None
 
 
 def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:

@@ -180,3 +180,25 @@ def test_ctrl_c_after_an_import_has_committed_says_that_all_is_in(tmp_path, prog
     assert (stopped.returncode, stopped.stderr.splitlines()[-1]) == (130, said)
     assert json.loads(stopped.stdout)["error"]["retryable"] is False
     assert program("search", "heron", "-c", "birds", "--home", other, "--json").document["hits"]
+
+
+STOPPED_IN_THE_FIRST_TRANSACTION = """
+import os, signal
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+event.listen(Engine, "after_cursor_execute", lambda *_: os.kill(os.getpid(), signal.SIGINT), once=True)
+from pinakes.cli import main
+main()
+"""
+
+
+def test_a_stop_while_the_catalogue_is_made_leaves_none_and_the_next_run_makes_it(tmp_path, program):
+    (tmp_path / "a.md").write_text("# Heron\n\nThe heron stands in the reeds.\n")
+    home = tmp_path / "home"
+    words = [*DETERMINISTIC, "add", str(tmp_path / "a.md"), "--home", str(home)]
+    command = [sys.executable, "-c", STOPPED_IN_THE_FIRST_TRANSACTION, *words, "--json"]
+    stopped = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (stopped.returncode, json.loads(stopped.stdout)["error"]["code"]) == (130, "INTERRUPTED"), stopped.stderr
+    assert not list(home.glob("catalog*"))
+    assert program(*words).code == 0
