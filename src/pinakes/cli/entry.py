@@ -82,8 +82,8 @@ def _run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt as stop:
         return _interrupted(invocation, stop)
     except Exception as error:  # noqa: BLE001 - the last resort: a bug must not greet the user with a traceback
-        if stop := _stop_before(error):
-            return _interrupted(invocation, stop)
+        if earlier := _stop_before(error):
+            return _interrupted(invocation, earlier)
         if isinstance(error, (IncompleteError, PinakesError, TyperException, OSError)):
             return _failed(error, invocation)
         return _unexpected(error, invocation)

@@ -23,12 +23,12 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import Stemmer
 
-from pinakes.core.records import Int64, Span
+from pinakes.core.records import Int64
 from pinakes.text.analysis import compounds
 from pinakes.text.analysis import segmentation as cut
 from pinakes.text.analysis.folding import forms
 from pinakes.text.analysis.languages import ENGLISH, LANGUAGES, Stems, detect
-from pinakes.text.analysis.segmentation import NAMES, STOP_WORDS, UNSPACED, unspaced
+from pinakes.text.analysis.segmentation import NAMES, STOP_WORDS, UNSPACED, Place, unspaced
 from pinakes.text.analysis.spellings import other_groups, rows, spellings
 
 __all__ = [
@@ -70,9 +70,6 @@ _SIGNS = "+#*"
 _BEGINNING = re.compile(r"(?<![^\W_])[^\W_]|[A-Z]")
 _AROUND = ',:;!?()[]"`'
 """What often stands around a word in a text, and is no part of any."""
-_SYLLABLES = 4
-"""Minimum run of characters, in a script without spaces, that is more than a fragment of a word."""
-
 _PART_OF_IDENTIFIER = 0.3
 """Weight in a query of each part of an identifier with digits, relative to the whole (1)."""
 
@@ -81,9 +78,6 @@ _HELD = 0.05
 _MANY_TERMS = 20
 """Weight of a single character beside a word, and in a query with more terms than so many: in a pasted log or table
 characters alone say nothing."""
-
-Place: TypeAlias = tuple[Span, frozenset[str]]
-"""The position of a word in a text, and its terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +329,7 @@ class Analyzer:
                 if those := wanted.intersection(self.terms(part)):
                     found.append(((start, start + len(part)), those))
             else:
-                found += _runs(part, start, wanted, runs)
+                found += cut.places_in_run(part, start, wanted, runs)
             start += len(part)
         return found
 
@@ -408,7 +402,7 @@ class Analyzer:
             return [
                 term
                 for run in cut.scripts(word)
-                for term in (_pairs(run) if UNSPACED.match(run) else self._of_word(run.strip("-._'’&")))
+                for term in (cut.pairs(run) if UNSPACED.match(run) else self._of_word(run.strip("-._'’&")))
             ]
         if word and (word[0] == "." or word[-1] in _SIGNS):
             base = word.strip(f".{_SIGNS}")
@@ -466,37 +460,6 @@ def _both(one: QueryTerm, other: QueryTerm) -> QueryTerm:
     )
 
 
-def _runs(part: str, start: int, wanted: frozenset[str], runs: Collection[str]) -> list[Place]:
-    """Return what in a run of characters gives ``wanted`` terms.
-
-    In scripts in which two characters are a fragment of a word: only all of a run that the query has, or much of it.
-    """
-    found: list[Place] = []
-    for at, pair in enumerate(_pairs(part), start):
-        if pair in wanted:
-            joined = found and found[-1][0][1] >= at
-            (first, _), those = found.pop() if joined else ((at, at), frozenset[str]())
-            found.append(((first, at + len(pair)), those | {pair}))
-    if cut.BY_SYLLABLE.match(part):
-        return [
-            ((first, last), those)
-            for (first, last), those in found
-            if last - first >= _SYLLABLES or part[first - start : last - start] in runs
-        ]
-    alone = {char for char in part if char in wanted} if len(part) > 1 else set()
-    if alone:
-        covered = [False] * len(part)
-        for (first, last), _ in found:
-            covered[first - start : last - start] = [True] * (last - first)
-        found += [
-            ((start + at, start + at + 1), frozenset([char]))
-            for at, char in enumerate(part)
-            if char in alone and not covered[at]
-        ]
-        found.sort(key=itemgetter(0))
-    return found
-
-
 def estimated_token_starts(text: str) -> Int64:
     """Return the estimated token starts without a tokenizer, int64 (n,).
 
@@ -504,7 +467,3 @@ def estimated_token_starts(text: str) -> Int64:
     WordPiece tokenizer finds in nearly all texts.
     """
     return np.fromiter((match.start() for match in _PIECE.finditer(text)), np.int64)
-
-
-def _pairs(run: str) -> list[str]:
-    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]

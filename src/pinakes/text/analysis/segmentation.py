@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
+from operator import itemgetter
+from typing import TypeAlias
 
 from pinakes.core.records import Span
 from pinakes.core.regexes import lazy
@@ -39,6 +41,12 @@ UNSPACED = lazy(f"[{_SCRIPTIO}]+")
 
 BY_SYLLABLE = lazy("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3]+")
 """Of these, the scripts in which two characters are a fragment of a word: Thai, Lao, Burmese, Khmer."""
+
+_SYLLABLES = 4
+"""Minimum run of characters, in a script without spaces, that is more than a fragment of a word."""
+
+Place: TypeAlias = tuple[Span, frozenset[str]]
+"""The position of a word in a text, and its terms."""
 
 _IGNORABLE = lazy(f"[{IGNORED}]")
 _OVERLOADED = lazy(f"([{_COMBINING}]{{{_MOST_COMBINING}}})[{_COMBINING}]+")
@@ -335,3 +343,39 @@ def content_words(words: list[str], names: set[str]) -> list[str]:
     """Return the words without stop words, or all words if they are all stop words."""
     counting = [word for word in words if word in names or word.lower() not in STOP_WORDS or len(word) == 1]
     return counting or words
+
+
+def places_in_run(part: str, start: int, wanted: frozenset[str], runs: Collection[str]) -> list[Place]:
+    """Return what in a run of characters gives ``wanted`` terms.
+
+    In scripts in which two characters are a fragment of a word: only all of a run that the query has, or much of it.
+    """
+    found: list[Place] = []
+    for at, pair in enumerate(pairs(part), start):
+        if pair in wanted:
+            joined = found and found[-1][0][1] >= at
+            (first, _), those = found.pop() if joined else ((at, at), frozenset[str]())
+            found.append(((first, at + len(pair)), those | {pair}))
+    if BY_SYLLABLE.match(part):
+        return [
+            ((first, last), those)
+            for (first, last), those in found
+            if last - first >= _SYLLABLES or part[first - start : last - start] in runs
+        ]
+    alone = {char for char in part if char in wanted} if len(part) > 1 else set()
+    if alone:
+        covered = [False] * len(part)
+        for (first, last), _ in found:
+            covered[first - start : last - start] = [True] * (last - first)
+        found += [
+            ((start + at, start + at + 1), frozenset([char]))
+            for at, char in enumerate(part)
+            if char in alone and not covered[at]
+        ]
+        found.sort(key=itemgetter(0))
+    return found
+
+
+def pairs(run: str) -> list[str]:
+    """Return each two characters that follow each other in a run; of one character that."""
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
