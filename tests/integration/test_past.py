@@ -79,6 +79,16 @@ def test_the_answer_says_so_and_nothing_is_embedded_again(
     assert library.search("herons", as_of=times[1]).hits == answer.hits
 
 
+@pytest.mark.parametrize(
+    ("day", "words"),
+    [("2999-01-01", ", which is in the future: as it is now"), ("1999-01-01", ", before the collection was made (2")],
+)
+def test_a_time_that_the_collection_has_not_seen_is_told(
+    library: Library, times: list[str], day: str, words: str
+) -> None:
+    assert any(note.startswith(f"as of {day}T23:59:59Z{words}") for note in library.search("herons", as_of=day).notes)
+
+
 def test_what_was_put_together_follows_the_writers(
     library: Library, times: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,14 @@ def moment(words: str) -> str:
     return at.isoformat(timespec="milliseconds")
 
 
+def in_words(at: str, created_at: str) -> str:
+    """Return how notes begin that name the time of a state, ``at``, of a collection that was made at ``created_at``."""
+    words = f"as of {at[:19]}Z"
+    if at > datetime.now(UTC).isoformat(timespec="milliseconds"):
+        return f"{words}, which is in the future: as it is now"
+    return f"{words}, before the collection was made ({created_at[:19]}Z)" if at < created_at else words
+
+
 def is_moment(words: str) -> bool:
     """Return whether ``words`` are a day, a time, or how long ago."""
     with suppress(InvalidInput):

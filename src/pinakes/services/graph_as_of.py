@@ -14,6 +14,7 @@ from pinakes.core.graph_records import WEAK
 from pinakes.core.lru_cache import LruCache
 from pinakes.core.wording import counted
 from pinakes.graph.past_statements import PastGraph, PastStatement, past_graph
+from pinakes.search.as_of import in_words
 
 _REMEMBERED: Final = 2
 _MOST_STATEMENTS: Final = 5_000
@@ -58,7 +59,8 @@ class GraphAsOf:
         edges = [(Edge(*key, max(one.confidence for one in found), len(found)), found) for key, found in places.items()]
         edges.sort(key=lambda one: (-one[0].confidence, -one[0].statements, one[0].type, one[0].source_id))
         mentions += past.mentions.get(entity_id, ())
-        return EntityAsOf(edges, mentions, len({one.uid for one in mentions}), _notes(past, at))
+        notes = _notes(past, in_words(at, record.created_at))
+        return EntityAsOf(edges, mentions, len({one.uid for one in mentions}), notes)
 
     def _past(self, record: CollectionRecord, at: str) -> PastGraph:
         extraction = self._app.graphs.of(record).extraction
@@ -80,8 +82,8 @@ def _follows(one: PastStatement, entity_id: int, types: Collection[str], directi
     return entity_id in ends and (one.type in types if types else one.type not in WEAK)
 
 
-def _notes(past: PastGraph, at: str) -> list[str]:
-    notes = [f"as of {at[:19]}Z: mentions and stated relations, {counted(past.versions, 'earlier version')} extracted"]
+def _notes(past: PastGraph, time_in_words: str) -> list[str]:
+    notes = [f"{time_in_words}: mentions and stated relations, {counted(past.versions, 'earlier version')} extracted"]
     notes.append(NAMES_OF_NOW)
     if past.unread:
         notes.append(f"{counted(past.unread, 'earlier version')} over the limits were not extracted")

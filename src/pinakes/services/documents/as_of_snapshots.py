@@ -28,7 +28,7 @@ from pinakes.core.late import changed
 from pinakes.core.records import Condition, Float32, Results
 from pinakes.ingestion.embedding import embed
 from pinakes.search import Request, federated
-from pinakes.search.as_of import held_at, moment
+from pinakes.search.as_of import held_at, in_words, moment
 from pinakes.search.retrieval.term_statistics import TermStatistics
 from pinakes.services import ingestion_runs
 from pinakes.services.documents.planned_changes import chunk_title_of, state_as_new
@@ -102,7 +102,7 @@ class Snapshots:
         with self._borrowed(record, at) as past:
             count, lost = self._follow(past, record, at)
             if past.app is None or not count:
-                return _noted(now, 0, lost, at)
+                return _noted(now, 0, lost, in_words(at, record.created_at))
             then = _of_then(ask(past.app, request, name, beside=False))
         answers = {"now": now, "then": then}
         wanted = federated.HitLimits(request.top_k, request.min_score, fold=False)
@@ -112,7 +112,7 @@ class Snapshots:
             terms=lambda names, query: [TermStatistics.from_query(query, index)] * len(names),
         )
         both = federated.ask_all(list(answers), answers.__getitem__, known, wanted)
-        return _noted(replace(both, collection=name, query=now.query), count, lost, at)
+        return _noted(replace(both, collection=name, query=now.query), count, lost, in_words(at, record.created_at))
 
     def close(self) -> None:
         """Drop what is remembered; what a question still needs goes with the end of that."""
@@ -213,8 +213,8 @@ def _of_then(answer: Results) -> Results:
     return replace(answer, hits=tuple(changed(hit, source_state="unknown", changed=None) for hit in answer.hits))
 
 
-def _noted(answer: Results, count: int, lost: int, at: str) -> Results:
-    notes = [f"as of {at[:19]}Z" + (f", with {count} documents as they were then" if count else "")]
+def _noted(answer: Results, count: int, lost: int, time_in_words: str) -> Results:
+    notes = [time_in_words + (f", with {count} documents as they were then" if count else "")]
     if lost:
         notes.append(f"of {lost} documents it is not kept what they were then (history.days, history.versions)")
     return replace(answer, notes=(*answer.notes, *notes))
