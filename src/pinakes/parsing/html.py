@@ -13,7 +13,7 @@ from pinakes.parsing.decode import declared_charset, decode, scrub
 from pinakes.parsing.html_content import HIDDEN_MARK, main_part
 from pinakes.parsing.limits import LimitedReader, Limits
 from pinakes.parsing.office import convert
-from pinakes.parsing.page_inserts import with_inserts
+from pinakes.parsing.page_inserts import visible_source
 from pinakes.parsing.page_tables import with_spans, without_layout
 from pinakes.parsing.page_values import with_values
 from pinakes.parsing.tidying import tidy
@@ -22,9 +22,6 @@ from pinakes.parsing.titles import cut, markdown_title
 _HEAD_TAGS: Final = re.compile(
     r"<title\b[^<>]*>[^<]{0,2000}(?:<(?!/title)[^<]{0,200}){0,5}</title\s*>|<(?:meta|link|base|html)\b[^<>]*>",
     re.IGNORECASE,
-)
-_UNSEEN: Final = re.compile(
-    r"<(script|style|noscript|template|svg)\b[^<>]*>.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL
 )
 _MATHML: Final = re.compile(r"<!-- MathML: .*?(?:-->[ ]?|\Z)", re.DOTALL)
 """The source of an equation, which the converter writes before the equation's text."""
@@ -68,7 +65,7 @@ class Html(LimitedReader):
             Empty: the page shows no text.
             Unreadable: the page cannot be converted.
         """
-        source = _UNSEEN.sub(" ", with_inserts(decode(data, charset=declared_charset(data))))
+        source = visible_source(decode(data, charset=declared_charset(data)))
         head = _Head()
         head.feed("".join(_HEAD_TAGS.findall(source)))
         head.close()
@@ -76,7 +73,7 @@ class Html(LimitedReader):
         if not text.strip():
             raise Empty("The page shows no text.")
         title = cut(_without_site(" ".join(scrub(head.title).split()), head.metadata)) or markdown_title(text)
-        hidden = max(text.count(HIDDEN_MARK) - source.count(HIDDEN_MARK), 0)
+        hidden = max(text.count(HIDDEN_MARK.strip()) - source.count(HIDDEN_MARK.strip()), 0)
         message = f"Read and marked: {counted(hidden, 'hidden part')}."
         notes = (ReadingNote("hidden", message, count=hidden),) if hidden else ()
         text = self._limits.check(text)
@@ -90,7 +87,7 @@ def to_markdown(source: str, limits: Limits) -> str:
         Unreadable: the page cannot be converted.
     """
     # Head tags are removed, since kreuzberg would write them into the text.
-    body = with_spans(without_layout(with_values(_HEAD_TAGS.sub("", _UNSEEN.sub(" ", with_inserts(source))))))
+    body = with_spans(without_layout(with_values(_HEAD_TAGS.sub("", visible_source(source)))))
     return tidy(_MATHML.sub("", convert(body.encode(), "text/html", limits).content))
 
 
