@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Collection, Iterator, Sequence
 from email import message_from_bytes, policy
@@ -40,7 +41,7 @@ _FAR_LONGER: Final = 4
 _CALENDAR: Final = "text/calendar"
 _REPORTS: Final = ("message/delivery-status", "message/disposition-notification")
 """What became of a message: groups of header lines."""
-_UTF_7: Final = "utf-7"
+_UTF_7: Final = codecs.lookup("utf-7")
 _NEW_WORDS: Final = 10
 """So many other words, that are half of a form, say something that a mere remark does not."""
 _FOLDED: Final = re.compile(r"\r?\n[ \t]")
@@ -50,6 +51,9 @@ _FLOWED: Final = re.compile(r"(?<!\n--) \r?\n(?![>\n]|-- \r?\n)[ ]?")
 _POSTMARK: Final = re.compile(rb"(?:\A|\n\r?\n)(?=From [^\n]{1,300}\r?\n[!-9;-~]{1,100}:)")
 """The place between messages of a mailbox: a line "From ..." with a header below it."""
 _WORD: Final = re.compile(r"[^\W_]+")
+_TARGET: Final = re.compile(r"\]\([^()\s]*|https?://[^\s<>()\[\]]*")
+"""Where a link of a page leads, which its plain form need not say."""
+_CONTROLS: Final = bytes({*range(32), 127} - set(b"\t\n\r\x1b"))
 _QUOTED_FROM: Final = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
@@ -144,8 +148,8 @@ class Mail:
         source = payload if isinstance(payload, bytes) else b""
         charset = part.get_content_charset()
         try:
-            if charset == _UTF_7:  # whose bytes are all ASCII
-                return scrub(source.decode(charset, "replace"))
+            if _is_utf_7(charset):  # whose bytes are all ASCII
+                return scrub(source.decode("utf-7", "replace"))
             data, notes = to_utf8(source, charset)
             text = decode(data)
         except (Binary, Empty, Unreadable):
@@ -187,7 +191,7 @@ class Mailbox(Mail):
 
 def _says_more(text: str, words: Collection[str]) -> bool:
     """Return whether a form of a text is far longer than another one of these words, or says something else."""
-    others = set(_WORD.findall(text.lower()))
+    others = set(_WORD.findall(_TARGET.sub(" ", text).lower()))
     new = others - set(_WORD.findall(" ".join(words).lower()))
     return len(text.split()) > _FAR_LONGER * len(words) + _REMARK or len(new) > max(_NEW_WORDS, len(others) // 2)
 
@@ -218,7 +222,7 @@ def _header(message: Message, name: str) -> str:
     try:
         as_written = _is_long(message, name) or _is_foreign(message, name)
         value = _as_written(message, name) if as_written else str(message[name] or "")
-    except Exception:  # noqa: BLE001 - as above; use the raw value
+    except Exception:  # noqa: BLE001 - as above; use the value as it is
         value = _as_written(message, name)
     return scrub(" ".join(value.split()))
 
@@ -237,28 +241,47 @@ def _is_foreign(message: Message, name: str) -> bool:
     return False
 
 
+def _is_utf_7(charset: str | None) -> bool:
+    try:
+        return codecs.lookup(charset or "ascii") == _UTF_7
+    except (LookupError, ValueError):
+        return False
+
+
 def _raw(message: Message, name: str) -> str:
     return next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
 
 
 def _as_written(message: Message, name: str) -> str:
-    raw = _raw(message, name)
-    if not raw.isascii():  # bytes of an unnamed encoding
-        data = raw.encode("utf-8", "surrogateescape")
-        raw = decode(to_utf8(data, message.get_content_charset())[0])
+    raw = _readable(message, name)
     try:
         return "".join(str(make_header(decode_header(piece))) for piece in _PIECES.findall(raw))
     except Exception:  # noqa: BLE001 - as above
         return raw
 
 
+def _readable(message: Message, name: str) -> str:
+    """Return a header in whose text bytes of an encoding that it does not name are characters."""
+    raw = _raw(message, name)
+    if raw.isascii():
+        return raw
+    data = raw.encode("utf-8", "surrogateescape").translate(None, _CONTROLS)
+    try:
+        return decode(to_utf8(data, message.get_content_charset())[0])
+    except Exception:  # noqa: BLE001 - as above; or it is no text
+        return data.decode("utf-8", "replace")
+
+
 def _addresses(message: Message, name: str) -> list[str]:
     try:
         if _is_long(message, name):
             return [scrub(one.strip()) for one in _as_written(message, name).split(",")]
-        return [scrub(str(address)) for address in getattr(message[name], "addresses", ())]
+        header = message[name]
+        if not _raw(message, name).isascii():
+            header = policy.default.header_factory(name, " ".join(_readable(message, name).split()))
+        return [scrub(str(address)) for address in getattr(header, "addresses", ())]
     except Exception:  # noqa: BLE001 - as above
-        return [_as_written(message, name)]
+        return [scrub(_as_written(message, name))]
 
 
 def _shortened(header: re.Match[bytes]) -> bytes:

@@ -311,8 +311,44 @@ def test_a_subject_in_an_encoding_that_it_does_not_name_is_read(encoding: str, s
     assert read(source, "a.eml").title == subject
 
 
-def test_a_text_in_utf_7_is_read() -> None:
-    source = HEAD + b"Content-Type: text/plain; charset=utf-7\r\n\r\nGr+APwA3w-e an alle\r\n"
+@pytest.mark.parametrize("header", ["Subject", "From", "To", "Cc", "Date", "X-Other"])
+@pytest.mark.parametrize("odd", [b"\x80\x81\x01\x02\x03\x04\x05\x06", b"\xff\xfe\x00\x00", b"\xfc\x00 \x00a"])
+def test_odd_bytes_of_a_header_hide_no_message(header: str, odd: bytes) -> None:
+    odd_one = header.encode() + b": Odd " + odd + b"\r\nMessage-Id: <a@b>\r\n\r\nWords\r\n"
+    messages = [HEAD + b"Subject: One\r\n\r\nFirst\r\n", odd_one, HEAD + b"Subject: Two\r\n\r\nLast\r\n"]
+    assert "Words" in read(odd_one, "a.eml").text
+    text = read(b"\r\n".join(b"From a Mon Jan 1 00:00:00 2024\r\n" + one for one in messages), "a.mbox").text
+    assert all(f"\n{word}\n" in text for word in ("First", "Words", "Last"))
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8"])
+def test_names_in_an_encoding_that_is_not_named_are_read_in_all_fields(encoding: str) -> None:
+    source = (
+        "From: Ren\xe9 <r@x.y>\r\nTo: Ren\xe9 <r@x.y>, Zo\xeb <z@x.y>\r\nSubject: Gr\xfc\xdfe \0 aus\r\n\r\nText\r\n"
+    )
+    document = read(source.encode(encoding), "a.eml")
+    assert document.metadata["to"] == ["Ren\xe9 <r@x.y>", "Zo\xeb <z@x.y>"]
+    assert "From: Ren\xe9 <r@x.y>\n" in document.text
+    assert "To: Ren\xe9 <r@x.y>, Zo\xeb <z@x.y>\n" in document.text
+    assert document.title == "Gr\xfc\xdfe aus"
+
+
+def test_links_of_a_page_are_no_words_that_its_plain_form_lacks() -> None:
+    message = EmailMessage()
+    message["Subject"] = "Parcel"
+    message.set_content("Your parcel is on its way. Track it here: https://shop.example/t/4711 or write to us.")
+    links = [f"https://click.example/{at}/a{at}/b{at}/c{at}/d{at}/e{at}/f{at}?u=g{at}&v=h{at}" for at in range(2)]
+    message.add_alternative(
+        f"<p>Your parcel is on its way. <a href='{links[0]}'>Track it here</a> "
+        f"or <a href='{links[1]}'>write to us</a>.</p>",
+        "html",
+    )
+    assert read(bytes(message), "a.eml").text.count("Your parcel") == 1
+
+
+@pytest.mark.parametrize("charset", ["utf-7", "utf7", "unicode-1-1-utf-7"])
+def test_a_text_in_utf_7_is_read(charset: str) -> None:
+    source = HEAD + f"Content-Type: text/plain; charset={charset}\r\n\r\nGr+APwA3w-e an alle\r\n".encode()
     assert read(source, "a.eml").text.endswith("\n\nGrüße an alle\n")
 
 
