@@ -163,7 +163,7 @@ class _Walker:
         words = _words(node)
         name = local(node.name)
         is_value = not node.children and name not in _PARAGRAPHS and len(words) <= _MAX_VALUE_CHARS
-        yield f"{label(name)}: {words}" if is_value and words and name not in _PLAIN else words
+        yield f"{label(name)}: {words}" if is_value and words and name not in (*_PLAIN, *_FORMULAS) else words
         for child in floats:
             yield from self.blocks(child, level)
 
@@ -185,13 +185,17 @@ class _Walker:
 
     def _float(self, node: Node, level: int) -> Iterator[str]:
         named = " ".join(filter(None, (_words(child) for child in node.children if local(child.name) == "label")))
-        is_caption = [local(child.name) in ("caption", "title", "figDesc") for child in node.children]
+        is_caption = [local(child.name) in _NAMES[1:] for child in node.children]
         words = " ".join(
             filter(None, (_words(one) for one, is_one in zip(node.children, is_caption, strict=True) if is_one))
         )
         yield f"{named}. {words}" if named and words else named or words
         if local(node.name) == "disp-formula" and (formula := _formula(node)):
             yield formula
+            return
+        if local(node.name) == "disp-formula" and node.is_prose:
+            parts = [one for one in node.parts if isinstance(one, str) or local(one.name) not in _NAMES]
+            yield _words(Node(node.name, {}, parts))
             return
         for child, is_one in zip(node.children, is_caption, strict=True):
             if not is_one:
@@ -393,16 +397,23 @@ def _count(value: str | None) -> int:
 
 
 def _formula(node: Node) -> str:
-    """Return an equation on one line, as in web pages; the source of one that has no other form."""
-    names = {local(one.name): one for one in _all(node)}
-    if "math" in names:
-        shown = with_values("".join(_as_html(names["math"])))
-        return " ".join(unescape(_TAG.sub("", shown)).split())
-    if "tex-math" not in names:
-        return ""
-    written = names["tex-math"].raw
-    inner = written.partition("\\begin{document}")[2].partition("\\end{document}")[0] or written
-    return " ".join(inner.split())
+    """Return an equation on one line: one of MathML as in web pages, the source of one that has no other form."""
+    if local(node.name) == "math":
+        return " ".join(unescape(_TAG.sub("", with_values("".join(_as_html(node))))).split())
+    names = {local(one.name) for one in _outside(node, ("annotation", "annotation-xml"))}
+    return " ".join("".join(_with_sources(node)).split()) if "tex-math" in names and "math" not in names else ""
+
+
+def _with_sources(node: Node) -> Iterator[str]:
+    """Yield the text of an equation and the sources in it."""
+    for part in node.parts:
+        if isinstance(part, str):
+            yield part
+        elif local(part.name) == "tex-math":
+            inner = part.raw.partition("\\begin{document}")[2].partition("\\end{document}")[0]
+            yield f" {inner or part.raw} "
+        elif local(part.name) not in (*_HIDDEN_INLINE, *_NAMES):
+            yield from _with_sources(part)
 
 
 def _as_html(node: Node) -> Iterator[str]:
@@ -470,6 +481,8 @@ def _is_note_mark(reference: Node, attribute: str, types: Collection[str]) -> bo
 
 _BEFORE_CHARS: Final = 40
 _FORMULAS: Final = ("inline-formula", "disp-formula", "math")
+_NAMES: Final = ("label", "caption", "title", "figDesc")
+"""Elements that are written above a float."""
 _APART: Final = ("mtext", "mtd", "mtr")
 """Elements of MathML that are words, or places of a matrix."""
 _HIDDEN_INLINE: Final = frozenset(

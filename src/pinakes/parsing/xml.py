@@ -40,7 +40,7 @@ _MEDIA: Final = ("media:group", "media:content")
 """Elements whose children describe the entry: a video, for example."""
 _HEADING: Final = re.compile(r"<(/?)h([1-6])\b", re.IGNORECASE)
 _WORD: Final = re.compile(r"\w+")
-_TAG: Final = re.compile(r"<[^<>]*>")
+_TAG: Final = re.compile(r"<[/!]?[a-zA-Z-][^<>]*>")
 _DEEPEST: Final = 6
 _OWN_LEVELS: Final = 2
 """Headings inside of entries are lowered by this many levels, below those of the feed and the entry."""

@@ -380,8 +380,44 @@ def test_formulas_of_articles_are_on_one_line(formula: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("element", "content", "shown"),
+    [
+        (
+            "inline-formula",
+            "for all <math><mi>x</mi></math> in <math><mi>Y</mi></math>",
+            "We have for all x in Y that.",
+        ),
+        ("inline-formula", "all <tex-math>x</tex-math> in <tex-math>Y</tex-math>", "We have all x in Y that."),
+        (
+            "inline-formula",
+            "<math><semantics><mi>q</mi><annotation-xml><math><mi>r</mi></math></annotation-xml></semantics></math>",
+            "We have q that.",
+        ),
+        ("disp-formula", "<math><mi>a=b</mi></math><math><mi>c=d</mi></math>", "We have a=b c=d that."),
+    ],
+)
+def test_every_equation_of_a_formula_and_the_words_around_it_are_read(element: str, content: str, shown: str) -> None:
+    source = f"<article><body><p>We have <{element}>{content}</{element}> that.</p></body></article>"
+    assert read(source, "a.nxml").text == f"{shown}\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        ("<math><mi>a=b</mi></math><math><mi>c=d</mi></math>", "a=b\n\nc=d"),
+        ("if <math><mi>a=b</mi></math> then <math><mi>c=d</mi></math>", "if a=b then c=d"),
+        ("<math>x</math>", "x"),
+    ],
+)
+def test_formulas_on_lines_of_their_own_have_all_equations(content: str, shown: str) -> None:
+    source = f"<article><body><p>Words.</p><disp-formula><label>(1)</label>{content}</disp-formula></body></article>"
+    assert read(source, "a.nxml").text == f"Words.\n\n(1)\n\n{shown}\n"
+
+
+@pytest.mark.parametrize(
     ("title", "shown"),
     [
+        ('<title type="html">if a &lt; b and c &gt; d then</title>', "if a < b and c > d then"),
         ('<title type="html">Green &amp;amp; &lt;b&gt;black&lt;/b&gt;</title>', "Green &amp; black"),
         ("<title>Green &amp; black</title>", "Green &amp; black"),
     ],
