@@ -39,6 +39,7 @@ __all__ = [
     "module_of",
     "passwords_in",
     "read",
+    "read_unmasked",
     "reader_for",
     "reader_of",
     "refusal",
@@ -159,6 +160,12 @@ def read(
     """
     if reason := refusal(path):
         raise Binary(reason, hint="Exclude such files to keep them out of the report.")
+    document = read_unmasked(data, path, Limits(max_chars, timeout_s, tuple(passwords), ocr))
+    return without_data(document if mask is None else mask(document))
+
+
+def read_unmasked(data: bytes, path: str, limits: Limits) -> Document:
+    """Read one file, or one inside of a document, with its credentials and embedded data. Raises as ``read`` does."""
     path = _with_true_extension(path, data)
     reader = reader_of(path)
     notes: tuple[ReadingNote, ...] = ()
@@ -168,9 +175,8 @@ def read(
         source = data.decode("utf-8", "replace")
         cleaned = without_embedded_data(source)
         data, notes = cleaned.text.encode(), (*notes, *data_notes(source, cleaned.findings))
-    document = _read(data, path, Limits(max_chars, timeout_s, tuple(passwords), ocr))
-    document = replace(document, reader=reader, notes=(*notes, *document.notes))
-    return without_data(document if mask is None else mask(document))
+    document = _read(data, path, limits)
+    return replace(document, reader=reader, notes=(*notes, *document.notes))
 
 
 def reader_of(path: str, data: bytes = b"") -> str:

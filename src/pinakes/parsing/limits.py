@@ -15,13 +15,15 @@ from pinakes.core.errors import PinakesError, TooLarge
 class Limits:
     """The limits for one document: text length in characters, conversion time in seconds.
 
-    ``passwords`` are tried in order on encrypted files; ``ocr``: recognise text on pages that are only pictures.
+    ``passwords`` are tried in order on encrypted files; ``ocr``: recognise text on pages that are only pictures;
+    ``inserted_in``: the number of documents around this one, each inserted in the next.
     """
 
     max_chars: int
     timeout_s: float = 120.0
     passwords: tuple[str, ...] = ()
     ocr: bool = False
+    inserted_in: int = 0
 
     def check(self, text: str) -> str:
         """Return ``text`` if it is within the limit.

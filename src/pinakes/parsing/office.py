@@ -17,6 +17,7 @@ from pinakes.parsing.containers import check_ole, check_zip, reading_zip
 from pinakes.parsing.decode import declared_charset, scrub, to_utf8
 from pinakes.parsing.encrypted import decrypted, encrypted, is_encrypted
 from pinakes.parsing.equations import written
+from pinakes.parsing.inserted import InsertedFiles
 from pinakes.parsing.limits import LimitedReader, Limits
 from pinakes.parsing.mime_types import MIME_TYPES
 from pinakes.parsing.old_documents import read_old_document
@@ -39,7 +40,6 @@ _RTF: Final = ".rtf"
 _XLS: Final = ".xls"
 _DOC: Final = ".doc"
 _WORD_95: Final = "magic number: 0xA5DC"
-_INSERTED: Final = {**dict.fromkeys((".html", ".htm", ".xhtml"), "text/html"), ".txt": "text/plain"}
 _NEW_LINE: Final = "\n"
 _BETWEEN_SLIDES: Final = "\ue0f6"
 _MAIL: Final = ".msg"
@@ -111,8 +111,10 @@ class Office(LimitedReader):
                 metadata = metadata_of(found.metadata)
                 return self._document(text, metadata, extension, pages, (*found.notes, *package.notes))
             if extension in _WORD:
-                word = read_word(package, self._inserted)
-                text, notes = written(word.text, word.equations, self._with_equations), word.notes
+                inserted = InsertedFiles(package, self._limits)
+                word = read_word(package, inserted.blocks)
+                text = written(word.text, word.equations, self._with_equations)
+                notes = (*word.notes, *inserted.notes())
             else:
                 if extension in _SLIDES:
                     slides, equations, notes = read_presentation(package)
@@ -123,20 +125,6 @@ class Office(LimitedReader):
                 text, pages = joined(parts)
             metadata = metadata_of(package.properties())
         return self._document(text, metadata, extension, pages, (*notes, *package.notes))
-
-    def _inserted(self, data: bytes, name: str) -> str:
-        """Return the text of a file inside of a document, "" if it is in a format that is not read there."""
-        extension = name[name.rfind(".") :].lower()
-        if extension == _RTF:
-            return read_rtf(data).text
-        if extension in _WORD and data.startswith(ZIP):
-            check_zip(data)
-            inner = read_word(Package(data))
-            return written(inner.text, inner.equations, self._with_equations)
-        if extension not in _INSERTED:
-            return ""
-        source, _ = to_utf8(data, declared_charset(data))
-        return tidy(convert(source, _INSERTED[extension], self._limits).content)
 
     def _with_equations(self, data: bytes) -> str:
         return tidy(convert(data, MIME_TYPES[".docx"], self._limits).content)

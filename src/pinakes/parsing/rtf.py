@@ -14,6 +14,7 @@ from pinakes.parsing import blocks
 from pinakes.parsing.notes import comment, sections
 from pinakes.parsing.openxml import clean, line, number
 from pinakes.parsing.rtf_blocks import Flow
+from pinakes.parsing.rtf_fields import FORM, Fields, control_of
 from pinakes.parsing.text_runs import Piece
 from pinakes.parsing.word_styles import PLAIN, Look
 from pinakes.parsing.word_text import is_symbol_font, of_symbol_font
@@ -42,8 +43,6 @@ _GATHERED: Final = {
 }
 _MOMENT: Final = ("yr", "mo", "dy", "hr", "min")
 _PART: Final = re.compile(r"([a-z]+)(\d{1,4});")
-_FORM: Final = ("fftype", "ffres", "ffdefres")
-_BOX, _CHOICE, _BY_DEFAULT = 1, 2, 25
 _MOST_DEEP: Final = 10_000
 _LOOKS: Final[dict[str, dict[str, object]]] = {
     "super": {"script": "super"},
@@ -172,6 +171,7 @@ class _Reader:
     moment: str = ""
     form: dict[str, int] = field(default_factory=dict)
     entries: list[str] = field(default_factory=list)
+    fields: Fields = field(default_factory=Fields)
     pending: int = 0
     starred: bool = False
     hidden: int = 0
@@ -212,6 +212,7 @@ class _Reader:
         elif self.stack:
             self._use_gathered(self.state.to)
             self.state = self.stack.pop()
+            self.fields.end(len(self.stack))
             while len(self.stories) > 1 and self.stories[-1].depth > len(self.stack):
                 self._ended()
 
@@ -221,7 +222,7 @@ class _Reader:
         if to == above.to:
             return
         if to == "form":
-            self.stories[-1].flow.add(Piece(self._control(), PLAIN))
+            self._controlled()
         if not self.gathered:
             return
         gathered, self.gathered = "".join(self.gathered), []
@@ -238,6 +239,13 @@ class _Reader:
         elif to == "moment":
             parts = dict.fromkeys(_MOMENT, 0) | {name: int(one) for name, one in _PART.findall(gathered)}
             self.metadata[self.moment] = "{yr:04}-{mo:02}-{dy:02}T{hr:02}:{min:02}:00".format(**parts)
+
+    def _controlled(self) -> None:
+        """Add a form control that was described."""
+        shown = "" if self.state.deleted else control_of(self.form, self.entries)
+        control = Piece(shown, replace(PLAIN, hidden=self.state.look.hidden))
+        self.fields.controlled(control)
+        self.stories[-1].flow.add(control)
 
     def _instructed(self, gathered: str, above: _State) -> None:
         """Use the instruction of a field: its link, or that it is a page number."""
@@ -260,14 +268,6 @@ class _Reader:
         if name == "authors":
             self.metadata[name] = [part.strip() for part in words.split(";")]
 
-    def _control(self) -> str:
-        """Return the displayed value of a form field without text."""
-        kind, value = self.form.get("fftype"), self.form.get("ffres", _BY_DEFAULT)
-        chosen = self.form.get("ffdefres", 0) if value == _BY_DEFAULT else value
-        if kind == _BOX:
-            return "☒" if chosen else "☐"
-        return self.entries[chosen] if kind == _CHOICE and 0 <= chosen < len(self.entries) else ""
-
     def _word(self, token: Token) -> None:
         word, value = token.text, token.value
         starred, self.starred = self.starred, False
@@ -278,7 +278,9 @@ class _Reader:
         elif word in ("f", "fcharset", "ansicpg", "mac", "pc", "pca"):
             self._encoded(word, value or 0)
         elif self.state.to == "text":
-            if not self._looks(word, value):
+            if word == "field":
+                self.fields.begin(len(self.stack))
+            elif not self._looks(word, value):
                 self.stories[-1].flow.control(word, value)
         else:
             self._described(word, value)
@@ -318,7 +320,7 @@ class _Reader:
                 self.style = value or 0
             elif word == "outlinelevel" and value is not None and 0 <= value < 9:
                 self.styles[self.style] = min(value + 1, 6)
-        elif word in _FORM and self.state.to == "form":
+        elif word in FORM and self.state.to == "form":
             self.form[word] = value or 0
         elif word in _MOMENT and self.state.to == "moment":
             self.gathered.append(f"{word}{value or 0};")
@@ -403,6 +405,9 @@ class _Reader:
         if not text or state.deleted:
             return
         if state.to == "text":
+            if not text.isspace():
+                for control in self.fields.have_result():
+                    self.stories[-1].flow.withdraw(control)
             self.stories[-1].flow.add(Piece(of_symbol_font(text, self._font), state.look, state.link))
         elif state.to == "fonttbl":
             encoding, name = self.fonts.get(state.font, ("", ""))

@@ -58,6 +58,12 @@ class Flow:
         """Add text to the current paragraph."""
         self._pieces.append(piece)
 
+    def withdraw(self, piece: Piece) -> None:
+        """Remove a piece from the current paragraph."""
+        at = next((at for at in reversed(range(len(self._pieces))) if self._pieces[at] is piece), None)
+        if at is not None:
+            del self._pieces[at]
+
     def labelled(self, label: str) -> None:
         """Set the label of the current paragraph: the number or bullet of a list item."""
         self._label = label.strip()

@@ -18,9 +18,9 @@ _CODE: Final = re.compile(r"&(?:\"[^\"]*\"|K(?:[\dA-Fa-f]{6}|\d\d[+-]\d{3})|\d{1
 
 def texts_of(written: str) -> Iterator[str]:
     """Yield the left, centre and right texts of a header or footer, without page numbers and the like."""
-    for section in _SECTION.split(written):
+    for section in _SECTION.split(written.replace("&&", "\0")):  # an ampersand
         numbered = bool(_NUMBER.search(section))
-        text = line(_CODE.sub(" " if numbered else "", section.replace("&&", "\0")).replace("\0", "&"))
+        text = line(_CODE.sub(" " if numbered else "", section).replace("\0", "&"))
         if shown := blocks.in_margin(Block("text", text), numbered=numbered):
             yield shown
 

@@ -6,7 +6,7 @@ Equations are returned separately: ``pinakes.parsing.equations`` writes them as 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element
 
@@ -17,7 +17,7 @@ from pinakes.parsing.blocks import MOST_HEADS, Block
 from pinakes.parsing.charts import drawn
 from pinakes.parsing.grids import Cell, filled
 from pinakes.parsing.notes import comment, sections
-from pinakes.parsing.openxml import Package, clean, line, number, on
+from pinakes.parsing.openxml import Package, Relation, clean, line, number, on
 from pinakes.parsing.word_styles import Numbering, Style, Styles, list_of, outline_level
 from pinakes.parsing.word_text import Story
 
@@ -35,10 +35,10 @@ class WordText(NamedTuple):
     notes: list[ReadingNote]
 
 
-def read_word(package: Package, insert: Callable[[bytes, str], str] | None = None) -> WordText:
+def read_word(package: Package, insert: Callable[[Relation | None], Sequence[Block]]) -> WordText:
     """Return the text of a Word document as Markdown.
 
-    ``insert``: content and name of a file that the document shows in place (HTML, RTF) → its text.
+    ``insert``: relationship to a file that the document shows in place (HTML, RTF) → its content.
 
     Raises:
         Unreadable: it is not a Word document.
@@ -47,7 +47,7 @@ def read_word(package: Package, insert: Callable[[bytes, str], str] | None = Non
 
 
 class _Word:
-    def __init__(self, package: Package, insert: Callable[[bytes, str], str] | None) -> None:
+    def __init__(self, package: Package, insert: Callable[[Relation | None], Sequence[Block]]) -> None:
         self._package = package
         self._insert = insert
         self._main = package.main("word/document.xml")
@@ -58,7 +58,6 @@ class _Word:
         self._equations: list[Element] = []
         self._read: set[str] = set()
         self._hidden = 0
-        self._unread = 0
 
     def read(self) -> WordText:
         """Return the whole document."""
@@ -75,9 +74,6 @@ class _Word:
             notes.append(ReadingNote("hidden", message, count=self._hidden))
         if count := sum(1 for one in root.iter("delText") if (one.text or "").strip()):
             notes.append(ReadingNote("deleted", f"Left out: {counted(count, 'part')} of deleted text.", count=count))
-        if self._unread:
-            message = f"Left out: {counted(self._unread, 'inserted file')} in a format that is not read here."
-            notes.append(ReadingNote("damaged-part", message, count=self._unread))
         return WordText(text, self._equations, notes)
 
     def _part(self, kind: str) -> Element:
@@ -96,14 +92,9 @@ class _Word:
             self._package, {one: story.relations[one] for one in wanted & story.relations.keys()}, self._read
         )
 
-    def inserted(self, chunk: Element) -> Iterator[Block]:
-        """Yield the text of a file that stands in place of a paragraph."""
-        part = self._relations.get(chunk.get("r:id", ""))
-        there = part is not None and not part.external and part.target in self._package.names
-        text = self._insert(self._package.data(part.target), part.target) if part and there and self._insert else ""
-        self._unread += not text
-        if text.strip():
-            yield Block("text", text.strip())
+    def inserted(self, story: Story, chunk: Element) -> Sequence[Block]:
+        """Return the content of a file that stands in place of a paragraph."""
+        return self._insert(story.relations.get(chunk.get("r:id", "")))
 
     def style_of(self, properties: Element | None) -> Style:
         """Return the style of a paragraph."""
@@ -188,7 +179,7 @@ class _Flow:
                 if chosen is not None and depth < _DEEPEST:
                     yield from self.blocks(chosen, depth + 1)
             elif tag == "altChunk":
-                yield from self._word.inserted(one)
+                yield from self._word.inserted(self._story, one)
             elif tag not in _UNREAD and depth < _DEEPEST and len(one):
                 yield from self.blocks(one, depth + 1)
             elif tag not in _UNREAD and len(one):

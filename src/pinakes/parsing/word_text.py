@@ -67,6 +67,9 @@ class _Field:
     code: str = ""
     shown: bool = False
     link: str = ""
+    choice: Piece | None = None
+    at: int = 0
+    """Where the entry chosen in a drop-down list stands among the pieces."""
 
 
 @dataclass(slots=True)
@@ -166,6 +169,8 @@ class Story:
             self.unshown += 1
             if shown := _control(mark):
                 pieces.append(Piece(shown, look))
+                if shown not in (_OPENED, _CLOSED):
+                    self.fields[-1].choice, self.fields[-1].at = pieces[-1], len(pieces) - 1
         elif kind == "separate" and self.fields:
             last = self.fields[-1]
             of_page = bool(_PAGE_FIELD.match(last.code)) and not self.pages
@@ -177,6 +182,9 @@ class Story:
         elif kind == "end" and self.fields:
             ended = self.fields.pop()
             self.unshown -= not ended.shown
+            after = pieces[ended.at + 1 :] if ended.choice in pieces[ended.at : ended.at + 1] else ()
+            if any(piece.text.strip() for piece in after):  # the result is the same entry
+                pieces[ended.at] = Piece("", PLAIN)
             self.had_pages = self.had_pages or bool(_PAGE_FIELD.match(ended.code))
 
     def _note(self, note: tuple[str, str], pieces: list[Piece]) -> None:
