@@ -8,7 +8,17 @@ from itertools import pairwise
 from typing import Final
 
 from pinakes.parsing.pdf_frames import Frame
-from pinakes.parsing.pdf_tables import Block, Table, has_formulas, is_named, joined, with_tables
+from pinakes.parsing.pdf_tables import (
+    Block,
+    Table,
+    has_formulas,
+    has_labels,
+    is_figure,
+    is_named,
+    is_year,
+    joined,
+    with_tables,
+)
 from pinakes.parsing.pdf_words import PageLine, Word
 
 _MAX_CELL_CHARS: Final = 600
@@ -16,6 +26,9 @@ _MAX_CELL_CHARS: Final = 600
 _MAX_MEAN_CHARS: Final = 120
 _MAX_REPEATED_CHARS: Final = 100
 _MAX_NAME_CHARS: Final = 60
+_MAX_LINE_CHARS: Final = 80
+"""Longer rows cannot be lines of the page among others."""
+_MAX_MARK_CHARS: Final = 3
 _LEAST_FILLED: Final = 0.3
 _UNRULED_LINES: Final = 3
 """Cells of one row that all have so many lines are columns whose rows have no lines between them."""
@@ -37,32 +50,38 @@ class _Filled:
 
 def blocks_of(lines: Sequence[PageLine], frames: Sequence[Frame]) -> list[Block]:
     """Return the lines and tables of a page, each table at the position of its first line."""
-    taken: dict[int, list[Block]] = {}
-    rest: dict[int, list[Word]] = {}
+    tables: dict[int, list[Block]] = {}
+    edges: dict[int, float] = {}
+    left: list[PageLine | None] = list(lines)
     for frame in frames:
-        filled = _filled(lines, frame)
-        if filled.lines & taken.keys() or not (blocks := _blocks(filled)):
+        filled = _filled(left, frame)
+        if not (blocks := _blocks(filled)):
             continue
-        taken |= {number: [] for number in filled.lines}
-        taken[min(filled.lines)] = blocks
-        rest |= filled.rest
-    if not taken:
+        for number in filled.lines:
+            words = filled.rest.get(number)
+            left[number] = PageLine(words) if words else None
+        tables.setdefault(min(filled.lines), []).extend(blocks)
+        edges.setdefault(min(filled.lines), frame.columns[0])
+    if not tables:
         return with_tables(lines)
     found: list[Block] = []
     run: list[PageLine] = []
-    for number, line in enumerate(lines):
-        if blocks := taken.get(number, []):
+    for number, line in enumerate(left):
+        blocks = tables.get(number, [])
+        beside = [] if line is None else [line]
+        first = bool(blocks) and all(one.left < edges[number] for one in beside)
+        run += beside if first else []
+        if blocks:
             found += [*with_tables(run), *blocks]
             run = []
-        left = rest.get(number, []) if number in taken else line.words
-        run += [line] if number not in taken else [PageLine(left)] if left else []
+        run += [] if first else beside
     return [*found, *with_tables(run)]
 
 
-def _filled(lines: Sequence[PageLine], frame: Frame) -> _Filled:
+def _filled(lines: Sequence[PageLine | None], frame: Frame) -> _Filled:
     filled = _Filled(frame)
     for number, line in enumerate(lines):
-        if line.top < frame.rows[-1] or line.bottom > frame.rows[0]:
+        if line is None or line.top < frame.rows[-1] or line.bottom > frame.rows[0]:
             continue
         parts: dict[tuple[int, int] | None, list[Word]] = {}
         for word in line.words:
@@ -94,20 +113,25 @@ def _blocks(filled: _Filled) -> list[Block]:
         first += 1
     while first < last and len(frame.spans[last - 1]) == 1:
         last -= 1
-    rows = [row for at in range(first, last) if any(row := _row(frame, at, texts))]
+    own = {row for row, _ in texts}
+    filled_rows = {at: row for at in range(first, last) if at in own and any(row := _row(frame, at, texts))}
+    rows = list(filled_rows.values())
     sizes = [len(text) for (row, _), text in texts.items() if first <= row < last]
     full = sum(len(list(filter(None, row))) > 1 for row in rows)
     if full < _LEAST_ROWS or max(sizes) > _MAX_CELL_CHARS or sum(sizes) > _MAX_MEAN_CHARS * len(sizes):
         return []
     if len(sizes) < _LEAST_FILLED * len(rows) * width or has_formulas(list(texts.values())):
         return []
-    if len(rows) > _LEAST_ROWS and len(frame.spans[first]) < len(frame.spans[first + 1]):
-        names = [" ".join(dict.fromkeys(filter(None, pair))) for pair in zip(*rows[:2], strict=True)]
+    if len(rows) > _LEAST_ROWS and _has_groups(frame, filled_rows):
+        groups = _row(frame, next(iter(filled_rows)), texts, in_all_columns=True)
+        names = [" ".join(dict.fromkeys(filter(None, pair))) for pair in zip(groups, rows[1], strict=True)]
         rows = [names, *rows[2:]]
     rows = _without_empty_columns(rows)
     if len(rows[0]) < 2:
         return []
-    named = is_named(rows) and max(map(len, rows[0])) <= _MAX_NAME_CHARS
+    named = is_named(rows) and max(map(len, rows[0])) <= _MAX_NAME_CHARS and not has_labels(rows)
+    if not named and max(len(" ".join(row)) for row in rows) > _MAX_LINE_CHARS:
+        return []
     edges = list(pairwise(frame.columns)) if len(rows[0]) == width else []
     above = [PageLine(words) for row in range(first) for words in lines.get((row, 0), [])]
     below = [PageLine(words) for row in range(last, height) for words in lines.get((row, 0), [])]
@@ -154,15 +178,43 @@ def _is_unruled(lines: dict[tuple[int, int], list[list[Word]]], height: int) -> 
     return max(least) >= _UNRULED_LINES or sum(count > 1 for count in least) * 2 > height
 
 
-def _row(frame: Frame, row: int, texts: dict[tuple[int, int], str]) -> list[str]:
-    """Return the texts of a row. Cells over several rows or columns fill them, unless they fill the row or are long."""
+def _row(frame: Frame, row: int, texts: dict[tuple[int, int], str], *, in_all_columns: bool = False) -> list[str]:
+    """Return the texts of a row. A cell over several rows fills them if it is short; one over several columns stands in
+    the first of them, or ``in_all_columns``.
+    """
     begins = (*frame.spans[row], len(frame.columns) - 1)
     cells: list[str] = []
     for begin, end, top in zip(begins, begins[1:], frame.tops[row], strict=False):
         text = texts.get((top, begin), "")
-        repeated = text if len(text) <= _MAX_REPEATED_CHARS else ""
-        cells += [text if top == row else repeated, *([repeated if len(begins) > 2 else ""] * (end - begin - 1))]
+        shown = text if top == row or len(text) <= _MAX_REPEATED_CHARS else ""
+        cells += [shown, *[shown if in_all_columns else ""] * (end - begin - 1)]
     return cells
+
+
+def _has_groups(frame: Frame, filled: dict[int, list[str]]) -> bool:
+    """Return whether the first row has names of groups of columns, and the second one those of the columns.
+
+    Forms and timetables have cells over several columns, too: the other columns must have one name at most, most rows
+    below a cell in each column, and the names must be the same in each group, or be above figures or marks.
+    """
+    (top, groups), (under, names), *body = filled.items()
+    spans, width = frame.spans, len(frame.columns) - 1
+    whole = sum(len(spans[at]) == width for at, _ in body) * 2 > len(body)
+    if not whole or under != top + 1 or len(spans[under]) < width or len(spans[top]) == width:
+        return False
+    grouped = [range(begin, end) for begin, end in pairwise((*spans[top], width)) if end - begin > 1]
+    within = {column for group in grouped for column in group}
+    if any(groups[at] and names[at] not in ("", groups[at]) for at in range(width) if at not in within):
+        return False
+    if any(is_figure(names[at]) and not is_year(names[at]) for at in within):
+        return False
+    parts = [[names[at] for at in group] for group in grouped]
+    if len(parts) > 1 and all(part == parts[0] for part in parts):
+        return True
+    if len(within) == width:
+        return False
+    cells = [row[at] for _, row in body for at in within if row[at]]
+    return sum(len(cell) <= _MAX_MARK_CHARS or is_figure(cell) for cell in cells) * 2 >= max(1, len(cells))
 
 
 def _without_empty_columns(rows: list[list[str]]) -> list[list[str]]:

@@ -19,7 +19,7 @@ _LEAST: Final = 4.0
 """Shorter lines are parts of drawings."""
 _SAME: Final = 2.5
 """Lines at most this far from each other are at one place."""
-_REACH: Final = 3.0
+_REACH: Final = 2.0
 """Lines meet if they are at most this far apart."""
 _COVERED: Final = 0.7
 """A line parts two cells if it covers this share of the border between them."""
@@ -27,6 +27,9 @@ _MOST_OBJECTS: Final = 4000
 _MOST_SEGMENTS: Final = 400
 _MOST_LINES: Final = 3000
 """A page with more lines is a drawing."""
+_MOST_SEGMENTS_OF_PAGE: Final = 20_000
+_MOST_PAIRS: Final = 100_000
+"""A page with more segments, or more pairs of lines that may touch, is a drawing, too."""
 _MOST_COLUMNS: Final = 40
 _LEAST_PLACES: Final = 3
 """Lines of a table in each direction: two rows and two columns at least."""
@@ -54,6 +57,11 @@ class Frame:
         cell = bisect_right(self.spans[row], column) - 1
         return self.tops[row][cell], self.spans[row][cell]
 
+    def is_around(self, other: Frame) -> bool:
+        """Return whether another frame is in this one, which then lays out the page."""
+        across = self.columns[0] < other.columns[0] and other.columns[-1] < self.columns[-1]
+        return across and other.rows[0] < self.rows[0] and self.rows[-1] < other.rows[-1]
+
 
 @dataclass(slots=True)
 class _Rule:
@@ -69,15 +77,18 @@ def frames_of(library: Any, page: Any, turn: Callable[[Box], Box]) -> tuple[Fram
     """Return the framed tables of a page; ``turn`` turns a box upright."""
     count = library.FPDFPage_CountObjects(page)
     rules: list[_Rule] = []
+    segments = 0
     for at in range(min(count, _MOST_OBJECTS)):
         drawn = library.FPDFPage_GetObject(page, at)
         if library.FPDFPageObj_GetType(drawn) == _PATH:
+            segments += library.FPDFPath_CountSegments(drawn)
             rules += _rules(_boxes(library, drawn), turn)
-            if len(rules) > _MOST_LINES:
+            if len(rules) > _MOST_LINES or segments > _MOST_SEGMENTS_OF_PAGE:
                 return ()
     if len(rules) < 2 * _LEAST_PLACES - 2:
         return ()
-    return tuple(frame for group in _groups(rules) if (frame := _frame(group)))
+    frames = [frame for group in _groups(_distinct(rules)) if (frame := _frame(group))]
+    return tuple(frame for frame in frames if not any(frame.is_around(other) for other in frames))
 
 
 def _boxes(library: Any, drawn: Any) -> Iterator[Box]:
@@ -134,8 +145,13 @@ def _rules(boxes: Iterable[Box], turn: Callable[[Box], Box]) -> Iterator[_Rule]:
             yield _Rule(False, (left + right) / 2, bottom, top)
 
 
+def _distinct(rules: Sequence[_Rule]) -> list[_Rule]:
+    """Return lines without those drawn twice: boxes of adjacent cells share their edges."""
+    return list({(one.across, round(one.place), round(one.begin), round(one.end)): one for one in rules}.values())
+
+
 def _groups(rules: Sequence[_Rule]) -> Iterator[list[_Rule]]:
-    """Yield the lines that touch each other, directly or by others."""
+    """Yield the lines that touch each other, directly or by others; nothing if there are too many."""
     upright = sorted((rule for rule in rules if not rule.across), key=lambda rule: rule.place)
     places = [rule.place for rule in upright]
     parents: dict[int, int] = {}
@@ -147,8 +163,12 @@ def _groups(rules: Sequence[_Rule]) -> Iterator[list[_Rule]]:
         return one
 
     flat = [rule for rule in rules if rule.across]
+    pairs = 0
     for rule in flat:
         low, high = bisect_right(places, rule.begin - _REACH), bisect_right(places, rule.end + _REACH)
+        pairs += high - low
+        if pairs > _MOST_PAIRS:
+            return
         for other in upright[low:high]:
             if other.begin - _REACH <= rule.place <= other.end + _REACH:
                 parents[root(id(other))] = root(id(rule))

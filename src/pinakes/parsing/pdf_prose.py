@@ -33,8 +33,8 @@ _DOTS: Final = re.compile(r"(?:\s?\.){4,}")
 _LEADERS: Final = re.compile(r"(?:\s*\.){4,}\s*")
 _BULLET: Final = re.compile(r"[•▪■●◦‣∙·▸➢❑*–-]\s+(?=\S)|[•▪■●◦‣∙▸➢❑](?=\S)")
 _ITEM: Final = re.compile(r"(?:\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]|\[\d{1,3}\])\s+\S")
-_REFERENCE: Final = re.compile(r"\[\d{1,4}\]\s+\S")
-_CLAUSE: Final = re.compile(r"\d{1,2}(?:\.\d{1,2}){1,3}\.?\s+[^\W\d_a-z]")
+_REFERENCE: Final = re.compile(r"\[(?P<number>\d{1,4})\]\s+\S")
+_CLAUSE: Final = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,2}){1,3})\.?\s+[^\W\d_a-z]")
 """The beginning of a clause of a contract: ``3.2 The supplier``."""
 _SENTENCE_END: Final = (".", "!", "?", ":", ".”", '."', ".)", "。")
 _GOING_ON: Final = (",", ";", "–", "—", "(")
@@ -42,6 +42,7 @@ _FIGURE: Final = re.compile(r"\d")
 _RULE: Final = re.compile(r"[-=_*~.·]{4,}")
 _CELLS: Final = re.compile(r"\| .* \|")
 """A table row that is already Markdown."""
+_BELOW_NAMES: Final = re.compile(r"(?:\| --- )+\|")
 _MARKS: Final = re.compile(r"#{1,6}\s|>|\+\s|~~~|```")
 
 Number: TypeAlias = tuple[int, ...]
@@ -69,6 +70,8 @@ class Pages:
     def __init__(self, title: str) -> None:
         self._title = _folded(title)
         self._number: Number = ()
+        self._references: set[Number] = set()
+        self._clauses: set[Number] = set()
 
     def markdown(self, page: str) -> str:
         """Return a page as Markdown; ``""`` if it has no text."""
@@ -77,17 +80,21 @@ class Pages:
         width = _width([line for line in lines if not _CELLS.fullmatch(line)])
         cells = [_CELLS.fullmatch(line) is not None for line in lines]
         levels = [0 if cells[at] else self._level(lines, at, width) for at in range(len(lines))]
-        goes_on = _references(lines, width)
+        works = _numbered(lines, _REFERENCE, width, self._references)
+        clauses = _numbered(lines, _CLAUSE, width, self._clauses)
+        goes_on = _going_on(lines, works, width)
         rows = [cells[at] or (not goes_on[at] and _is_row(line)) for at, line in enumerate(lines)]
         parts: list[str] = []
         for at, line in enumerate(lines):
             shown = f"{'#' * levels[at]} {line}" if levels[at] else line if cells[at] else _shown(line)
             parts.append(shown)
             if at + 1 < len(lines):
-                heading = levels[at] or levels[at + 1] or cells[at] != cells[at + 1]
+                heading = levels[at] or levels[at + 1] or cells[at] != cells[at + 1] or _begins_table(lines, at + 1)
                 row = rows[at] or rows[at + 1]
                 if goes_on[at] and goes_on[at + 1]:
-                    gap = "\n\n" if _REFERENCE.match(lines[at + 1]) else " "
+                    gap = "\n\n" if at + 1 in works else " "
+                elif not row and at + 1 in clauses and line.endswith(_SENTENCE_END):
+                    gap = "\n\n"
                 else:
                     gap = "\n" if row else _between(line, lines[at + 1], width)
                 parts.append("\n\n" if heading else gap)
@@ -148,13 +155,34 @@ def _stands_alone(lines: Sequence[str], at: int, width: int) -> bool:
     return ended and len(after) >= width * _FULL_SHARE and after[0].isupper() and _continues(after)
 
 
-def _references(lines: Sequence[str], width: int) -> list[bool]:
-    """Return for each line whether it is of a numbered reference: ``[12] …``, and what goes on below a full line."""
+def _numbered(lines: Sequence[str], pattern: re.Pattern[str], width: int, seen: set[Number]) -> set[int]:
+    """Return the lines that begin with a number, if no sentence goes on in them and the number is not the only one.
+
+    The one before or behind it must begin a line of the page, or be in ``seen``, to which the numbers are added.
+    """
+    numbers: dict[int, Number] = {}
+    for at, line in enumerate(lines):
+        if match := pattern.match(line):
+            above = lines[at - 1] if at else "."
+            if above.endswith(_SENTENCE_END) or len(above) < width * _FULL_SHARE or not _continues(above):
+                numbers[at] = tuple(map(int, match["number"].split(".")))
+    known = seen | set(numbers.values())
+    found = {at for at, (*outer, last) in numbers.items() if {(*outer, last - 1), (*outer, last + 1)} & known}
+    seen |= {numbers[at] for at in found}
+    return found
+
+
+def _going_on(lines: Sequence[str], works: set[int], width: int) -> list[bool]:
+    """Return for each line whether it begins a numbered reference, or goes on one below a full line."""
     found: list[bool] = []
     for at, line in enumerate(lines):
         full = at > 0 and len(lines[at - 1]) >= width * _FULL_SHARE
-        found.append(bool(_REFERENCE.match(line)) or (full and found[-1]))
+        found.append(at in works or (full and found[-1] and not (_BULLET.match(line) or _ITEM.match(line))))
     return found
+
+
+def _begins_table(lines: Sequence[str], at: int) -> bool:
+    return at + 1 < len(lines) and _BELOW_NAMES.fullmatch(lines[at + 1]) is not None
 
 
 def _between(line: str, following: str, width: int) -> str:
@@ -162,8 +190,6 @@ def _between(line: str, following: str, width: int) -> str:
     if _BULLET.match(following) or _ITEM.match(following):
         return "\n"
     ended = line.endswith(_SENTENCE_END)
-    if ended and _CLAUSE.match(following):
-        return "\n\n"
     goes_on = _continues(line) or (following[0].islower() and not ended)
     next_sentence = ended and len(line) >= width * _NEARLY and len(following) >= width * _HALF
     if len(line) >= width * _FULL_SHARE and (goes_on or next_sentence):

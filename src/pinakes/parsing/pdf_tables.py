@@ -240,7 +240,7 @@ def _table(block: Sequence[_Row], columns: Sequence[Span], lines: Sequence[PageL
     if single and not (any(map(_FIGURES.fullmatch, rows[-1])) and sum(map(bool, map(_WORD.search, rows[0]))) > 1):
         return None
     by_column = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
-    if any(sum(cell.endswith(":") for cell in column) * 2 > len(column) for column in by_column):
+    if has_labels(rows):
         return None
     markers = [len(list(filter(_MARKER.fullmatch, column))) * 4 > 3 * len(column) for column in by_column]
     if has_formulas(filled):
@@ -255,6 +255,23 @@ def _table(block: Sequence[_Row], columns: Sequence[Span], lines: Sequence[PageL
 def has_formulas(cells: Sequence[str]) -> bool:
     """Return whether so many cells have signs of formulas that they are a formula on several lines."""
     return len(list(filter(_FORMULA.search, cells))) > _FORMULAS_SHARE * len(cells)
+
+
+def has_labels(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether most cells of a column are labels of the cells beside them, as in forms: ``Name:``."""
+    return any(
+        sum(cell.endswith(":") for cell in column) * 2 > sum(map(bool, column)) for column in zip(*rows, strict=True)
+    )
+
+
+def is_figure(cell: str) -> bool:
+    """Return whether a cell is a number, with signs and currencies."""
+    return _FIGURES.fullmatch(cell) is not None
+
+
+def is_year(cell: str) -> bool:
+    """Return whether a cell is a year of our time."""
+    return _YEAR.fullmatch(cell) is not None
 
 
 def is_named(rows: Sequence[Sequence[str]]) -> bool:

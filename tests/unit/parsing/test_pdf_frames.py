@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from linear import assert_linear
 from printed_pdf import At, lines, printed
 
 from pinakes import parsing
@@ -124,6 +125,117 @@ def test_columns_whose_rows_no_line_parts_stay_rows() -> None:
     assert all(row in shown for row in ("| Name | Mass | Age |", "| cat | 4.0 | 7 |", "| emu | 40.1 | 11 |"))
 
 
+def spanned(cells: Sequence[Sequence[str | None]]) -> list[At | str]:
+    """Return a framed table; None: the cell on the left reaches to here, ``^``: the one above."""
+    columns, rows = edges(len(cells), len(cells[0]))
+    frame = [stroked(x, rows[-1], x, rows[0]) for x in (columns[0], columns[-1])]
+    for row, texts in enumerate(cells):
+        for column, text in enumerate(texts):
+            left, right, top, bottom = columns[column], columns[column + 1], rows[row], rows[row + 1]
+            frame += [] if text == "^" else [stroked(left, top, right, top)]
+            frame += [] if text is None else [stroked(left, bottom, left, top)]
+    words = filled([[("" if text in (None, "^") else text or "") for text in row] for row in cells])
+    return [*frame, stroked(columns[0], rows[-1], columns[-1], rows[-1]), *words]
+
+
+@pytest.mark.parametrize(
+    ("cells", "shown"),
+    [
+        (
+            [
+                ["Name", "Anna Smith", None, None],
+                ["Street", "High Road", "City", "Paris"],
+                ["Employer", "Acme Tools", None, None],
+                ["Phone", "555 12", "Mobile", "555 98"],
+            ],
+            [
+                "| Name | Anna Smith | | |",
+                "| --- | --- | --- | --- |",
+                "| Street | High Road | City | Paris |",
+                "| Employer | Acme Tools | | |",
+                "| Phone | 555 12 | Mobile | 555 98 |",
+            ],
+        ),
+        (
+            [["Invoice", "4711", "Date", "2024"], ["Customer", "Acme", None, None], ["Total", "10", "VAT", "2"]],
+            ["Invoice 4711 Date 2024", "Customer Acme", "Total 10 VAT 2"],
+        ),
+        (
+            [["Name:", "Anna", None, None], ["Street:", "Road", "City:", "Paris"], ["Phone:", "5 12", "Fax:", "5 98"]],
+            ["Name: Anna", "Street: Road City: Paris", "Phone: 5 12 Fax: 5 98"],
+        ),
+        (
+            [
+                ["Monday", "Meeting", None, None],
+                ["^", "Maths", "Art", "Music"],
+                ["Tuesday", "English", "Sport", "Latin"],
+                ["Friday", "Dance", "Games", "Physics"],
+            ],
+            [
+                "| Monday | Meeting | | |",
+                "| --- | --- | --- | --- |",
+                "| Monday | Maths | Art | Music |",
+                "| Tuesday | English | Sport | Latin |",
+                "| Friday | Dance | Games | Physics |",
+            ],
+        ),
+        (
+            [["Article", "Pieces", "Price"], ["Pump", "2", "9.00"], ["Tap", "1", "3.50"], ["Total", None, "12.50"]],
+            [
+                "| Article | Pieces | Price |",
+                "| --- | --- | --- |",
+                "| Pump | 2 | 9.00 |",
+                "| Tap | 1 | 3.50 |",
+                "| Total | | 12.50 |",
+            ],
+        ),
+        (
+            [["Model", "Size", None], ["A1", "10", "20"], ["B1", "11", "21"], ["C1", "12", "22"]],
+            ["| Model | Size | |", "| --- | --- | --- |", "| A1 | 10 | 20 |", "| B1 | 11 | 21 |", "| C1 | 12 | 22 |"],
+        ),
+        (
+            [
+                ["Region", "Spring", None, "Autumn", None],
+                ["^", "Cats", "Dogs", "Cats", "Dogs"],
+                ["North", "few", "many", "none", "many"],
+                ["South", "many", "none", "few", "none"],
+            ],
+            [
+                "| Region | Spring Cats | Spring Dogs | Autumn Cats | Autumn Dogs |",
+                "| --- | --- | --- | --- | --- |",
+                "| North | few | many | none | many |",
+                "| South | many | none | few | none |",
+            ],
+        ),
+    ],
+    ids=["form", "without names", "labels", "timetable", "totals", "first row of fewer cells", "groups"],
+)
+def test_cells_over_several_columns_are_names_of_groups_only_above_names(
+    cells: list[list[str | None]], shown: list[str]
+) -> None:
+    assert text_of(*spanned(cells)).strip().split("\n") == shown
+
+
+def test_a_table_in_a_cell_and_tables_side_by_side_are_tables_of_their_own() -> None:
+    inner = ruled([220, 300, 380], [650, 630, 610])
+    words = [At(x, y, text, 10) for x, y, text in ((224, 636, "Item"), (304, 636, "Count"), (224, 616, "Pump"))]
+    outer = ruled([72, 200, 400], [700, 660, 600, 560])
+    labels = [
+        At(76, 676, "Order"),
+        At(204, 676, "4711"),
+        At(76, 636, "Items"),
+        At(76, 576, "Total"),
+        At(204, 576, "30"),
+    ]
+    shown = text_of(*outer, *inner, *labels[:3], *words, At(304, 616, "2", 10), *labels[3:])
+    assert "Items\n\n| Item | Count |\n| --- | --- |\n| Pump | 2 |\n\n" in shown
+    cells = [["Name", "Age", "City", "Land"], ["Anna", "7", "Paris", "FR"], ["Ben", "8", "Rome", "IT"]]
+    beside = [*ruled([72, 202, 330], edges(3, 1)[1]), *ruled([334, 462, 590], edges(3, 1)[1])]
+    shown = text_of(*beside, *filled(cells))
+    assert shown.split("\n\n")[0] == "| Name | Age |\n| --- | --- |\n| Anna | 7 |\n| Ben | 8 |"
+    assert shown.strip().split("\n\n")[1] == "| City | Land |\n| --- | --- |\n| Paris | FR |\n| Rome | IT |"
+
+
 def test_text_beside_a_frame_and_in_a_box_stays_text() -> None:
     box = ruled([60, 560], [740, 560])
     shown = text_of(*box, *lines("Words within a box that is drawn", "around a paragraph of text.", top=720))
@@ -137,6 +249,16 @@ def test_text_beside_a_frame_and_in_a_box_stays_text() -> None:
 def test_a_drawing_of_thousands_of_lines_is_no_table() -> None:
     drawing = [stroked(72 + at % 97, 100 + at % 89, 72 + at % 97, 190 + at % 89) for at in range(3500)]
     assert "Words beside" in text_of(*drawing, At(72, 720, "Words beside"))
+
+
+def test_graph_paper_is_left_in_linear_time() -> None:
+    def made(count: int) -> bytes:
+        across = [f"0 {at * 790 / count:.3f} m 600 {at * 790 / count:.3f} l" for at in range(count)]
+        upright = [f"{at * 600 / count:.3f} 0 m {at * 600 / count:.3f} 790 l" for at in range(count)]
+        paths = [" ".join((*across[at : at + 90], *upright[at : at + 90], "S")) for at in range(0, count, 90)]
+        return printed([[*paths, At(72, 720, "Words on it")]])
+
+    assert_linear(lambda data: parsing.read(data, "a.pdf", max_chars=1000), made, 1400)
 
 
 CELLS = st.lists(st.sampled_from(["", "1", "7.5", "word", "long words", "two/lines", "of/three/lines"]), min_size=6)

@@ -159,6 +159,10 @@ def test_marks_within_words_do_not_cut_them(drawn: str, word: str) -> None:
     assert read([At(72, 700, f"the {drawn} here")]).text == f"the {word} here\n"
 
 
+def text_of_lines(*texts: str) -> str:
+    return parsing.read(printed([lines(*texts)]), "a.pdf", max_chars=10_000).text
+
+
 def test_numbered_references_are_paragraphs_however_many_numbers_they_have() -> None:
     works = [
         line
@@ -173,12 +177,33 @@ def test_numbered_references_are_paragraphs_however_many_numbers_they_have() -> 
     assert all("and what" in one and "pp. 12" in one and "\n" not in one.strip() for one in shown[1:])
 
 
-@pytest.mark.parametrize("number", ["1.4", "2.1.3", "10.2."])
-def test_a_numbered_clause_begins_a_paragraph(number: str) -> None:
+@pytest.mark.parametrize(("before", "number"), [("1.3", "1.4"), ("2.1.2", "2.1.3"), ("10.1.", "10.2.")])
+def test_a_numbered_clause_begins_a_paragraph(before: str, number: str) -> None:
     above = "The supplier delivers the goods in good order to the place that the buyer has named."
     clause = f"{number} The buyer pays within thirty days of the day on which the goods have arrived."
-    shown = parsing.read(printed([lines(above, above, clause, above)]), "a.pdf", max_chars=10_000).text
+    shown = parsing.read(printed([lines(f"{before} {above}", above, clause, above)]), "a.pdf", max_chars=10_000).text
     assert f"\n\n{clause}" in shown
+
+
+def test_an_amount_at_the_beginning_of_a_line_is_no_clause() -> None:
+    above = "The buyer pays for the goods that are named above in this contract a sum of ca."
+    shown = text_of_lines(above, "3.50 EUR for each piece and month that has gone by since they came to him.")
+    assert f"{above} 3.50 EUR for each" in shown
+
+
+@pytest.mark.parametrize(
+    "others", [(), ("[13] who says that no water is lost on the way from the pump to the tank, but that",)]
+)
+def test_a_citation_at_the_beginning_of_a_line_is_no_reference(others: tuple[str, ...]) -> None:
+    above = "Many authors have looked at the question of how a pump is started, such as Smith with"
+    cited = "[12] and later Jones, who both say that these steps are always needed, so that no water is lost:"
+    steps = [
+        "1. Check the pressure of the pump before you start the engine and note it in the log book",
+        "2. Open the valve on the left side of the pump and wait until the pressure has fallen far",
+        "- Close the valve again and write the time into the log book, with your name and the date",
+    ]
+    shown = text_of_lines(above, *others, cited, *steps)
+    assert all(f"\n{step}" in shown for step in steps)
 
 
 @pytest.mark.parametrize(("apart", "text"), [(400, "Marseille"), (1000, "M arseille")])
