@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
@@ -13,6 +12,7 @@ from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
 from pinakes.chunking.outline import BLOCK, Cuts, Outline, Section
 from pinakes.chunking.plain_text import paragraphs
 from pinakes.chunking.scale import Scale, clean
+from pinakes.chunking.sql_rows import inserted_rows
 from pinakes.core.records import Document
 
 MAX_DEPTH = 8
@@ -29,15 +29,16 @@ _HERE = re.compile(r"<<[-~]?(?:[ \t]+(?=[\"'A-Z_]))?[\"']?(?!self\b)([A-Za-z_]\w
 _HERE_END = re.compile(r"^[ \t]*(\w+)[;,)]*[ \t]*$", re.MULTILINE)
 _LABELLED = frozenset(("asm", "just", "makefile", "yaml", "yml"))
 """Languages in which a word with a colon begins a block."""
-_INSERT = re.compile(
-    r"^(?:INSERT[ \t]+INTO|REPLACE[ \t]+INTO|(?P<copy>COPY))[ \t]+[^\s(;]{1,200}[ \t]*"
-    r"\([^()]{1,2000}\)\s*(?(copy)FROM\b|VALUES\b)",
-    re.MULTILINE | re.IGNORECASE,
-)
-_INSERT_END = re.compile(r";[ \t]*$", re.MULTILINE)
-_COPY_END = re.compile(r"^\\\.$", re.MULTILINE)
 _WORD = re.compile(r"[^\W\d_]{2}")
-_UNINDENTED = frozenset(("patch",))
+_OPENS = re.compile(r"[ \t]*+\w[^\n]*[:({\[][ \t\r]*$")
+_UNINDENTED = frozenset(
+    (
+        *("patch", "udiff", "git-diff", "log", "logs", "output", "stdout", "text", "txt", "plain", "plaintext", "none"),
+        *("console", "terminal", "session", "shell-session", "shellsession", "sh-session", "bash-session", "pycon"),
+        *("csv", "tsv", "tree", "ascii", "markdown", "md"),
+    )
+)
+"""Languages, as files and listings name them, in which a line does not name the indented ones below it."""
 
 
 @dataclass(slots=True)
@@ -53,25 +54,31 @@ def outline(document: Document, scale: Scale) -> Outline:
     paragraphs(document.text, cuts)
     language = document.language
     contexts = () if language in _UNINDENTED else tuple(_blocks(scale, cuts, labelled=language in _LABELLED))
-    rows = tuple(_inserted_rows(scale.text)) if language == "sql" else ()
-    return Outline(Section(0, len(scale.text)), cuts, lines_first=True, contexts=(*rows, *contexts))
+    if language == "sql":
+        contexts = tuple(_with_rows(tuple(inserted_rows(scale.text)), contexts))
+    return Outline(Section(0, len(scale.text)), cuts, lines_first=True, contexts=contexts)
 
 
-def _inserted_rows(text: str) -> Iterator[Context]:
-    """Yield the statements of a dump that insert rows, each with its table and its column names."""
-    statements = list(_INSERT.finditer(text))
-    ends = [end.end() for end in _INSERT_END.finditer(text)] if statements else []
-    copy_ends = [end.end() for end in _COPY_END.finditer(text)] if statements else []
-    for at, found in enumerate(statements):
-        some = ends if found["copy"] is None else copy_ends
-        place = bisect_left(some, found.end())
-        limit = statements[at + 1].start() if at + 1 < len(statements) else len(text)
-        yield Context(found.start(), min([limit, *some[place : place + 1]]), partial(clean, found[0]))
+def _with_rows(rows: Sequence[Context], blocks: Sequence[Context]) -> Iterator[Context]:
+    """Yield ``rows`` and ``blocks``; a block that begins as a statement with rows does is one with it."""
+    ends = {block.start: block.end for block in blocks}
+    for statement in rows:
+        yield replace(statement, end=max(statement.end, ends.get(statement.start, 0)))
+    starts = {statement.start for statement in rows}
+    yield from (block for block in blocks if block.start not in starts)
 
 
 def blocks_in(scale: Scale, first: int, last: int, language: str) -> Iterator[Context]:
-    """Yield the blocks of code in the lines from ``first`` to before ``last``, such as those of a listing."""
-    yield from _blocks(scale, Cuts(), labelled=language in _LABELLED, first=first, last=last)
+    """Yield the blocks of code in the lines from ``first`` to before ``last``: those of a listing in ``language``.
+
+    A listing without a language may be the output of a program: only lines that open a block name one.
+    """
+    if first >= last or language.startswith("diff") or language in _UNINDENTED:
+        return
+    for block in _blocks(scale, Cuts(), labelled=language in _LABELLED, first=first, last=last):
+        head = scale.text[block.start : block.start + MAX_LABEL_CHARS].partition("\n")[0]
+        if language or _OPENS.match(head):
+            yield block
 
 
 def _blocks(scale: Scale, cuts: Cuts, *, labelled: bool, first: int = 0, last: int | None = None) -> Iterator[Context]:
@@ -98,7 +105,8 @@ def _blocks(scale: Scale, cuts: Cuts, *, labelled: bool, first: int = 0, last: i
 def _lines(scale: Scale, starts: Sequence[int], first: int) -> Iterator[tuple[_Line, str]]:
     """Yield the lines with words between ``starts``, and their text, except those of here-documents."""
     text = scale.text
-    ends = {found[1]: found.start() for found in _HERE_END.finditer(text)} if "<<" in text else {}
+    has_here = text.find("<<", starts[0], starts[-1]) >= 0
+    ends = {found[1]: found.start() for found in _HERE_END.finditer(text, starts[0], starts[-1])} if has_here else {}
     here = ""
     for number, (start, end) in enumerate(pairwise(starts), first):
         line = text[start : min(end, start + MAX_LABEL_CHARS)]

@@ -52,6 +52,7 @@ _MOST_LISTED = 0.8
 
 _CONTAINERS = re.compile(r"\A(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t])))+[ \t]*")
 _COMMENTS = re.compile(r"(?:\s*+<!--(?:(?!-->).)*+-->)++\s*+", re.DOTALL)
+_LANGUAGE = re.compile(r"[A-Za-z][\w+#-]{0,50}")
 _INNER_LINES = {
     "fence": (2, 2, FENCE_LINE),
     "code": (1, 1, FENCE_LINE),
@@ -198,11 +199,19 @@ class _Blocks:
         if block.kind == "html":
             self._html_tables(start, end)
         if block.kind == "fence" and not self.scale.fits(start, end, self.scale.limits):
-            language = self._line(block.first).strip().lstrip("`~").strip().lower()
-            self.contexts += blocks_in(self.scale, block.first + 1, block.last - 1, language)
+            self._listing(block.first, block.last)
         self.solids.append((start, end))
         for line in self.lines[block.first + head : block.last - tail + 1]:
             self.cuts.add(line, level)
+
+    def _listing(self, first: int, last: int) -> None:
+        """Record the blocks of code in a fence, which the end of the text, a quote or an item may leave open."""
+        opening = self._line(first).strip()
+        info = opening.lstrip(opening[:1])
+        ending = self._line(last - 1).strip()
+        is_closed = last - first > 1 and ending == opening[:1] * max(len(ending), len(opening) - len(info))
+        language = _LANGUAGE.search(info)
+        self.contexts += blocks_in(self.scale, first + 1, last - is_closed, language[0].lower() if language else "")
 
     def _html_tables(self, start: int, end: int) -> None:
         """Record the column names of the tables in an HTML block, and cuts before rows, except header rows."""

@@ -28,6 +28,13 @@ _UNDER_NAMES = re.compile(
 _FRAME_RULES = 3
 """Rules of a table that has none between its rows: above and below the column names, and at its end."""
 _BARRED = re.compile(r"^(?:[ \t]*+\|(?=[ \t]*[^\s|+:-])[^\n]*\|[ \t]*(?:\n|\Z)){3,}", re.MULTILINE)
+_BEFORE_BARRED = re.compile(
+    r"[ \t]*(?:(?:Given|When|Then|And|But|\*)[ \t]|(?:Examples|Scenarios|Beispiele|Exempl?es|Ejemplos|Exemplos|Esempi|"
+    r"Voorbeelden|Przykłady|Příklady|Примеры|Приклади|Exempel|Eksempler|Örnekler|例|サンプル|例子)[:：])"
+)
+"""A step or the examples of Gherkin: elsewhere, lines between bars are logs or drawings as often as tables."""
+_MOST_BEFORE_BARRED = 3
+"""Lines that may be between, blank or comments."""
 _PARAGRAPH = re.compile(r"\n(?:[^\S\n]*\n)++")
 ITEM = BLOCK - 15
 ROW = 30
@@ -320,15 +327,25 @@ class _Tables(Tables):
         self.solids.sort()
 
     def _barred(self, start: int, end: int, framed: Sequence[tuple[int, int]]) -> None:
-        """Record a table whose lines begin and end with bars, as in Gherkin, if its first row has names."""
+        """Record a table of Gherkin, whose lines begin and end with bars, if its first row has names."""
         index = bisect_right(framed, start, key=itemgetter(0)) - 1
         if index >= 0 and framed[index][1] > start:
             return
         first, last = (int(self.scale.line_starts.searchsorted(point, "right")) - 1 for point in (start, end - 1))
-        rows = [cells_of(self._line(number)) for number in range(first, first + 2)]
-        if 1 < len(rows[0]) == len(rows[1]) and is_head(*rows):
+        rows = [cells_of(self._line(number)) for number in range(first, last + 1)]
+        names, body = rows[0], rows[1:]
+        is_named = len(names) > 1 and all(names) and len(set(names)) == len(names) and is_head(names, body[0])
+        recurs = any(name == cell for row in body for name, cell in zip(names, row, strict=False))
+        if is_named and not recurs and all(len(row) == len(names) for row in body) and self._has_step_before(first):
             self._note(first, last + 1, first + 1, rows[:1], "", first)
             self._rows(first, last + 1, range(first + 1, last + 1), first + 1)
+
+    def _has_step_before(self, number: int) -> bool:
+        for before in range(number - 1, max(-1, number - 2 - _MOST_BEFORE_BARRED), -1):
+            line = self._line(before).strip()
+            if line and not line.startswith("#"):
+                return bool(_BEFORE_BARRED.match(line))
+        return False
 
     def _grid(self, first: int, caption: str, captioned: int) -> int:
         """Record a framed table; without a rule between its rows, each line of it is one."""

@@ -18,7 +18,7 @@ _TOML_STRING: Final = re.compile(
 _COLOUR: Final = re.compile(r"(?<!\\)\\(?:u001[bB]|x1[bB]|e)\[[0-9;]{0,20}[A-Za-z]")
 _STRING_OF_PO: Final = re.compile(r'^(?:msg[^"\n]{1,20})?"[^\n]*', re.MULTILINE)
 _PROPERTY_ESCAPE: Final = re.compile(
-    r"(?P<path>(?:(?<=[=,;\"'(\[])|(?<=[=:][ \t]))[A-Za-z]:(?:\\(?!\\|u[0-9A-Fa-f]{4})[^\\\s]*+)++(?!\\))"
+    r"(?P<path>(?:(?<=[=,;\"'(\[])|(?<=[=:][ \t]))[A-Za-z]:(?:\\(?!\\|u[0-9A-Fa-f]{4}|[ntrf][A-Z])[^\\\s]*+)++(?!\\))"
     r"|\\(?:u(?P<code>[0-9A-Fa-f]{4})|[ntrf]|(?P<backslash>\\))"
 )
 """A path of Windows that its writer did not escape, or an escape."""

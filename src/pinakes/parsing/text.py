@@ -76,7 +76,7 @@ class Text(LimitedReader):
         if name.endswith(_CONFIGURATION):
             own = unescaped_properties(text) if name.endswith(".properties") else text
             return Document(text=own, kind="text", language="ini")
-        text = unescaped_log(text)
+        text = unescaped_log(text) if name.endswith(".log") else text
         is_prose = name.endswith(_PROSE) or "." not in name
         return Document(text=text, title=text_title(text) if is_prose else "", kind="text")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from linear import assert_linear
 
 from pinakes.chunking import Sizing, chunk
 from pinakes.chunking.sizing import word_starts
@@ -61,9 +62,41 @@ def test_tables_between_bars_repeat_their_column_names(indent: str) -> None:
     assert all(line.count("|") in (0, 3) for each in chunks for line in each.text.split("\n"))
 
 
-@pytest.mark.parametrize("text", ["| 1 | 2 |\n| 3 | 4 |\n" * 60, "| a |\n" * 200, "| one | two |\n| three |\n" * 60])
+@pytest.mark.parametrize(
+    "step", ["  Given these users", "* these:", "    Scenarios: of users\n    # note\n", "Beispiele:"]
+)
+def test_tables_below_steps_repeat_their_column_names(step: str) -> None:
+    table = "      | user | mail |\n" + "".join(f"      | emu{at} | e{at}@zoo.example |\n" for at in range(80))
+    assert all("user | mail" in each.header for each in cut(f"{step}\n{table}")[1:])
+
+
+LEVELS = ("INFO", "WARN", "DEBUG", "ERROR")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| 1 | 2 |\n| 3 | 4 |\n" * 60,
+        "| a |\n" * 200,
+        "| one | two |\n| three |\n" * 60,
+        "".join(f"| INFO | started worker {at} |\n" for at in range(80)),
+        "The log:\n" + "".join(f"    | {LEVELS[at % 4]} | worker {at} |\n" for at in range(80)),
+        "Examples:\n" + "".join(f"    | {LEVELS[at % 4]} | worker {at} |\n" for at in range(80)),
+        "Board:\n" + "| x | o | x |\n| o | x | o |\n" * 60,
+        "Drawing\n" + "| Client one | Server two |\n| ask for it | give it |\n" * 60,
+    ],
+)
 def test_bars_without_column_names_are_no_table(text: str) -> None:
     assert set(headers(cut(text))) == {"Notes"}
+
+
+@pytest.mark.parametrize("framed", [True, False])
+def test_tables_of_database_clients_keep_their_column_names(framed: bool) -> None:
+    rule = "+-----+------+\n" if framed else "-----+------\n"
+    edge = "|" if framed else ""
+    body = "".join(f"{edge} {at} | emu{at} {edge}\n" for at in range(80))
+    text = f"{rule if framed else ''}{edge} id | name {edge}\n{rule}{body}{rule if framed else '(80 rows)'}"
+    assert all("id | name" in each.header for each in cut(text)[1:])
 
 
 @pytest.mark.parametrize(
@@ -85,6 +118,44 @@ def test_a_listing_of_markdown_repeats_what_opens_its_blocks(fence: str, first: 
     assert len(within) > 2
     assert all(opening.strip(" {:(") in each.header for each in within)
     assert "total" not in chunks[-1].header or "End of it" not in chunks[-1].text.split("\n")[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "~~~ " + "word " * 500,
+        "``` py\n" + "word " * 500,
+        "- ~~~ " + "word " * 500 + "\n\nnext\n",
+        "> ``` " + "word " * 500,
+        "a\n\n~~~\n" + "word\n" * 300 + "~~",
+        "```\n" + "word\n" * 300 + "```",
+        "```\n" + "word\n" * 300 + "~~~\n",
+    ],
+)
+def test_a_fence_of_any_end_is_cut(text: str) -> None:
+    chunks = cut(text, "markdown")
+    assert sum(each.text.count("word") for each in chunks) == text.count("word")
+
+
+@pytest.mark.parametrize("closing", ["", "\n", "\n```", "\n```\n", "\n````\n", "\n~~~\n"])
+def test_the_last_line_of_an_open_listing_has_its_block(closing: str) -> None:
+    last = " ".join(f"last{at}" for at in range(50))
+    text = "```python\ndef total(rate):\n" + "    step = 1\n" * 40 + f"    {last}{closing}"
+    chunks = cut(text, "markdown")
+    assert all("total" in each.header for each in chunks[1:] if "last" in each.text)
+
+
+@pytest.mark.parametrize("info", ["diff", "patch", "diff-python", "Diff title=x", "console", "text", "{.console}", ""])
+def test_lines_of_patches_and_consoles_name_no_blocks(info: str) -> None:
+    body = "".join(f" old words {at}\n" for at in range(60))
+    for first in ("+new words:", "-old ones {", "$ make all", "Output of it"):
+        chunks = cut(f"# Guide\n\n```{info}\n{first}\n{body}```\n", "markdown")
+        assert not any(first[1:].rstrip(":{ ") in each.header for each in chunks)
+
+
+def test_many_listings_take_linear_time() -> None:
+    listing = "```\n" + "cat <<EOF\n" + "echo some words\n" * 20 + "```\n\n"
+    assert_linear(lambda text: cut(text, "markdown"), lambda n: listing * n, 800)
 
 
 PIECES = st.lists(
@@ -109,6 +180,23 @@ PIECES = st.lists(
                 "words\n",
                 "# Head\n",
                 "> ```\n",
+                "~~~ " + "word " * 30,
+                "- ```sql\n",
+                "```diff\n+a\n b\n",
+                "cat <<EOF\n",
+                "EOF\n",
+                "  Examples:\n",
+                "| INFO | a |\n",
+                "+---+---+\n",
+                "GO\n",
+                "('it\\'s', ';'),\n",
+                "  (1, (2)),\n",
+                "/* ",
+                "DELIMITER $$\n",
+                "----\n",
+                "|===\n",
+                ".. code::\n\n",
+                "\\begin{verbatim}\n",
             ),
         ]
     ),
@@ -116,8 +204,19 @@ PIECES = st.lists(
 )
 
 
+KINDS: list[tuple[DocumentKind, str | None]] = [
+    ("text", None),
+    ("code", "sql"),
+    ("code", "shell"),
+    ("markdown", None),
+    ("text", "asciidoc"),
+    ("text", "rst"),
+    ("text", "latex"),
+]
+
+
 @settings(max_examples=60, deadline=None)
-@given(PIECES, st.integers(8, 40), st.sampled_from([("text", None), ("code", "sql"), ("markdown", None)]))
+@given(PIECES, st.integers(8, 40), st.sampled_from(KINDS))
 def test_nothing_is_lost_and_the_budget_holds(
     pieces: list[str], size: int, kind: tuple[DocumentKind, str | None]
 ) -> None:

@@ -283,6 +283,8 @@ def test_hostile_marks_within_words_take_linear_time(path: str, piece: str) -> N
             '9:00 {"m": "one\\ntwo \\u00e9", "p": "C:\\\\new"} x\\ny\n{bad\\n\n',
             '9:00 {"m": "one two é", "p": "C:\\new"} x\\ny\n{bad\\n\n',
         ),
+        ("a.properties", "faq=Q:\\nWhat is this?\n", "faq=Q: What is this?\n"),
+        ("a.txt", '{"re": "\\\\d+\\n"}\n', '{"re": "\\\\d+\\n"}\n'),
         ("a.log", "open C:\\new\\table {} failed\n", "open C:\\new\\table {} failed\n"),
         ("a.log", '{a} {b} {"t": "x\\ty"}\n', '{a} {b} {"t": "x y"}\n'),
     ],
