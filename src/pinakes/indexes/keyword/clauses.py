@@ -88,9 +88,9 @@ class QueryVocabulary:
                 for stem in self._compounds.of(term.word):
                     yield from self._if_present(VARIANTS, f"{language}:{stem}", _COMPOUND)
 
-    def rows(self, term: QueryTerm) -> list[tuple[str, ...]]:
-        """Return the rows of a query term of which all terms occur in the index."""
-        return [row for row in term.rows if len(row) > 1 and all(self.frequency(TEXT, name) for name in row)]
+    def phrases(self, term: QueryTerm) -> list[tuple[str, ...]]:
+        """Return the phrases of a query term of which all terms occur in the index."""
+        return [one for one in term.phrases if len(one) > 1 and all(self.frequency(TEXT, name) for name in one)]
 
     def is_spelled_otherwise(self, term: QueryTerm) -> bool:
         """Return whether another form of a query term occurs, or the form that the term itself derives from."""
@@ -174,8 +174,8 @@ def _in_text(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, option: 
     """Return a query for the best form of a term; None if it has no form in the index."""
     forms = {(field, name): weight for field, name, weight in reversed(list(vocabulary.forms(term)))}
     written = None if term.is_name else make.term_query(schema, TEXT, term.text, option)
-    rows = vocabulary.rows(term) if option == "position" else []
-    if not forms and not rows:
+    phrases = vocabulary.phrases(term) if option == "position" else []
+    if not forms and not phrases:
         return written
     own = vocabulary.frequency(TEXT, term.text)
     most = vocabulary.idf(own) if own and not term.is_name else math.inf
@@ -185,10 +185,16 @@ def _in_text(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, option: 
         share = min(1.0, most / rarity) if rarity > 0 else 1.0
         one = make.term_query(schema, field, name, option if field == TEXT else "freq")
         every.append(_weighted(one, weight * share, make))
-    for row in rows:
-        rarity = sum(vocabulary.idf(vocabulary.frequency(TEXT, name)) for name in row)
-        share = min(1.0, most / rarity) if rarity > 0 else 1.0
-        every.append(_weighted(make.phrase_query(schema, TEXT, list(row)), FOLDED * share, make))
+    there = [vocabulary.idf(count) for count in (own, *(vocabulary.frequency(*one) for one in forms)) if count]
+    for phrase in phrases:
+        rarity = sum(vocabulary.idf(vocabulary.frequency(TEXT, name)) for name in phrase)
+        if term.is_added:  # the words as the query has them count as much as what is added for them
+            share = max(there, default=0.0) / max(rarity, 1e-9)
+        else:
+            cap = most if own else vocabulary.idf(1) * (SMALL if all(map(str.isdecimal, phrase)) else 1.0)
+            share = FOLDED * min(1.0, cap / max(rarity, 1e-9))
+        if share > 0:
+            every.append(_weighted(make.phrase_query(schema, TEXT, list(phrase)), share, make))
     return every[0] if len(every) == 1 else make.disjunction_max_query(every)
 
 

@@ -182,7 +182,7 @@ class Texts:
         written = EXACT if self.kind == CHUNKS else SPELLED
         found = [(term.text, field) for field in _TEXTS_FIELDS]
         found += [(other, field) for other in term.others for field in (TEXT, VARIANTS)]
-        found += [(other, TEXT) for row in term.rows for other in row]
+        found += [(other, TEXT) for phrase in term.phrases for other in phrase]
         found += [(word, written) for word in (term.exact, *term.inflected)]
         for language in self.vocabulary.languages if term.word else ():
             found.append((f"{language}:{self.vocabulary.stem(language, term.word)}", VARIANTS))

@@ -91,7 +91,7 @@ class WordIndex:
         phrase = search.phrase_boost > 0 and 1 < len(stream) <= MOST_PHRASE_TERMS
         keys = [key for one in (CHUNKS, DOCUMENTS) for key in texts[one].prepare(terms)]  # both are asked in a search
         rows = [tuple(stream)] if phrase else []
-        rows += [row for term in terms for row in term.rows] if kind == CHUNKS else []
+        rows += [phrase for term in terms for phrase in term.phrases] if kind == CHUNKS else []
         in_row = [segments.key_of(CHUNKS, TEXT, name) for row in rows for name in row]
         return _Asked(kind, terms, keys, in_row)
 

@@ -22,7 +22,7 @@ from pinakes.text.analysis.spellings import other_groups
 
 _WORD = re.compile(r"\w+(?:[-.'’]\w+)*")
 _LACKED = "no chunk has "
-_NOTE = re.compile(rf"{_LACKED}('[^']*'|\"[^\"]*\")(?=:|$| in capitals| as )")
+_NOTE = re.compile(rf"{_LACKED}('[^']*'|\"[^\"]*\")(?=:|$| in capitals| as a word)")
 _ASCII_LETTER = re.compile("[A-Za-z]")
 _JOINT = re.compile(r"[-._'’]+|(?<=[a-z0-9])(?=[A-Z])")
 _NEVER: tuple[identifiers.Kind, ...] = ("url", "hex", "version")
@@ -68,14 +68,12 @@ class NearWord:
 class MissingWord:
     """A word of the query that no chunk has, and up to three near words, the most likely first.
 
-    ``sure``: the first near word may replace it without asking. ``apart``: a number or date that some chunk may have in
-    several words.
+    ``sure``: the first near word may replace it without asking.
     """
 
     word: str
     near: tuple[NearWord, ...] = ()
     sure: bool = False
-    apart: bool = False
 
     @property
     def note(self) -> str:
@@ -85,8 +83,6 @@ class MissingWord:
             return f"{text} in capitals"
         if len(self.word) == 1:
             return f"{text} as a word by itself"
-        if self.apart:
-            return f"{text} as it is written here"
         return f"{text}: did you mean {' or '.join(repr(near.word) for near in self.near)}?" if self.near else text
 
 
@@ -137,13 +133,7 @@ def absent(text: str, lexicon: Lexicon) -> tuple[MissingWord, ...]:
     for number in other_groups(words, normal(text)):
         if all(map(lexicon.has, number.others)):
             joined.update(number.words)
-    first = islice((word for word in lacking if word not in joined), _MOST_MISSING)
-    return tuple(MissingWord(word, apart=_is_apart(word, lexicon)) for word in first)
-
-
-def _is_apart(word: str, lexicon: Lexicon) -> bool:
-    """Return whether the collection has all words of another spelling of a number or date."""
-    return any(all(map(lexicon.has, row)) for term in english().word_terms(word)[:1] for row in term.rows)
+    return tuple(map(MissingWord, islice((word for word in lacking if word not in joined), _MOST_MISSING)))
 
 
 def other_words(lacking: Iterable[str], lexicon: Lexicon) -> dict[str, str]:

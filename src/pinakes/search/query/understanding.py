@@ -30,6 +30,7 @@ from pinakes.search.query.words import query_words
 from pinakes.search.statistics.collection_statistics import CollectionStatistics
 from pinakes.settings import Settings
 from pinakes.text.analysis.segmentation import normal
+from pinakes.text.analysis.spellings import other_groups
 
 if TYPE_CHECKING:
     from pinakes.search.query.routing import Route
@@ -155,7 +156,8 @@ def unsearchable_signs(text: str, mode: SearchMode) -> list[str]:
         how = "nothing can be found by words" if mode == "keyword" else "searched by meaning alone"
         return [f"{_quoted(text.split())} is no word, signs and emoji are not in the index: {how}"]
     signs = [sign for one in dict.fromkeys(text.split()) for sign in _signs_of(one)]
-    signs = list(dict.fromkeys(signs))
+    joined = {char for group in other_groups((), normal(text)) for other in group.others for char in other}
+    signs = [one for one in dict.fromkeys(signs) if one not in joined]
     return [f"not searched for by words: {_quoted(signs)}, signs and emoji are not in the index"] if signs else []
 
 

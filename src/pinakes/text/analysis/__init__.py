@@ -29,7 +29,7 @@ from pinakes.text.analysis import segmentation as cut
 from pinakes.text.analysis.folding import forms
 from pinakes.text.analysis.languages import ENGLISH, LANGUAGES, Stems, detect
 from pinakes.text.analysis.segmentation import NAMES, STOP_WORDS, UNSPACED, Place, unspaced
-from pinakes.text.analysis.spellings import other_groups, rows, spellings
+from pinakes.text.analysis.spellings import other_groups, phrases, spellings
 
 __all__ = [
     "ENGLISH",
@@ -88,8 +88,8 @@ class QueryTerm:
     that other forms of the word have. ``exact``: the word as it is written; ``inflected``: where it has no ending, what
     it may be with one. ``word``: lower-cased, "" where it has no stem in any language.
     ``is_name``: a word in capitals that is a name, found among variants; in small letters where it is no stop word.
-    ``rows``: terms that stand for the word where they follow each other in the stream: *2* and *500* for 2500.
-    ``is_added``: the query does not have the word, but words that it stands for.
+    ``phrases``: terms that stand for the word where they follow each other in the stream: *2* and *500* for 2.500.
+    ``is_added``: the query does not have the word, but words that it stands for, which are then one of ``phrases``.
     """
 
     text: str
@@ -99,7 +99,7 @@ class QueryTerm:
     inflected: tuple[str, ...] = ()
     word: str = ""
     is_name: bool = False
-    rows: tuple[tuple[str, ...], ...] = ()
+    phrases: tuple[tuple[str, ...], ...] = ()
     is_added: bool = False
 
 
@@ -212,7 +212,12 @@ class Analyzer:
         found: dict[str, QueryTerm] = {}
         weighted = [one for word in cut.content_words(words, names) for one in self._query_terms(word, word in names)]
         weighted += [
-            replace(one, weight=one.weight * group.weight * self._lacking(word, group.words), is_added=True)
+            replace(
+                one,
+                weight=one.weight * group.weight * self._lacking(word, group.words),
+                phrases=(*_with_letters(one.phrases), tuple(self.terms_of(group.words))),
+                is_added=True,
+            )
             for group in other_groups(words, cut.normal(text))
             for word in group.others
             for one in self._query_terms(word, False)[:1]
@@ -224,9 +229,13 @@ class Analyzer:
         return [replace(term, weight=term.weight * alone) if _is_alone(term.text) else term for term in found.values()]
 
     def _lacking(self, joined: str, words: Sequence[str]) -> float:
-        """Return how much ``joined`` counts beside ``words``: little where it has one of their numbers (16 in 16GB)."""
-        numbers = [word for word in words if word.isdecimal()]
-        return 1.0 if len(joined) > _LONGEST or set(self.terms(joined)).isdisjoint(numbers) else _HELD
+        """Return how much ``joined`` counts beside ``words``: little where it has one of their numbers (16 in 16GB).
+
+        A date that has the year counts in full if it lacks the name of the month.
+        """
+        terms = set(self.terms(joined)) if len(joined) <= _LONGEST else set[str]()
+        has_number = any(word.isdecimal() and word in terms for word in words)
+        return _HELD if has_number and all(word.lower() in terms for word in words if word.isalpha()) else 1.0
 
     def query_terms(self, text: str) -> list[str]:
         """Return the distinct terms of a query; stop words only if there is nothing else."""
@@ -378,7 +387,7 @@ class Analyzer:
             inflected = self._inflected(plain) if plain and not self._exact(plain) else ()
         part_weight = _PART_OF_IDENTIFIER if is_identifier(word) else 1.0
         singles = cut.single_characters(word) if "/" in word else ()
-        apart = tuple(dict.fromkeys(tuple(self.terms(one)) for one in rows(parts[0]))) if parts else ()
+        apart = tuple(dict.fromkeys(tuple(self.terms(one)) for one in phrases(parts[0]))) if parts else ()
         return (
             *(
                 QueryTerm(
@@ -388,7 +397,7 @@ class Analyzer:
                     plain,
                     inflected,
                     part if part.isalpha() else "",
-                    rows=() if at else apart,
+                    phrases=() if at else apart,
                 )
                 for at, (term, part, other) in enumerate(zip(terms, parts, forms_of, strict=True))
             ),
@@ -443,6 +452,11 @@ def _lower_parts(word: str) -> list[str]:
     return [whole[:_LONGEST], *lower] if len(whole) > 1 else lower
 
 
+def _with_letters(phrases: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Yield the phrases that are not numbers alone, which stand in a row by chance."""
+    return (one for one in phrases if not all(map(str.isdecimal, one)))
+
+
 def _is_alone(term: str) -> bool:
     return len(term) == 1 and term.isalnum() and not unspaced(term)
 
@@ -454,6 +468,7 @@ def _both(one: QueryTerm, other: QueryTerm) -> QueryTerm:
         one,
         weight=one.weight + other.weight,
         others=tuple(dict.fromkeys([*one.others, *other.others])),
+        phrases=tuple(dict.fromkeys([*one.phrases, *other.phrases])),
         exact=one.exact if same else "",
         inflected=one.inflected if same else (),
         is_added=one.is_added and other.is_added,

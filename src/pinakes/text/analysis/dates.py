@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pinakes.core.regexes import lazy
 
@@ -44,16 +44,16 @@ def date_of(word: str) -> dt.date | None:
     return _date(found["last"], month, day)
 
 
-def dates_in(text: str) -> Iterator[tuple[Sequence[str], dt.date]]:
-    """Yield the dates that are several words of ``text``, each with these words."""
+def dates_in(text: str) -> Iterator[tuple[str, dt.date]]:
+    """Yield the dates that are several words of ``text``, each as it is written there."""
     for found in _SLASHED.finditer(text) if "/" in text else ():
         if date := date_of(found[0]):
-            yield found[0].split("/"), date
+            yield found[0], date
     for found in _NAMED.finditer(text):
         month = _NUMBER_OF.get((found["month"] or found["name"]).lower())
         date = _date(found["year"] or found["last"], month, found["day"] or found["number"]) if month else None
         if date:
-            yield [one for one in found.groups() if one], date
+            yield found[0], date
 
 
 def in_one_word(date: dt.date) -> tuple[str, ...]:
@@ -62,16 +62,12 @@ def in_one_word(date: dt.date) -> tuple[str, ...]:
     return date.isoformat(), f"{day:02}.{month:02}.{year}", f"{day}.{month}.{year}", f"{year}.{month:02}.{day:02}"
 
 
-def in_several_words(date: dt.date) -> Iterator[str]:
-    """Yield the spellings of a date in several words."""
-    year, month, day = date.year, date.month, date.day
-    names = _MONTHS[month - 1].split()
+def with_name(date: dt.date) -> Iterator[str]:
+    """Yield the spellings of a date with the name of its month; numbers alone in a row may be another day."""
+    names = _MONTHS[date.month - 1].split()
     for name in (*names, names[0][:3]):
-        yield f"{day} {name} {year}"
-        yield f"{name} {day} {year}"
-    yield f"{year}/{month:02}/{day:02}"
-    yield f"{day:02}/{month:02}/{year}"
-    yield f"{month:02}/{day:02}/{year}"
+        yield f"{date.day} {name} {date.year}"
+        yield f"{name} {date.day} {date.year}"
 
 
 def _date(year: str, month: str | int, day: str) -> dt.date | None:

@@ -1,7 +1,7 @@
 """Other spellings of the words of a query: of names, numbers, units, versions and identifiers.
 
 Texts keep their own spelling in the index; a query is looked up in each of those that mean the same. There are three
-kinds: ``spellings`` of one word in one, and ``rows``, its spellings in several, of which the best in a text counts; and
+kinds: ``spellings`` of one word in one, and ``phrases``, those in several, of which the best in a text counts; and
 ``other_groups``, where a name or number is several words of the query, so that it is searched for beside these.
 """
 
@@ -47,11 +47,11 @@ _ABBREVIATED = (7, 8, 9, 10, 11, 12)
 """Digits of a network card, of an error code (``0x80070643``), of a UUID, of hashes, whole and abbreviated."""
 
 _CODE = lazy(r"(?P<letters>[a-z]{2,8})(?P<digits>\d{3,8})")
-_LETTER_AND_NUMBER = lazy(r"[B-HJ-Zb-hj-z]\d{1,3}")
-"""What is written apart, too: ``B 12``, but not ``a 12``."""
+_LETTER_AND_NUMBER = lazy(r"[B-HJ-Z]\d{1,3}")
+"""What is written apart, too: ``B 12``, but not ``A 12``."""
 
-_LONGEST_PREFIX = 3
-_ORDINARY = frozenset("a an and are as at by for in is of on or the to was with".split())
+_STANDARDS = frozenset("ansi bcp cve cwe din ecma iec ieee iso kb kep nist pep rfc".split())
+"""What is joined with a number in small letters, too: ``kb 5034441``, but not ``go 120``."""
 
 _SIGNED = {"csharp": "c#", "fsharp": "f#", "cpp": "c++", "dotnet": ".net"}
 
@@ -59,9 +59,9 @@ _INITIALS = lazy(r"(?<![\w&])(?:([^\W\d_]{1,3}) & ([^\W\d_]{1,3})|([A-Z]{1,2}) a
 _DECIMAL = lazy(r"(?<![\w.,])(\d{1,9}),(\d{1,2})(?![\w,]|\.\d)")
 _THOUSANDS = lazy(r"(?<![\w.,])(\d{1,3}(?:([.,'’])\d{3})(?:\2\d{3}){0,4})([.,]\d{1,2})?(?![\w]|[.,]\d)")
 _SPACED = lazy(r"(?<![\w.,'-])\d{1,3}(?: \d{3}){1,4}(?![\w'-]|[.,]\d{3}| \d)")
-_AMOUNT = lazy(r"(?P<whole>\d{1,3}(?:(?P<sign>[.'])\d{3}(?:(?P=sign)\d{3}){0,3})|\d{1,12})(?:\.(?P<decimals>\d{1,2}))?")
-_LEAST_GROUPED = 4
+_AMOUNT = lazy(r"[1-9]\d{0,2}(?:(?P<sign>[.'])\d{3}(?:(?P=sign)\d{3}){0,3})|[1-9]\d{3,11}")
 _YEAR = lazy(r"(?:19|20)\d\d")
+_IP_ADDRESS = lazy(r"\d{1,3}(?:\.\d{1,3}){3}")
 _PLAIN = lazy(r"(?<![\w.,])(\d{1,9})(\d{3}\.\d{1,2})(?![\w]|[.,]\d)")
 _TELEPHONE = lazy(r"(?<!\w)\+(\d{1,3}(?:[ ()/.-]{1,2}\d{1,8}){2,6})(?!\w)")
 
@@ -87,18 +87,21 @@ def spellings(word: str) -> tuple[str, ...]:
         *_hexadecimal(word),
         *_codes(word),
         *_dates(word),
-        *_amount(word, one=True),
+        *_amount(word, ".'"),
     )
     return tuple(one for one in dict.fromkeys(found) if one != word)
 
 
-def rows(word: str) -> tuple[str, ...]:
-    """Return other spellings of a lower-cased ``word``, a number or date, in several words."""
+def phrases(word: str) -> tuple[str, ...]:
+    """Return other spellings of a lower-cased ``word``, a date or an amount with signs, in several words.
+
+    An amount without signs has none: 12345 is a number of anything, as 12 and 345 are.
+    """
     if not word[:1].isdecimal():
         return ()
-    date = dates.date_of(word)
-    found = dates.in_several_words(date) if date else _amount(word, one=False)
-    return tuple(dict.fromkeys(found))
+    if date := dates.date_of(word):
+        return tuple(dates.with_name(date))
+    return () if word.isdecimal() else tuple(_amount(word, ","))
 
 
 def other_groups(words: Sequence[str], text: str = "") -> list[OtherGroups]:
@@ -151,20 +154,13 @@ def _dates(word: str) -> Iterator[str]:
         yield from dates.in_one_word(date)
 
 
-def _amount(word: str, *, one: bool) -> Iterator[str]:
-    """Yield the spellings of a number with signs between thousands and another decimal sign, as one word or several."""
-    found = _AMOUNT.fullmatch(word)
-    if not found or _YEAR.fullmatch(word):
-        return
-    digits, decimals = re.sub(r"\D", "", found["whole"]), found["decimals"] or ""
-    if len(digits) < _LEAST_GROUPED and not decimals:
-        return
-    grouped = f"{int(digits):,}" if len(digits) >= _LEAST_GROUPED and digits[0] != "0" else digits
-    endings = (f".{decimals}", f",{decimals}") if decimals else ("",)
-    for sign, ending in ((sign, ending) for sign in (",", ".", "'", " ", "") for ending in endings):
-        written = grouped.replace(",", sign) + ending
-        if (sign in "'." and not ending.startswith(",")) == one and sign != ending[:1]:
-            yield written
+def _amount(word: str, signs: str) -> Iterator[str]:
+    """Yield the spellings of a whole number with each of ``signs`` between thousands, and without any."""
+    if _AMOUNT.fullmatch(word) and not _YEAR.fullmatch(word) and not _IP_ADDRESS.fullmatch(word):
+        digits = re.sub(r"\D", "", word)
+        yield from (f"{int(digits):,}".replace(",", sign) for sign in signs)
+        if "," not in signs:
+            yield digits
 
 
 def _accounts(words: Sequence[str]) -> Iterator[OtherGroups]:
@@ -201,8 +197,8 @@ def _is_prefix(first: str, number: str) -> bool:
     """Return whether a word before a number is often joined with it: ``KB 5034441``, ``kb 5034441``, ``B 12``."""
     if _LETTER_AND_NUMBER.fullmatch(f"{first}{number}"):
         return True
-    short = first.isupper() or (len(first) <= _LONGEST_PREFIX and first.lower() not in _ORDINARY)
-    return short and _CODE.fullmatch(f"{first}{number}".lower()) is not None
+    known = first.isupper() or first.lower() in _STANDARDS
+    return known and _CODE.fullmatch(f"{first}{number}".lower()) is not None
 
 
 def _parts(words: Sequence[str]) -> Iterator[OtherGroups]:
@@ -222,6 +218,8 @@ def _amounts(text: str) -> Iterator[OtherGroups]:
         for found in _DECIMAL.finditer(text):
             yield OtherGroups(found.groups(), [f"{found[1]}.{found[2]}"], _WEIGHT_OF_GUESS)
         for found in _THOUSANDS.finditer(text):
+            if _IP_ADDRESS.fullmatch(found[0]):
+                continue
             whole, decimals = found[1].replace(found[2], ""), (found[3] or "")[1:]
             others = [whole, f"{whole}.{decimals}"] if decimals else [whole]
             yield OtherGroups(
@@ -239,8 +237,8 @@ def _amounts(text: str) -> Iterator[OtherGroups]:
 def _days(text: str) -> Iterator[OtherGroups]:
     """Yield the dates of several words as one: ``5 November 2023`` is ``2023-11-05``."""
     if any(map(str.isdecimal, text)):
-        for words, date in dates.dates_in(text):
-            yield OtherGroups([word for word in words if word.isalpha()], [date.isoformat()], _WEIGHT_OF_DATE)
+        for written, date in dates.dates_in(text):
+            yield OtherGroups(re.findall(r"\w+", written), [date.isoformat()], _WEIGHT_OF_DATE)
 
 
 def _initials(text: str) -> Iterator[OtherGroups]:
