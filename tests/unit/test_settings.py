@@ -276,3 +276,9 @@ def test_files_of_settings_may_begin_with_a_byte_order_mark(tmp_path: Path, name
     (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + text.encode())
     given = {} if name == "config.toml" else {"profile": str(tmp_path / name)}
     assert load(tmp_path, **given).search.top_k == 7
+
+
+def test_a_limit_may_be_so_large_that_it_is_none() -> None:
+    given = {"ingest": {"max_file_bytes": 2**63 - 1}, "server": {"max_body_bytes": 2 * 10**12}}
+    found = settings.Settings.model_validate(given)
+    assert (found.ingest.max_file_bytes, found.server.max_body_bytes) == (2**63 - 1, 2 * 10**12)

@@ -11,6 +11,7 @@ import numpy as np
 from sqlalchemy import (
     Column,
     ColumnElement,
+    CompoundSelect,
     Connection,
     Select,
     Text,
@@ -186,31 +187,33 @@ def _cut(found: Sequence[Any]) -> Iterator[ChunkRow]:
         yield ChunkRow._make((*row[_OF_DOCUMENT:], cut, metadata, inherited, pages, stamp_in(stamp)))
 
 
-def _documents_with(connection: Connection, collection_id: int, condition: Condition) -> Select[Any]:
+def _documents_with(
+    connection: Connection, collection_id: int, condition: Condition
+) -> Select[Any] | CompoundSelect[Any]:
     if condition.field in _TIMES:
         return _in_time(collection_id, condition)
     if condition.field == BY_ID:
         return _with_ids(collection_id, condition)
     named = and_(fields.c.collection_id == collection_id, fields.c.name == condition.field)
     query = select(fields.c.document_id).where(named)
-    if condition.field == "path":
+    values: Sequence[str] = ()
+    if condition.glob:
+        values = connection.scalars(select(fields.c.value).where(named, _possible(condition.glob)).distinct()).all()
+    if condition.field == "path" and (condition.any_of or condition.none_of or condition.glob):
         from pinakes.catalog import path_filters  # few questions have such a filter
 
-        condition = path_filters.resolved(connection, collection_id, condition)
+        equal = path_filters.documents_at(connection, collection_id, condition, values)
+    elif condition.glob:
+        matched = paths_meant(condition.glob, values)
+        few = len(matched) < _MOST_VARIABLES
+        equal = query.where(fields.c.value.in_(matched if few else text_list(matched)))
+    else:
+        equal = query.where(fields.c.value.in_(condition.any_of or condition.none_of))
     if condition.none_of:
-        equal = query.where(fields.c.value.in_(condition.none_of))
         every = select(documents.c.id).where(documents.c.collection_id == collection_id)
         return every.where(documents.c.id.not_in(equal))
-    if condition.any_of:
-        return query.where(fields.c.value.in_(condition.any_of))
-    if condition.glob:
-        values = connection.scalars(select(fields.c.value).where(named, _possible(condition.glob)).distinct())
-        matched = paths_meant(condition.glob, values.all())
-        if not matched and condition.field == "path":
-            matched = list(path_filters.ending(connection, collection_id, condition.glob))
-        if len(matched) < _MOST_VARIABLES:
-            return query.where(fields.c.value.in_(matched))
-        return query.where(fields.c.value.in_(text_list(matched)))
+    if condition.any_of or condition.glob:
+        return equal
     return query.where(*(_compared(sign, bound) for sign, bound in limits(condition)))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from pinakes.core.wording import as_utf8
@@ -14,6 +14,9 @@ from pinakes.settings.refusals import shortened
 
 _LARGEST = 10**12
 """No setting needs a larger number; sums of them fit SQLite, NumPy and the clocks of the system."""
+
+_LARGEST_LIMIT = 2**63 - 1
+"""Limits of sizes and counts (``max_…``) are compared only: such a one says that there is none."""
 
 Purpose: TypeAlias = Literal["embedding", "rerank"]
 """The purpose of a local model, which is also the name of its section of settings."""
@@ -31,10 +34,12 @@ class Section(BaseModel):
 
     @field_validator("*", mode="after")
     @classmethod
-    def _storable(cls, value: Any) -> Any:
+    def _storable(cls, value: Any, info: ValidationInfo) -> Any:
         """Refuse numbers that overflow where they are used, infinite ones too, and text that cannot be stored."""
-        if isinstance(value, int | float) and not abs(value) <= _LARGEST:
-            raise refused(f"cannot be {shortened(value)}: it has to be a number, at most {_LARGEST:,}")
+        is_limit = isinstance(value, int) and "max_" in (info.field_name or "")
+        most = _LARGEST_LIMIT if is_limit else _LARGEST
+        if isinstance(value, int | float) and not abs(value) <= most:
+            raise refused(f"cannot be {shortened(value)}: it has to be a number, at most {most:,}")
         if isinstance(value, str | Path) and as_utf8(str(value)) != str(value):
             raise refused(f"cannot be '{as_utf8(str(value))}': it has to be valid UTF-8")
         return value
