@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from html import unescape
 from itertools import islice, pairwise
@@ -138,7 +140,11 @@ class _Blocks:
             return
         known = {word for *_, name in self.headings for word in _WORDS.findall(name.lower())}
         anchors = [_NOT_IN_ANCHORS.sub("", name.lower()).replace(" ", "-") for *_, name in self.headings]
-        levels = dict(zip(anchors, (level for _, _, level, _ in self.headings), strict=True))
+        levels, places = dict[str, int](), defaultdict[tuple[str | None, int], list[int]](list)
+        for (place, _, level, _), anchor in zip(self.headings, anchors, strict=True):
+            levels[anchor] = level
+            places[anchor, level].append(place)
+            places[None, level].append(place)
         for start, end in self.link_lists:
             entries = [_ENTRY.fullmatch(line) for line in self.text[start:end].splitlines() if line.strip()]
             names = " ".join(entry[1].lower() for entry in entries if entry)
@@ -146,13 +152,10 @@ class _Blocks:
             listed = {one if one in levels else _NUMBERED.sub("", one) for one in targets}
             if not (all(entries) and listed <= levels.keys()):
                 continue
-            deepest = max(levels[one] for one in listed)
-            after = [
-                anchor
-                for (place, _, level, _), anchor in zip(self.headings, anchors, strict=True)
-                if place >= end and level <= deepest
-            ]
-            if sum(anchor in listed for anchor in after) < max(1, _MOST_LISTED * len(after)):
+            down_to = range(1, max(levels[one] for one in listed) + 1)
+            after = _number_from(end, (places.get((None, level), ()) for level in down_to))
+            found = _number_from(end, (places.get((one, level), ()) for one in listed for level in down_to))
+            if found < max(1, _MOST_LISTED * after):
                 continue
             if known.issuperset(_WORDS.findall(unescape(_HTML_TAG.sub("", names)).replace("\\", ""))):
                 yield start, end
@@ -321,3 +324,8 @@ def _item_label(text: str, start: int, end: int) -> str:
 def _last_sentence(text: str, start: int, end: int) -> str:
     caption_text = clean(text[max(start, end - MAX_LABEL_CHARS) : end])
     return _SENTENCE_END.split(caption_text)[-1].strip("*_: ")
+
+
+def _number_from(first: int, lists: Iterable[Sequence[int]]) -> int:
+    """Return how many numbers of sorted ``lists`` are at least ``first``."""
+    return sum(len(places) - bisect_left(places, first) for places in lists)

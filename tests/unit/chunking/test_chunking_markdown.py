@@ -4,6 +4,7 @@ import time
 from itertools import pairwise
 
 import pytest
+from linear import assert_linear
 
 from pinakes.chunking import Sizing, chunk
 from pinakes.chunking.sizing import word_starts
@@ -206,6 +207,11 @@ def test_a_numbered_heading_or_anchor_may_be_in_a_table_of_contents() -> None:
     stories = "## Story 1\n\nOne.\n\n## Notes\n\nTwo.\n\n## Notes\n\nThree.\n"
     chunks = cut(f"# Guide\n\nAn opening.\n\n{contents}\n{stories}", 20)
     assert not any("#story" in each.text for each in chunks)
+
+
+@pytest.mark.parametrize("unit", ["# A\n\n- [A](#a)\n\n", "# A{}\n\n- [A{}](#a{})\n\n"])
+def test_many_lists_of_links_take_linear_time(unit: str) -> None:
+    assert_linear(cut, lambda size: "".join(unit.format(*[at] * 3) for at in range(size)), 3_000)
 
 
 def test_a_short_comment_does_not_part_a_heading_from_its_text() -> None:
