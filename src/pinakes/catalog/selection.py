@@ -47,6 +47,8 @@ BY_ID = "@id"
 """What filters call the id of a document."""
 
 _TIMES = {UPDATED_AT: documents.c.updated_at, "@created_at": documents.c.created_at}
+_SPAN = 1_000_000
+"""Characters of a text that are read at once for all chunks that begin in them."""
 _BATCH = 1000
 _MOST_VARIABLES = 30_000
 _MOST_DISTINCT = 2000
@@ -168,6 +170,8 @@ def lines_of_chunks(connection: Connection, rows: Collection[ChunkRow]) -> dict[
     Those whose lines count up from the first one are left out.
     """
     last = {row.document_id: row.id for row in sorted(rows, key=attrgetter("start")) if row.has_lines}
+    if not last:
+        return {}
     those = {one: rest for one, *rest in connection.execute(_TO_CHUNKS, {"ids": json.dumps(list(last.values()))})}
     found: dict[int, tuple[int, ...]] = {}
     for row in rows:
@@ -179,10 +183,10 @@ def lines_of_chunks(connection: Connection, rows: Collection[ChunkRow]) -> dict[
 
 
 def _cut(found: Sequence[Any]) -> Iterator[ChunkRow]:
-    """Yield the rows of a statement of ``_rows_of``, with what only the first row of each document has."""
-    firsts = {row.document_id: row[:_OF_DOCUMENT] for row in found if row.begin is not None}
+    """Yield the rows of a statement of ``_rows_of``, with what only the first row of each span of a document has."""
+    firsts = {(row.document_id, row.start // _SPAN): row[:_OF_DOCUMENT] for row in found if row.begin is not None}
     for row in found:
-        begin, text, metadata, inherited, pages, *stamp = firsts[row.document_id]
+        begin, text, metadata, inherited, pages, *stamp = firsts[row.document_id, row.start // _SPAN]
         cut = text[row.start - begin : row.end - begin]
         yield ChunkRow._make((*row[_OF_DOCUMENT:], cut, metadata, inherited, pages, stamp_in(stamp)))
 
@@ -300,10 +304,10 @@ _BEFORE = select(func.coalesce(func.sum(_OTHER.c.chunk_count), 0)).where(
 def _rows_of(where: ColumnElement[bool], before: ColumnElement[Any] | None = None) -> Select[Any]:
     """Return the statement of what ``_cut`` reads, of the chunks that pass ``where``.
 
-    Only the first row of each document has its text, from the first of these chunks to the last, since each look into a
-    text reads it from the beginning on.
+    Only the first row of each document, or of each million characters of one, has its text, from the first of these
+    chunks to the last, since each look into a text reads it from the beginning on.
     """
-    by = chunks.c.document_id
+    by = (chunks.c.document_id, chunks.c.start // _SPAN)
     every = select(
         chunks.c.id,
         (chunks.c.id == func.min(chunks.c.id).over(partition_by=by)).label("is_first"),
@@ -325,7 +329,7 @@ def _rows_of(where: ColumnElement[bool], before: ColumnElement[Any] | None = Non
 
 
 _OF_DOCUMENT = 5 + len(STAMP)
-"""Number of the columns of ``_rows_of`` that only the first row of each document has."""
+"""Number of the columns of ``_rows_of`` that only the first row of each span has."""
 
 _CHUNKS = _rows_of(among(chunks.c.id, json_ids("ids")))
 _CHUNKS_WITH_BEFORE = _rows_of(
