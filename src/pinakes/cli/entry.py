@@ -81,24 +81,12 @@ def _run(arguments: Sequence[str]) -> int:
         raise
     except KeyboardInterrupt as stop:
         return _interrupted(invocation, stop)
+    except (IncompleteError, PinakesError, TyperException, OSError) as error:
+        is_foreseen = type(error) is not PinakesError
+        return _failed(error, invocation) if is_foreseen else _unexpected(error, invocation)
     except Exception as error:  # noqa: BLE001 - the last resort: a bug must not greet the user with a traceback
-        if earlier := _stop_before(error):
-            return _interrupted(invocation, earlier)
-        if isinstance(error, (IncompleteError, PinakesError, TyperException, OSError)):
-            return _failed(error, invocation)
         return _unexpected(error, invocation)
     return code
-
-
-def _stop_before(error: BaseException) -> KeyboardInterrupt | None:
-    """Return the stop during whose clean-up ``error`` was raised, such as one that left a connection half closed."""
-    seen: list[BaseException] = []
-    while (earlier := error.__cause__ or error.__context__) and earlier not in seen:
-        if isinstance(earlier, KeyboardInterrupt):
-            return earlier
-        seen.append(earlier)
-        error = earlier
-    return None
 
 
 def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
@@ -166,10 +154,19 @@ def _usage_error(error: TyperException) -> InvalidInput:
 
 
 def _unexpected(error: Exception, invocation: Invocation) -> int:
-    """Tell of a bug: one line, the traceback only when asked for."""
+    """Tell of a bug: one line, the traceback only when asked for; or of the stop during whose clean-up it came."""
+    if interrupt := _interrupt_before(error):
+        return _interrupted(invocation, interrupt)
     if invocation.common.verbose:
         traceback.print_exception(error)
     return _failed(error, invocation)
+
+
+def _interrupt_before(error: BaseException | None) -> KeyboardInterrupt | None:
+    """Return the Ctrl+C while which was handled ``error`` came, such as one of a connection left half closed."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return error
 
 
 def _interrupted(invocation: Invocation, stop: KeyboardInterrupt) -> int:
