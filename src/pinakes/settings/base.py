@@ -40,8 +40,9 @@ class Section(BaseModel):
         most = _LARGEST_LIMIT if is_limit else _LARGEST
         if isinstance(value, int | float) and not abs(value) <= most:
             raise refused(f"cannot be {shortened(value)}: it has to be a number, at most {most:,}")
-        if isinstance(value, str | Path) and as_utf8(str(value)) != str(value):
-            raise refused(f"cannot be '{as_utf8(str(value))}': it has to be valid UTF-8")
+        for one in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(one, str | Path) and as_utf8(str(one)) != str(one):
+                raise refused(f"cannot be '{as_utf8(str(one))}': it has to be valid UTF-8")
         return value
 
 
