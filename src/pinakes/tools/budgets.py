@@ -198,8 +198,7 @@ def _rest(tool: Tool, arguments: Mapping[str, JSON], cut: _Cut, most: int) -> st
         shown = cut.said["manifest.files"].split(" ", 1)[0]
         return f"Ask again with offset={asked + int(shown)}{f', max_files={given}' if given else ''}."
     found = [one["doc_id"] for one in cut.dropped.get("results", ()) if isinstance(one, dict) and "doc_id" in one]
-    if found:
-        named = found[: most // 8 // _TOKENS_OF_ID]
+    if named := found[: most // 8 // _TOKENS_OF_ID]:
         more = f" and {len(found) - len(named)} more" if len(found) > len(named) else ""
         return f"{_otherwise(tool)} Left out: doc_ids={as_json(named)}{more}."
     return _otherwise(tool)
