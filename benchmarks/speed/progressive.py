@@ -15,7 +15,7 @@ from pinakes.jobs.worker import Worker
 from pinakes.library import Library
 
 _TOP_K = 5
-_STARTED_S = 60.0
+_STARTED_S = 300.0
 _MOST_TURNS = 20
 
 

@@ -16,6 +16,7 @@ MATCHING = {
     "pinakes.sources.globs": "joins compiled patterns",
 }
 BOUNDED = {
+    "pinakes.chunking.sql_rows": "two constant texts in one pattern",
     "pinakes.text.analysis.compounds": "an escaped stem",
     "pinakes.text.analysis.segmentation": "escaped words of a query",
     "pinakes.metadata.rules": "escaped names; expressions of the operator's own settings, on names and headings",

@@ -513,7 +513,7 @@ class TestSharing:
         with closing(filled(tmp_path, corpus)) as one, closing(make(tmp_path, corpus.dimension, corpus.select)) as two:
             two.apply(list(corpus.metadata), corpus.entries, 1)
             two.apply([], [IndexEntry(900, 900, "", "", "", "zyzzyva", (), None)], 2)
-            monkeypatch.setattr("pinakes.indexes.keyword.tantivy_index.held", held)
+            monkeypatch.setattr("pinakes.indexes.keyword.tantivy_index.locked", held)
             writer = threading.Thread(target=one.apply, args=([900], [], 3))
             writer.start()
             try:
