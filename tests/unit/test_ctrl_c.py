@@ -126,3 +126,16 @@ def test_where_it_is_ignored_it_stays_so() -> None:
     with held_back():
         press()
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_handler_that_does_not_raise_is_called_at_the_end_of_the_block(number: signal.Signals) -> None:
+    called: list[int] = []
+    before = signal.signal(number, lambda one, _frame: called.append(one))
+    try:
+        with held_back():
+            os.kill(os.getpid(), number)
+            assert called == []
+        assert called == [number]
+    finally:
+        signal.signal(number, before)

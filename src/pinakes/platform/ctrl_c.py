@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 
 
@@ -13,22 +14,22 @@ class CtrlC:
     """A deferred Ctrl+C or SIGTERM."""
 
     def __init__(self) -> None:
-        self._came = False
+        self._effect: Callable[[], object] | None = None
 
-    def came(self) -> bool:
-        """Record that Ctrl+C was pressed; return whether this is the second time."""
-        before, self._came = self._came, True
-        return before
+    def came(self, effect: Callable[[], object]) -> bool:
+        """Record a signal and what its handler does; return whether this is the second one."""
+        before, self._effect = self._effect, effect
+        return before is not None
 
     def check(self) -> None:
-        """Raise ``KeyboardInterrupt`` if Ctrl+C was pressed.
+        """Do what the handler of a recorded signal does, which may be to raise.
 
         Raises:
-            KeyboardInterrupt: Ctrl+C was pressed.
+            KeyboardInterrupt: Ctrl+C was pressed, and nobody handles it in another way.
         """
-        if self._came:
-            self._came = False
-            raise KeyboardInterrupt
+        effect, self._effect = self._effect, None
+        if effect:
+            effect()
 
 
 _held: CtrlC | None = None
@@ -58,8 +59,9 @@ def held_back() -> Iterator[CtrlC]:
         held = _held = CtrlC()
 
         def on_signal(number: int, frame: FrameType | None) -> None:
-            if held.came():
-                before[signal.Signals(number)](number, frame)
+            effect = partial(before[signal.Signals(number)], number, frame)
+            if held.came(effect):
+                effect()
 
         for one in before:
             signal.signal(one, on_signal)
@@ -68,5 +70,6 @@ def held_back() -> Iterator[CtrlC]:
         finally:
             _held = None
             for one, handler in before.items():
-                signal.signal(one, handler)
+                if signal.getsignal(one) is on_signal:
+                    signal.signal(one, handler)
         held.check()
