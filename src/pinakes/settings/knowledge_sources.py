@@ -83,7 +83,7 @@ class KnowledgeSourceFiles:
                 self.declared.append(one)
 
     def keep_apart(self, used: Collection[str]) -> None:
-        """Refuse documents whose name another source has; ``taken``: the names of other sources."""
+        """Refuse documents whose name another source has; ``used``: the names of other sources."""
         self.refused += [
             RefusedSource(one.origin, f"{one.name} is a source of the settings")
             for one in self.declared
