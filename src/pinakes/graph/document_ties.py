@@ -10,7 +10,7 @@ from pinakes.catalog.graph_lookups import Hop
 from pinakes.core.graph_paths import PathStep
 from pinakes.graph.expansion_seeds import Seeds
 from pinakes.graph.relation_memory import RelationMemory
-from pinakes.graph.traversal import MOST_FOLLOWED, MOST_REACHED, ReachedEntity
+from pinakes.graph.traversal import MOST_FOLLOWED, MOST_REACHED, ReachedEntity, reached_by
 
 FURTHER: Final = 0.5
 """Weight of a second relation, beside 1 of the first."""
@@ -49,13 +49,7 @@ def by_relations(
     for hop_number in range(hops):
         if not front or (hop_number and not has_time()):
             break
-        best: dict[int, ReachedEntity] = {}
-        for hop in hops_of(front):
-            for here, there in ((hop.source_id, hop.target_id), (hop.target_id, hop.source_id)):
-                if here in front and there not in known and there not in excluded:
-                    weight = front[here].confidence * hop.confidence * (FURTHER if hop_number else 1)
-                    if there not in best or weight > best[there].confidence:
-                        best[there] = ReachedEntity(there, (*front[here].path, hop), weight)
+        best = reached_by(hops_of(front), front, (known, excluded), FURTHER if hop_number else 1.0)
         naming = memory.naming(connection, best)
         weighted = [
             one._replace(confidence=one.confidence * seeds.rarity(naming.get(one.entity_id, 1)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from pinakes.catalog.graph_lookups import Hop
@@ -137,16 +137,30 @@ def entities_within(
         if hop_number and not (front and has_time()):
             break
         before = {one.entity_id: one for one in front}
-        best: dict[int, ReachedEntity] = {}
-        for hop in hops_of(before) if before else ():
-            for here, there in ((hop.source_id, hop.target_id), (hop.target_id, hop.source_id)):
-                if here in before and there not in known and there not in excluded:
-                    sure = before[here].confidence * hop.confidence
-                    if there not in best or sure > best[there].confidence:
-                        best[there] = ReachedEntity(there, (*before[here].path, hop), sure)
+        best = reached_by(hops_of(before) if before else (), before, (known, excluded))
         ranked = sorted(best.values(), key=lambda one: (-one.confidence, -one.path[-1].statements, one.entity_id))
         kept = ranked[: MOST_REACHED - len(found)]
         known |= {one.entity_id: one for one in kept}
         found += kept
         front = kept[:MOST_FOLLOWED]
     return found
+
+
+def reached_by(
+    hops: Iterable[Hop],
+    front: Mapping[int, ReachedEntity],
+    avoided: Sequence[Collection[int]],
+    share: float = 1.0,
+) -> dict[int, ReachedEntity]:
+    """Return the entities that ``hops`` join to those in ``front``, each by its surest relation, but for ``avoided``.
+
+    Each has ``share`` of the confidence of its path.
+    """
+    best: dict[int, ReachedEntity] = {}
+    for hop in hops:
+        for here, there in ((hop.source_id, hop.target_id), (hop.target_id, hop.source_id)):
+            if here in front and not any(there in one for one in avoided):
+                sure = front[here].confidence * hop.confidence * share
+                if there not in best or sure > best[there].confidence:
+                    best[there] = ReachedEntity(there, (*front[here].path, hop), sure)
+    return best
