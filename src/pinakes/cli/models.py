@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from pinakes.cli.options import Reranker, command
-from pinakes.cli.progress import fetching
+from pinakes.cli.progress import counting
 from pinakes.cli.screen import Screen
 from pinakes.cli.session import Session
 from pinakes.core.errors import ModelCorrupt, ModelUnavailable
@@ -91,8 +91,12 @@ def fetch_model(session: Session, wanted: EmbeddingSettings | RerankSettings, *,
     from pinakes.models import weights
 
     if wanted.provider == "onnx":
-        with fetching(session.screen) as progress:
-            weights.install(wanted, session.settings.cache, progress, verify=verify)
+        with counting(session.screen, _words, in_bytes=True) as on_step:
+            weights.install(wanted, session.settings.cache, on_step, verify=verify)
+
+
+def _words(what: str) -> str:
+    return "converting the model" if what == "convert" else f"fetching {what}"
 
 
 def _state(session: Session, wanted: EmbeddingSettings | RerankSettings, verify: bool) -> dict[str, JSON]:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pinakes.cli.progress import progress
+from pinakes.cli.progress import counting
 from pinakes.cli.session import Session
-from pinakes.core.wording import MEGABYTE, counted, megabytes
+from pinakes.core.wording import counted, megabytes
 
 if TYPE_CHECKING:
-    from pinakes.core.step_reports import OnStep
     from pinakes.services.backup.exporting import Exported
     from pinakes.services.backup.importing import Imported
 
@@ -24,6 +21,10 @@ _WORDS = {
     "index": "building the index",
     "checking": "checking what was unpacked",
 }
+
+
+def _words(what: str) -> str:
+    return _WORDS.get(what, what)
 
 
 def export(
@@ -36,7 +37,7 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace a file of that name.")] = False,
 ) -> None:
     """Write a collection to one file, with its vectors: elsewhere nothing is embedded again."""
-    with session.library() as library, _steps(session) as on_step:
+    with session.library() as library, counting(session.screen, _words) as on_step:
         name = library.collection(collection).name
         done = library.exchange.export(name, file, history=history, force=force, on_step=on_step)
         session.found((), done.documents)
@@ -60,7 +61,7 @@ def import_(
     ] = False,
 ) -> None:
     """Take in a collection from a file; all of it, or nothing."""
-    with session.library(create=True) as library, _steps(session) as on_step:
+    with session.library(create=True) as library, counting(session.screen, _words) as on_step:
         sources = not without_sources
         done = library.exchange.take_in(file, name, sources=sources, embed_anew=embed_anew, on_step=on_step)
         session.found((), done.documents)
@@ -88,7 +89,7 @@ def backup(
     force: Annotated[bool, typer.Option("--force", help="Replace a file of that name.")] = False,
 ) -> None:
     """Write the home to one file, while it is in use: catalogue, keys, audit log, settings."""
-    with session.library() as library, _steps(session, bytes_=True) as on_step:
+    with session.library() as library, counting(session.screen, _words, in_bytes=True) as on_step:
         done = library.exchange.back_up(destination, with_index=with_index, force=force, on_step=on_step)
     screen = session.screen
     screen.document(asdict(done))
@@ -104,7 +105,7 @@ def restore(
     """Make a home of a backup, where there is none yet (--home FOLDER)."""
     from pinakes.services.backup.backups import restore as restore_
 
-    with _steps(session, bytes_=True) as on_step:
+    with counting(session.screen, _words, in_bytes=True) as on_step:
         done = restore_(Path(file), session.settings.home, on_step)
     screen = session.screen
     screen.document(asdict(done))
@@ -127,7 +128,7 @@ def migrate(
     """Copy the catalogue into PostgreSQL, or from there into a home, and compare every row."""
     from pinakes.services.backup.migrating import migrate as migrate_
 
-    with _steps(session) as on_step:
+    with counting(session.screen, _words) as on_step:
         done = migrate_(session.settings, to, on_step)
     screen = session.screen
     screen.document(asdict(done))
@@ -139,22 +140,6 @@ def migrate(
         screen.say(f"use it from now on: --home {done.target}, without catalog.url")
     if not done.keeps_indexes:
         screen.say("the indexes are built at the first search")
-
-
-@contextmanager
-def _steps(session: Session, *, bytes_: bool = False) -> Iterator[OnStep]:
-    """Give a function that shows how far something is, in pieces or in bytes."""
-    with progress(session.screen) as show:
-
-        def on_step(what: str, done: int, total: int) -> None:
-            if not total:
-                show(_WORDS.get(what, what), 0, 0)
-            elif bytes_:
-                show(f"{what}: {done / MEGABYTE:.0f} of {total / MEGABYTE:.0f} MB", done, total)
-            else:
-                show(f"{done:,} of {total:,} {what}", done, total)
-
-        yield on_step
 
 
 def _counts(done: Exported | Imported) -> str:

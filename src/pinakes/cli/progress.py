@@ -59,19 +59,21 @@ def following(screen: Screen, *, lazy: bool = False) -> Iterator[OnEvent]:
 
 
 @contextmanager
-def fetching(screen: Screen) -> Iterator[Callable[[str, int, int], None]]:
-    """Give a function that shows how far the fetching of a model is, in bytes."""
+def counting(
+    screen: Screen, words_of: Callable[[str], str], *, in_bytes: bool = False
+) -> Iterator[Callable[[str, int, int], None]]:
+    """Give a function that shows how far something is, in pieces or in bytes; ``words_of`` what has no total."""
     with progress(screen) as show:
 
-        def on_bytes(what: str, done: int, total: int) -> None:
-            if what == "convert":
-                show("converting the model", 0, 0)
-            elif total:
+        def on_step(what: str, done: int, total: int) -> None:
+            if not total:
+                show(words_of(what), 0, 0)
+            elif in_bytes:
                 show(f"{what}: {done / MEGABYTE:.0f} of {total / MEGABYTE:.0f} MB", done, total)
             else:
-                show(f"fetching {what}", 0, 0)
+                show(f"{done:,} of {total:,} {what}", done, total)
 
-        yield on_bytes
+        yield on_step
 
 
 def _lines(screen: Screen) -> Show:
