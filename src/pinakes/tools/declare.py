@@ -7,6 +7,7 @@ import inspect
 import json
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from types import NoneType, UnionType
@@ -455,24 +456,27 @@ def as_json(data: JSON, indent: int | None = None) -> str:
 
 def object_from(value: JSON) -> JSON:
     """Return ``value``, parsed where it is the text of a JSON object: some models write objects as text."""
-    if isinstance(value, str) and value.strip().startswith("{"):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return {} if value == "" else value
+    return {} if value == "" else _parsed(value, "{")
 
 
 def list_from(value: JSON) -> JSON:
     """Return ``value``, taken apart where it is text: a JSON list, or words between commas, as some models write."""
+    return list_of(value, split_list)
+
+
+def list_of(value: JSON, split: Callable[[str], list[str]]) -> JSON:
+    """Return ``value``, taken apart where it is text: a JSON list, or what ``split`` makes of it."""
     if not isinstance(value, str):
         return value
-    if value.strip().startswith("["):
-        try:
+    return _parsed(value, "[") if value.strip().startswith("[") else split(value)
+
+
+def _parsed(value: JSON, opening: str) -> JSON:
+    """Return ``value``, parsed where it is the text of JSON that begins so; what cannot be parsed stays as it is."""
+    with suppress(ValueError, RecursionError):
+        if isinstance(value, str) and value.strip().startswith(opening):
             return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return split_list(value)
+    return value
 
 
 def listing(declared: Tool) -> dict[str, JSON]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
@@ -73,11 +73,8 @@ def looking_in(
     looked_in = library.named(name) if several or not name else [name]
     for one in looked_in if name else ():
         library.collection(one)
-    try:
+    with _in_same_words(library, doc_id, looked_in, deleted=deleted):
         yield name
-    except NotFound as error:
-        hint = library.naming.elsewhere([doc_id], looked_in, deleted=deleted)
-        raise NotFound(NOT_FOUND, hint=hint, ids=[doc_id]) from error
 
 
 @contextmanager
@@ -90,8 +87,15 @@ def changing_in(library: Library, collection: str, doc_id: str, *, deleted: bool
     name = library.chosen(collection_from(library, collection))
     if collection_from(library, collection):
         library.collection(name)
-    try:
+    with _in_same_words(library, doc_id, [name], deleted=deleted):
         yield name
+
+
+@contextmanager
+def _in_same_words(library: Library, doc_id: str, looked_in: Sequence[str], *, deleted: bool) -> Iterator[None]:
+    """Tell that a document is not there in the words of all tools, with the collections that have it, or had."""
+    try:
+        yield
     except NotFound as error:
-        hint = library.naming.elsewhere([doc_id], [name], deleted=deleted)
+        hint = library.naming.elsewhere([doc_id], looked_in, deleted=deleted)
         raise NotFound(NOT_FOUND, hint=hint, ids=[doc_id]) from error

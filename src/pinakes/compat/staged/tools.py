@@ -29,7 +29,7 @@ from pinakes.services.document_search.expanding import MOST_DOCUMENTS, MOST_NEIG
 from pinakes.services.document_search.found_documents import FoundSummaries
 from pinakes.services.document_search.search import MERGES, MOST_QUERIES, Merge, check_merge
 from pinakes.settings import shortened
-from pinakes.tools.declare import list_from, tool
+from pinakes.tools.declare import list_from, list_of, tool
 from pinakes.tools.failures import as_word
 from pinakes.tools.listing_limits import TOP_K, most_items, usual_top_k
 from pinakes.tools.parameters import Contracted, Searched, collection_from, contracted, looking_in, undefaulted
@@ -45,9 +45,7 @@ def _defaults_to(value: JSON) -> Any:
 
 def _queries_from(value: JSON) -> JSON:
     """Return ``value``, taken apart where it is text: a JSON list, or a question a line."""
-    if not isinstance(value, str):
-        return value
-    return list_from(value) if value.strip().startswith("[") else value.splitlines()
+    return list_of(value, str.splitlines)
 
 
 Query = Annotated[str, Field(description="A question in plain words, or names and terms.")]
