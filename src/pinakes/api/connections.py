@@ -13,12 +13,13 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Sequence
-from ipaddress import IPv6Address, ip_address, ip_network
+from ipaddress import IPv6Address, ip_network
 from typing import Any, Final, Literal, Protocol
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pinakes.api.descriptors import Descriptors
+from pinakes.core.loopback import address_of
 from pinakes.core.records import JSON
 from pinakes.settings import ServerSettings
 
@@ -71,11 +72,8 @@ class Connections:
 
     def address_of(self, client: tuple[str, int] | None) -> str:
         """Return by which address a client is counted, "" for a proxy, behind which there are many."""
-        try:
-            found = ip_address(client[0].partition("%")[0] if client else "")
-        except ValueError:
-            return ""
-        if any(found in network for network in self._proxies if network.version == found.version):
+        found = address_of(client[0].partition("%")[0] if client else "")
+        if found is None or any(found in network for network in self._proxies if network.version == found.version):
             return ""
         if isinstance(found, IPv6Address) and found.ipv4_mapped is None:
             return str(ip_network((found, 64), strict=False))

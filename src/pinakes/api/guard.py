@@ -11,13 +11,12 @@ import json
 import re
 from collections.abc import Collection
 from contextlib import suppress
-from ipaddress import ip_address
 from typing import Final, TypeAlias
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pinakes.core.loopback import is_loopback
+from pinakes.core.loopback import address_of, is_loopback
 from pinakes.settings import ServerSettings
 
 METHODS = "GET, POST, PUT, DELETE, OPTIONS"
@@ -83,7 +82,7 @@ class Guard:
     def _host_allowed(self, host: str) -> bool:
         if is_loopback(host) or host in self._hosts or "*" in self._hosts:
             return True
-        return self._any_address and _is_address(host)
+        return self._any_address and address_of(host) is not None
 
     def _origin_allowed(self, origin: str, host: _Place) -> bool:
         origin = origin.lower()
@@ -123,18 +122,8 @@ class Guard:
 
 def is_unspecified(host: str) -> bool:
     """Say whether an address to bind means every interface."""
-    try:
-        return host == "" or ip_address(host).is_unspecified
-    except ValueError:
-        return False
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
+    address = address_of(host)
+    return host == "" or (address is not None and address.is_unspecified)
 
 
 def _place(text: str) -> _Place | None:
@@ -146,7 +135,7 @@ def _place(text: str) -> _Place | None:
     if match is None or int(match["port"] or 0) > _MOST_PORT:
         return None
     if match["v6"] is not None:
-        return (match["v6"], match["port"] or "") if _is_address(match["v6"]) else None
+        return (match["v6"], match["port"] or "") if address_of(match["v6"]) else None
     return match["name"].removesuffix("."), match["port"] or ""
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 
 def is_loopback(host: str) -> bool:
     """Return whether a host name or address always means this machine."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
+    address = address_of(host)
+    return host == "localhost" or host.endswith(".localhost") or (address is not None and address.is_loopback)
+
+
+def address_of(host: str) -> IPv4Address | IPv6Address | None:
+    """Return the address that ``host`` is, None where it is a name."""
     try:
-        return ip_address(host).is_loopback
+        return ip_address(host)
     except ValueError:
-        return False
+        return None
