@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pinakes.cli.screen import Screen
 from pinakes.core.records import JSON
 from pinakes.evaluation.tuning.approximate import Sweep
-from pinakes.evaluation.tuning.findings import setting_lines
+from pinakes.evaluation.tuning.knobs import setting_words
 
 if TYPE_CHECKING:
     from pinakes.evaluation.tuning.findings import ScoreMean, TuningResult
@@ -66,7 +66,9 @@ def _show_finding(screen: Screen, found: TuningResult, *, show_all: bool) -> Non
         screen.show(f"  … and {len(ordered) - len(shown)} more (--all and --json name them all)")
     screen.show()
     screen.show(
-        f"best on all questions: {setting_lines(found.best)}" if found.best else "none is better on all questions"
+        f"best on all questions: {setting_words(tuple(found.best.items()))}"
+        if found.best
+        else "none is better on all questions"
     )
     seen = found.held_out
     screen.show(f"on questions that had no part in the choice ({found.folds} folds):")
@@ -86,12 +88,12 @@ def _show_sweep(screen: Screen, found: Sweep) -> None:
         _show_row(screen, f"{times}  {score}", way.tried.settings)
     screen.show()
     if found.best:
-        screen.show(f"fastest that finds enough: {setting_lines(found.best)} (p = {found.p:.3f})")
+        screen.show(f"fastest that finds enough: {setting_words(tuple(found.best.items()))} (p = {found.p:.3f})")
 
 
 def _show_row(screen: Screen, figures: str, settings: Mapping[str, JSON]) -> None:
     """Print figures and settings, on one line where they fit."""
-    words: Sequence[str] = setting_lines(settings).split(" ")
+    words: Sequence[str] = setting_words(tuple(settings.items())).split(" ")
     line = f"{figures}  {' '.join(words)}"
     if len(line) <= _WIDTH:
         screen.show(line)

@@ -11,7 +11,7 @@ import numpy as np
 from pinakes.core.records import JSON
 from pinakes.evaluation.resampling import intervals, paired_p
 from pinakes.evaluation.tuning.ascent import AscentResult, Rows, Scores, Stopped
-from pinakes.evaluation.tuning.knobs import Point, setting_words
+from pinakes.evaluation.tuning.knobs import Point
 
 LEVEL = 0.05
 """Significance level: an improvement is reported if the p value is below this."""
@@ -146,11 +146,6 @@ def fragment(best: Mapping[str, JSON], heading: Sequence[str]) -> str:
         sections.setdefault(section, []).append(f"{field} = {json.dumps(value)}")
     parts = [f"[{section}]\n" + "\n".join(lines) for section, lines in sections.items()]
     return "\n".join(f"# {line}" for line in heading) + "\n\n" + "\n\n".join(parts) + "\n"
-
-
-def setting_lines(settings: Mapping[str, JSON]) -> str:
-    """Return settings as text."""
-    return setting_words(tuple(settings.items()))
 
 
 def _mean(values: Sequence[float]) -> ScoreMean:
