@@ -26,6 +26,7 @@ from pinakes.core.errors import IndexUnavailable, InvalidInput, ModelMismatch, N
 from pinakes.core.ports import Embedder, Remote, VectorQuery, Vocabulary
 from pinakes.core.records import Float32, Int64, Spent
 from pinakes.jobs.worker import Running, Task
+from pinakes.models.runtime import cores
 from pinakes.services import ingestion_runs
 from pinakes.services.collections import upgrading
 from pinakes.services.summaries import Summaries
@@ -246,8 +247,7 @@ class _PausingEmbedder:
             self._let_searches_pass()
             return self._embedder.embed(texts)
         if self._threads is None:
-            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-            self._threads = ThreadPoolExecutor(self._wanted or cores, "pinakes-gentle", initializer=_lower_priority)
+            self._threads = ThreadPoolExecutor(self._wanted or cores(), "pinakes-gentle", initializer=_lower_priority)
         rows = list(self._threads.map(self._one, texts))
         return np.stack(rows) if rows else self._embedder.embed(texts)
 
