@@ -5,6 +5,7 @@ Each is taken by itself. What is absolute means what was read at that place, in 
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,10 +14,9 @@ from typing import Any, Final
 
 from sqlalchemy import CompoundSelect, Connection, Select, and_, case, func, or_, select, union_all
 
-from pinakes.catalog import sources
 from pinakes.catalog.dialects.functions import id_list, text_list
 from pinakes.catalog.path_conditions import ends_with
-from pinakes.catalog.references import absolute, real
+from pinakes.catalog.references import absolute, roots, spellings
 from pinakes.catalog.schema import documents, fields
 from pinakes.core.filters import normal_text, paths_meant
 from pinakes.core.records import Condition
@@ -25,6 +25,7 @@ MOST_ENDS: Final = 10
 """Of so many paths that no document has their ends are looked for, which reads every path of the collection once."""
 
 _WILDCARDS: Final = frozenset("*?")
+_PARTED: Final = re.compile(r"[/\\]")
 _Places = Mapping[str, str]
 """Path as it was asked for → the place that it is, in the normal form."""
 
@@ -39,7 +40,8 @@ def documents_at(
     texts = [str(one) for one in condition.any_of or condition.none_of or condition.glob]
     wanted = {text: _asked_place(text, place) for text in texts if (place := absolute(text))}
     in_sources, placed = list[Select[Any]](), set[str]()
-    for source_id, root in _roots(connection, collection_id) if wanted else ():
+    for source_id, lying_at in roots(connection, collection_id) if wanted else ():
+        root = _normal(str(lying_at))
         near = {text: place for text, place in wanted.items() if _may_meet(place, root)}
         placed.update(near)
         in_sources.extend(_in_source(connection, source_id, root, near, bool(condition.glob)))
@@ -53,7 +55,7 @@ def documents_at(
 
 def _equal(connection: Connection, collection_id: int, texts: Sequence[str]) -> set[str]:
     """Return the paths of documents that ``texts`` are, each to the letter or by its end."""
-    forms = {_normal(text): _forms(text) for text in texts}
+    forms = {_normal(text): spellings(text) for text in texts}
     every = [form for these in forms.values() for form in these]
     named = and_(fields.c.collection_id == collection_id, fields.c.name == "path")
     found = set(connection.scalars(select(fields.c.value).where(named, fields.c.value.in_(text_list(every)))))
@@ -62,11 +64,11 @@ def _equal(connection: Connection, collection_id: int, texts: Sequence[str]) -> 
 
 
 def _matched(connection: Connection, collection_id: int, patterns: Sequence[str], values: Sequence[str]) -> set[str]:
-    """Return those of ``values`` that ``patterns`` match, and the paths of which one is the end."""
+    """Return those of ``values`` that ``patterns`` match, and what the others are by another spelling or their end."""
     found = paths_meant(patterns, values) if patterns else []
     ordered = sorted(map(_normal, found))
-    plain = [one for text in patterns if "/" in (one := _normal(text).strip("/")) and not text.endswith("/")]
-    return {*found, *_by_end(connection, collection_id, [one for one in plain if not _is_among(one, ordered)])}
+    plain = [one for text in patterns if _PARTED.search(one := _normal(text).strip("/")) and not text.endswith("/")]
+    return {*found, *_equal(connection, collection_id, [one for one in plain if not _is_among(one, ordered)])}
 
 
 def _is_among(path: str, ordered: Sequence[str]) -> bool:
@@ -82,7 +84,7 @@ def _by_end(connection: Connection, collection_id: int, texts: Collection[str]) 
     ends = [end for text in dict.fromkeys(texts) if (end := _bare(text)) and _WILDCARDS.isdisjoint(end)]
     if not 0 < len(ends) <= MOST_ENDS:
         return
-    tests = [or_(*(ends_with(fields.c.value, form) for form in _forms(end))) for end in ends]
+    tests = [or_(*(ends_with(fields.c.value, form) for form in spellings(end))) for end in ends]
     those = [case((test, fields.c.value)) for test in tests]
     query = select(*(edge(one) for one in those for edge in (func.min, func.max)))
     named = and_(fields.c.collection_id == collection_id, fields.c.name == "path")
@@ -90,13 +92,6 @@ def _by_end(connection: Connection, collection_id: int, texts: Collection[str]) 
     for first, last in zip(first_and_last[::2], first_and_last[1::2], strict=True):
         if first is not None and first == last:
             yield first
-
-
-def _roots(connection: Connection, collection_id: int) -> Iterator[tuple[int, str]]:
-    """Yield each source with where it lies, also where that leads to."""
-    for source in sources.list_all(connection, collection_id):
-        if root := absolute(source.location):
-            yield from ((source.id, one) for one in sorted({_normal(str(root)), _normal(str(real(root) or root))}))
 
 
 def _may_meet(place: str, root: str) -> bool:
@@ -117,7 +112,7 @@ def _in_source(
         return
     inside = f"{root.rstrip('/')}/"
     forms = [
-        form for place in places.values() if place.startswith(inside) for form in _forms(place.removeprefix(inside))
+        form for place in places.values() if place.startswith(inside) for form in spellings(place.removeprefix(inside))
     ]
     files = select(documents.c.id, documents.c.path).where(documents.c.source_id == source_id)
     called = select(fields.c.document_id).where(fields.c.name == "path", fields.c.value.in_(text_list(forms)))
@@ -151,9 +146,3 @@ def _normal(text: str) -> str:
 
 def _bare(text: str) -> str:
     return text.removeprefix("./").strip("/")
-
-
-def _forms(text: str) -> list[str]:
-    """Return what ``text`` may be called in the catalogue: also without a slash before it, accents either way."""
-    names = (text, text.removeprefix("./").lstrip("/"))
-    return list(dict.fromkeys(unicodedata.normalize(form, one) for one in names for form in ("NFC", "NFD")))

@@ -37,9 +37,9 @@ def find(connection: Connection, collection_id: int, reference: str) -> list[Doc
 
 
 def spellings(reference: str) -> list[str]:
-    """Return the paths that ``reference`` may be: as written, without ``./``, ``//`` and ``..``, accents either way."""
-    plain = posixpath.normpath(reference).lstrip("/") if reference.strip("./") else reference
-    paths = [reference, plain, plain.replace("\\", "/")]
+    """Return the paths that ``reference`` may be: as written, or without ``./``, ``//``, ``..``, backslashes."""
+    written = (reference, reference.replace("\\", "/"))
+    paths = [reference, *(posixpath.normpath(one).lstrip("/") for one in written if one.strip("./"))]
     return list(dict.fromkeys(unicodedata.normalize(form, path) for path in paths for form in ("NFC", "NFD")))
 
 
@@ -84,18 +84,23 @@ def absolute(reference: str) -> Path | None:
 
 def _references_in_sources(connection: Connection, collection_id: int, place: Path) -> Iterator[ColumnElement[bool]]:
     """Yield for each source of the collection that ``place`` lies below what its document is called there."""
+    for source_id, root in roots(connection, collection_id):
+        if place.is_relative_to(root):
+            path = place.relative_to(root).as_posix()
+            path = place.name if path == "." else path
+            yield and_(table.c.source_id == source_id, table.c.path.in_(spellings(path)))
+
+
+def roots(connection: Connection, collection_id: int) -> Iterator[tuple[int, Path]]:
+    """Yield the id of each source that lies at a place, with that, and with where it leads if that is elsewhere."""
     for source in sources.list_all(connection, collection_id):
-        root = absolute(source.location)
-        for around in {root, root and real(root)}:
-            if around and place.is_relative_to(around):
-                path = place.relative_to(around).as_posix()
-                path = place.name if path == "." else path
-                yield and_(table.c.source_id == source.id, table.c.path.in_(spellings(path)))
+        if root := absolute(source.location):
+            yield from ((source.id, one) for one in dict.fromkeys((root, _real(root))))
 
 
-def real(path: Path) -> Path | None:
-    """Return where ``path`` leads, what is not there as it is; None if that cannot be told."""
+def _real(path: Path) -> Path:
+    """Return where ``path`` leads; itself if that cannot be told."""
     try:
         return path.resolve()
     except (OSError, RuntimeError):
-        return None
+        return path

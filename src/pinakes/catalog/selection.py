@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 from sqlalchemy import (
@@ -30,16 +31,15 @@ from sqlalchemy import (
 from pinakes.catalog.dialects.functions import among, is_shared, json_ids, json_texts, text_list
 from pinakes.catalog.manifest import STAMP, STAMPED, Stamp, stamp_in
 from pinakes.catalog.path_conditions import is_below
+from pinakes.catalog.references import absolute
 from pinakes.catalog.schema import chunks, documents, fields
 from pinakes.core.batching import batches
 from pinakes.core.errors import InvalidFilter
-from pinakes.core.filters import COMPARE, in_words, limits, listed, nearest, normal_text, paths_meant
+from pinakes.core.filters import COMPARE, FILE_TYPES, in_words, limits, listed, nearest, normal_text, paths_meant
 from pinakes.core.records import JSON, Condition, Filter, Int64
 
-DOUBT = "no document has"
-"""How notes on a filter that nothing passes begin."""
-
 _MAGIC = "*?[\\!"
+_WILDCARDS = frozenset("*?")
 UPDATED_AT = "@updated_at"
 """What filters call the time of a document's last change; ``@created_at`` is that when it was put."""
 
@@ -51,6 +51,9 @@ _SPAN = 1_000_000
 """Characters of a text that are read at once for all chunks that begin in them."""
 _BATCH = 1000
 _MOST_VARIABLES = 30_000
+_MOST_COMPARED = 10
+"""Of so many values that nothing has those are looked for that are like them."""
+
 _MOST_DISTINCT = 2000
 """So many names or values are compared with one that nothing has."""
 
@@ -74,12 +77,18 @@ def matching(connection: Connection, collection_id: int, where: Filter) -> Int64
 def doubts(connection: Connection, collection_id: int, where: Filter, passed: int) -> list[str]:
     """Return in words what is probably wrong with ``where``, which ``passed`` documents or chunks passed.
 
-    A field that no document has is named with those that are like it, a value that nothing has with those there are.
-    Costs nothing where something passed, unless a condition is met by documents without the field.
+    A field that no document has is named with those that are like it, a value that nothing has with those there are,
+    also where it is one of several of which others have something. Costs nothing where something passed, unless there
+    are several values, or a condition is met by documents without the field.
     """
-    asked = [one for one in where if (not passed or one.none_of) and one.field not in (BY_ID, *_TIMES)]
-    notes = [note for condition in asked if (note := _note_on_condition(connection, collection_id, condition))]
-    if not passed and not notes and len(where) > 1 and _has(connection, collection_id):
+    notes, is_explained = list[str](), False
+    for condition in (one for one in where if one.field not in (BY_ID, *_TIMES)):
+        is_asked = not passed or condition.none_of
+        note = _note_on_condition(connection, collection_id, condition) if is_asked else None
+        is_explained = is_explained or note is not None
+        if note := note or _note_on_values(connection, collection_id, condition):
+            notes.append(note)
+    if not passed and not is_explained and len(where) > 1 and _has(connection, collection_id):
         notes.append("each filter lets something pass, but nothing passes all of them")
     return notes
 
@@ -256,18 +265,68 @@ def _compared(sign: str, bound: float | str) -> ColumnElement[bool]:
 
 def _note_on_condition(connection: Connection, collection_id: int, condition: Condition) -> str | None:
     """Return why nothing can have been meant by ``condition``, None where something passes it."""
+    from pinakes.catalog.filter_notes import DOUBT
+
     field = condition.field
     if not _has(connection, collection_id, fields.c.name == field):
         names = common_field_names(connection, collection_id)
         near = nearest(field, names)
-        there = f"did you mean {listed(near)}?" if near else f"there are {listed(names, 10)}"
-        return f"{DOUBT} a field {listed([field])}: {there}" if names else None
+        instead = f"did you mean {listed(near)}?" if near else f"there are {listed(names, 10)}"
+        return f"{DOUBT} a field {listed([field])}: {instead}" if names else None
     if connection.execute(_documents_with(connection, collection_id, condition).limit(1)).first():
         return None
-    values = _distinct(connection, fields.c.value, fields.c.collection_id == collection_id, fields.c.name == field)
-    near = list(dict.fromkeys(one for text in map(str, condition.any_of) for one in nearest(text, values)))
-    there = f"did you mean {listed(near)}?" if near else f"there are {listed(values)}"
-    return f"{DOUBT} {in_words(condition)}: {there}"
+    if values := condition.any_of or condition.glob:
+        return _doubt(connection, collection_id, field, [str(one) for one in values])
+    there = _distinct(connection, fields.c.value, fields.c.collection_id == collection_id, fields.c.name == field)
+    return f"{DOUBT} {in_words(condition)}: there are {listed(there)}"
+
+
+def _doubt(connection: Connection, collection_id: int, field: str, values: Sequence[str]) -> str | None:
+    """Return the note that no document has ``values``; None where none has the field."""
+    from pinakes.catalog.filter_notes import doubt
+
+    there = _distinct(connection, fields.c.value, fields.c.collection_id == collection_id, fields.c.name == field)
+    names = dict.fromkeys(normalize("NFC", one) for one in values)
+    if field in FILE_TYPES:  # where one was asked for by name, it is among them with its dot and without
+        names = dict.fromkeys(one for one in names if not one.startswith(".") or one[1:] not in names)
+    near = {one: _like(one, there) if place < _MOST_COMPARED else [] for place, one in enumerate(names)}
+    return doubt(field, near, there[:_MOST_COMPARED]) if there else None
+
+
+def _like(text: str, values: Sequence[str]) -> list[str]:
+    """Return the paths among ``values`` of which ``text`` is the end; without any, what it may be a misspelling of."""
+    return [one for one in values if one.endswith(f"/{text}")] or nearest(text, values)
+
+
+def _note_on_values(connection: Connection, collection_id: int, condition: Condition) -> str | None:
+    """Return a note on those of several values that no document has, None where each has some or is a pattern.
+
+    Where some of those that are not there to the letter have documents, up to ten of the others are examined, and no
+    folders and absolute paths: what each means takes a few statements.
+    """
+    values = [str(one) for one in condition.any_of or condition.none_of or condition.glob]
+    if len(values) < 2:
+        return None
+    plain = [one for one in values if not condition.glob or _WILDCARDS.isdisjoint(one)]
+    forms = {one: {normalize(form, one) for form in ("NFC", "NFD")} for one in plain}
+    named = and_(fields.c.collection_id == collection_id, fields.c.name == condition.field)
+    wanted = fields.c.value.in_(text_list([form for some in forms.values() for form in some]))
+    there = set(connection.scalars(select(fields.c.value).where(named, wanted)))
+    if condition.field in FILE_TYPES:
+        there |= {form for one in there for form in (one.lstrip("."), f".{one.lstrip('.')}")}
+    absent = [one for one in plain if forms[one].isdisjoint(there)]
+    if absent and _some_have(connection, collection_id, condition, absent):
+        absent = [one for one in absent if not one.endswith("/") and absolute(one) is None]
+        few = absent if len(absent) <= _MOST_COMPARED else ()
+        absent = [one for one in few if not _some_have(connection, collection_id, condition, [one])]
+    return _doubt(connection, collection_id, condition.field, absent) if absent else None
+
+
+def _some_have(connection: Connection, collection_id: int, condition: Condition, values: Sequence[str]) -> bool:
+    """Return whether any document has one of ``values``, by another spelling or the end of its path, too."""
+    some = tuple(values)
+    one = Condition(condition.field, glob=some) if condition.glob else Condition(condition.field, any_of=some)
+    return connection.execute(_documents_with(connection, collection_id, one).limit(1)).first() is not None
 
 
 def _has(connection: Connection, collection_id: int, *tests: ColumnElement[bool]) -> bool:

@@ -19,7 +19,6 @@ from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from pinakes.catalog.selection import DOUBT
 from pinakes.core.errors import InvalidInput, PinakesError
 from pinakes.core.late import changed
 from pinakes.core.records import JSON, Duplicate, Filter, Hit, Results, SearchMode, Stage, Trace
@@ -449,20 +448,23 @@ def _notes(answers: Sequence[Results], hits: Sequence[Hit]) -> list[str]:
 
     Which documents are named, of all that were found, is said of those in ``hits``.
     """
+    from pinakes.catalog.filter_notes import doubted, still_doubted
     from pinakes.search.query.named_documents import is_names_note, names_notes
 
     lacked = [{lacked_word(note) for note in answer.notes} for answer in answers]
     nowhere = set.intersection(*lacked) if lacked else set[str]()
-    passed = any(answer.total_candidates for answer in answers)
+    with_some = [answer for answer in answers if answer.total_candidates]
+    each = [doubted(answer.notes) for answer in with_some]
+    in_doubt = set.intersection(*each) if each else doubted(note for answer in answers for note in answer.notes)
     texts, words = list[tuple[str, str]](), set[str]()
     for answer in answers:
         for note in answer.notes:
             word = lacked_word(note)
             if is_names_note(note):
                 continue
-            if not word and (answer.total_candidates or not (passed and note.startswith(DOUBT))):
-                texts.append((note, answer.collection))
-            elif word in nowhere and word not in words:
+            if not word and (kept := still_doubted(note, in_doubt)):
+                texts.append((kept, answer.collection))
+            elif word and word in nowhere and word not in words:
                 words.add(word)
                 texts += [(note, one.collection) for one in answers]
     return [*names_notes(hit.named for hit in hits), *_grouped_by_text(texts, len(answers))]

@@ -128,6 +128,10 @@ def test_no_filter_selects_everything(catalog: Catalog, collection: CollectionRe
         ({"statsu": "beta"}, ["no document has a field 'statsu': did you mean 'status'?"]),
         ({"statsu": {"ne": "beta"}}, ["no document has a field 'statsu': did you mean 'status'?"]),
         ({"status": "betta"}, ["no document has status = 'betta': did you mean 'beta'?"]),
+        ({"status": ["beta", "betta"]}, ["no document has status = 'betta': did you mean 'beta'?"]),
+        ({"file_type": ["md", "mdd"]}, ["no document has file_type = 'mdd': did you mean 'md'?"]),
+        ({"file_type": {"ne": [".mdd", ".mdx"]}}, ["no document has file_type = 'mdd', 'mdx': did you mean 'md'?"]),
+        ({"extension": ["md", ".txt"]}, []),
         ({"year": {"gt": 2030}}, ["no document has year > '2030': there are '2023', '2024'"]),
         ({"year": {"gte": "abc"}}, ["no document has year >= 'abc': there are '2023', '2024'"]),
         ({"created": {"gte": 3}}, ["no document has created >= '3': there are '2023-01-02', '2024-01-02'"]),
@@ -139,9 +143,10 @@ def test_no_filter_selects_everything(catalog: Catalog, collection: CollectionRe
 def test_a_filter_that_cannot_be_meant_is_doubted_in_words(
     catalog: Catalog, collection: CollectionRecord, asked: dict[str, Any], notes: list[str]
 ) -> None:
-    old = {"status": "alpha", "year": 2023, "created": "2023-01-02"}
+    old = {"status": "alpha", "year": 2023, "created": "2023-01-02", "extension": ".md"}
+    young = {"status": "beta", "year": 2024, "created": "2024-01-02", "extension": "txt"}
     put(catalog, collection, new("a.md", "1", metadata=old))
-    put(catalog, collection, new("b.md", "2", metadata={"status": "beta", "year": 2024, "created": "2024-01-02"}))
+    put(catalog, collection, new("b.md", "2", metadata=young))
     where = filters.parse(asked)
     with catalog.read() as connection:
         passed = selection.matching(connection, collection.id, where)

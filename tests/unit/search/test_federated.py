@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from pinakes.catalog.filter_notes import doubt
 from pinakes.core.errors import InvalidFilter, InvalidInput, ModelUnavailable, NotFound, PinakesError
 from pinakes.core.records import Hit, Results, Scores, Stage, Trace
 from pinakes.search.federated import CollectionModels, HitLimits, ask_all, named
@@ -315,6 +316,25 @@ def test_a_filter_that_fits_documents_of_another_collection_is_not_doubted() -> 
     passed, none = answer("a", [hit("a", 1, 0.5)]), answer("b", [], notes=(doubt,), total_candidates=0)
     assert ask(passed, none).notes == ()
     assert ask(replace(none, collection="c"), none).notes == (doubt,)
+
+
+def test_a_path_of_several_is_doubted_if_no_collection_with_hits_has_it() -> None:
+    in_a = "no document has path = 'x.md': did you mean 'xy.md'?"
+    in_b = ("no document has path = 'x.md': there are 'b.md'", "no document has path = 'a.md': there are 'b.md'")
+    found = ask(answer("a", [hit("a", 1, 0.5)], notes=(in_a,)), answer("b", [hit("b", 1, 0.4)], notes=in_b))
+    assert found.notes == (f"'a': {in_a}", f"'b': {in_b[0]}")
+
+
+def test_of_several_values_those_are_doubted_that_no_collection_with_hits_has() -> None:
+    in_a = doubt("path", {"x.md": ["xy.md"], "y.md": []}, ["a.md"])
+    in_b = doubt("path", {"y.md": [], "z.md": []}, ["b.md"])
+    in_c = doubt("path", {"x.md": [], "y.md": [], "z.md": []}, ["c.md"])
+    found = [answer("a", [hit("a", 1, 0.5)], notes=(in_a,)), answer("b", [hit("b", 1, 0.4)], notes=(in_b,))]
+    none = replace(answer("c", [], notes=(in_c,)), total_candidates=0)
+    assert ask(*found, none).notes == tuple(
+        f"'{name}': no document has path = 'y.md': there are '{name}.md'" for name in "abc"
+    )
+    assert ask(*found, answer("d", [hit("d", 1, 0.3)])).notes == ()
 
 
 def test_the_model_does_not_matter_where_words_alone_decide() -> None:
