@@ -36,7 +36,7 @@ _QUANTITY = lazy(r"\d+(?:\.\d+)?(?=[μu])|(?=[μu])")
 _MICRO = lazy("[μu](?=[mslgafvwh]$)")
 _UNITS = (
     "(?i:[kmgt]i?b|[kmgt]?hz|[kmμun][msglvaw]|cm|[dc]l|[kmg]wh?|min|dpi|px|[kmg]?ω|[kmg]?bps|mph|rpm|fps|k?cal|m?bar"
-    "|psi|lbs?|oz|ft|db|ha|[hkm]?pa|mah|pp[mb]|m?mol|(?:k?m|[kmg]?bit|m?l|[kmμ]?g|k?w)/(?:h|s|min|kg|d?l|m[23]?))"
+    "|psi|lbs?|oz|ft|db|ha|[hkm]?pa|mah|pp[mb]|m?mol|(?:k?m|[kmg]?bit|m?l|[kmμ]?g|k?w)/(?:h|s|min|kg|d?l|m[23]?)|[mglhvw])"
 )
 _UNIT = lazy(_UNITS)
 _MEASURE = lazy(rf"(\d+(?:\.\d+)?)({_UNITS})")
@@ -188,7 +188,8 @@ def _pairs(words: Sequence[str]) -> Iterator[OtherGroups]:
         if second.isdecimal() and _is_prefix(first, second):
             yield OtherGroups([first, second], [joined], _WEIGHT_OF_CODE)
         elif first.replace(".", "").isdecimal() and _UNIT.fullmatch(second):
-            yield OtherGroups([first, second], [f"{first}{second}"], _WEIGHT_OF_QUANTITY)
+            weight = _WEIGHT_OF_QUANTITY if len(second) > 1 else _WEIGHT_OF_GUESS  # a letter alone counts half
+            yield OtherGroups([first, second], [f"{first}{second}"], weight)
         elif first in ("O", "D", "o", "d") and (name := next(_names(joined), "")):
             yield OtherGroups([first, second], [name], _WEIGHT_OF_NAME)
 
