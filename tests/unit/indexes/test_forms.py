@@ -93,6 +93,18 @@ def test_endings_of_other_languages_are_known_where_the_language_is_plain(tmp_pa
     assert found(index, "apple") == [3]
 
 
+@pytest.mark.parametrize("query", ["istanbul", "Istanbul", "İstanbul", "İSTANBUL"])
+def test_names_with_turkish_endings_are_found(query: str, tmp_path: Path) -> None:
+    texts = ["Dün İstanbul'da ve İzmir'de çok güzel bir gün oldu ama daha sonra yağmur da yağdı.", "Ankara", "other"]
+    assert found(filled(tmp_path, texts), query) == [1]
+
+
+@pytest.mark.parametrize("query", ["kitap", "KİTAP", "KİTAPLAR", "kitaplar"])
+def test_words_in_turkish_capitals_have_stems(query: str, tmp_path: Path) -> None:
+    texts = ["Bu kitapları çok beğendi ve bir gün daha sonra da onları bize geri verdi.", "Ankara", "other"]
+    assert found(filled(tmp_path, texts), query) == [1]
+
+
 def test_a_language_that_is_set_holds_for_short_texts_too(tmp_path: Path) -> None:
     assert found(filled(tmp_path, ["Rote Häuser"]), "Häusern") == []
     assert found(filled(tmp_path / "set", ["Rote Häuser"], languages=["german"]), "Häusern") == [1]
@@ -156,6 +168,12 @@ def test_names_in_capitals_are_found_as_names(tmp_path: Path) -> None:
     assert found(index, "US") == []
     assert found(index, "IT department") == [2]
     assert found(index, "IT DEPARTMENT") == [2]
+
+
+def test_a_sentence_in_capitals_has_no_names(tmp_path: Path) -> None:
+    index = filled(tmp_path, ["The question is: to be, or not to be.", "IT and OR are names", "nothing"])
+    assert found(index, "TO BE OR NOT TO BE")[0] == 1
+    assert found(index, "IT") == found(index, "IT OR WHO") == found(index, "IT AND OR") == [2]
 
 
 def test_us_in_capitals_is_a_name_and_else_a_stop_word(tmp_path: Path) -> None:
@@ -249,6 +267,7 @@ def test_variants_change_no_score_of_words_that_have_none(tmp_path: Path) -> Non
         ("1.249,00", "It costs 1.249,00 now.", "It costs 1249.00 now."),
         ("2'500", "It costs 2'500 now.", "It costs 2500 now."),
         ("16 GB", "It has 16 GB of memory.", "It has 16GB of memory."),
+        ("24 V", "It runs on 24 V of current.", "It runs on 24V of current."),
         ("KB 5034441", "Update KB 5034441 is out.", "Update KB5034441 is out."),
         ("O Brien", "Mr. O Brien is in.", "Mr. O'Brien is in."),
         ("+49 (30) 9018-20", "Call +49 (30) 9018-20 now.", "Call +4930901820 now."),

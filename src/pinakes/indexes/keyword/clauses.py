@@ -19,6 +19,7 @@ from pinakes.indexes.storage.versions import Analysis
 from pinakes.settings import SearchSettings
 from pinakes.text.analysis import ENGLISH, LANGUAGES, NAMES, Analyzer, QueryTerm
 from pinakes.text.analysis.compounds import GERMAN, Compounds
+from pinakes.text.analysis.folding import folded
 from pinakes.text.analysis.languages import Stems
 
 TEXT, VARIANTS, EXACT, METADATA = "text", "variants", "exact", "metadata"
@@ -29,6 +30,10 @@ SMALL = 0.5
 """What a name in capitals (US) counts in small letters, which are another word mostly."""
 
 STEMMED = 0.8
+TURKISH = "turkish"
+_LEAST_NAME, _MOST_ENDINGS = 3, 10
+"""Names with ``İ`` keep their endings in Turkish texts: ``İstanbul'da`` has no stem, since that is no letter there."""
+
 _COMPOUND = 0.5
 EXACT_SHARE = 1.0
 """What a word as it is written counts besides its stem, divided by the number of words."""
@@ -83,10 +88,16 @@ class QueryVocabulary:
         if not term.word:
             return
         for language in self.languages:
-            yield from self._if_present(VARIANTS, f"{language}:{self.stem(language, term.word)}", STEMMED)
-            if language == GERMAN and self._compounds is not None:
-                for stem in self._compounds.of(term.word):
-                    yield from self._if_present(VARIANTS, f"{language}:{stem}", _COMPOUND)
+            yield from self._forms_in(language, term.word)
+
+    def _forms_in(self, language: str, word: str) -> Iterator[tuple[str, str, float]]:
+        yield from self._if_present(VARIANTS, f"{language}:{self.stem(language, word)}", STEMMED)
+        if language == GERMAN and self._compounds is not None:
+            for stem in self._compounds.of(word):
+                yield from self._if_present(VARIANTS, f"{language}:{stem}", _COMPOUND)
+        if language == TURKISH and len(word) >= _LEAST_NAME:
+            for name in self._beginning(f"{folded(word)}'")[:_MOST_ENDINGS]:
+                yield VARIANTS, name, STEMMED
 
     def phrases(self, term: QueryTerm) -> list[tuple[str, ...]]:
         """Return the phrases of a query term of which all terms occur in the index."""

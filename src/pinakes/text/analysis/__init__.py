@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import threading
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -396,7 +397,7 @@ class Analyzer:
                     other,
                     plain,
                     inflected,
-                    part if part.isalpha() else "",
+                    _letters_of(part),
                     phrases=() if at else apart,
                 )
                 for at, (term, part, other) in enumerate(zip(terms, parts, forms_of, strict=True))
@@ -450,6 +451,14 @@ def _lower_parts(word: str) -> list[str]:
         return [whole[:_LONGEST]] if len(whole) > 1 or len(word) == 1 else []
     lower = [part.lower()[:_LONGEST] for part in parts if len(part) > 1]
     return [whole[:_LONGEST], *lower] if len(whole) > 1 else lower
+
+
+def _letters_of(part: str) -> str:
+    """Return a word without marks that are no letters (of ``İ``, of Arabic vowels); "" if it has other signs."""
+    if part.isalpha() or part.isascii():
+        return part if part.isalpha() else ""
+    plain = "".join(char for char in part if not unicodedata.combining(char))
+    return plain if plain.isalpha() else ""
 
 
 def _with_letters(phrases: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:

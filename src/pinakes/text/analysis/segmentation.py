@@ -264,12 +264,15 @@ def named(words: list[str]) -> set[str]:
 
 
 def names_in_query(words: list[str]) -> set[str]:
-    """Return the stop words in capitals that are names in a query; none if the whole query is in capitals.
+    """Return the stop words in capitals that are names in a query; none if it is all in capitals and says more.
+
+    More is any other word, or one of these twice, as in TO BE OR NOT TO BE.
 
     AND, OR, NOT and AND NOT between two relevant words are operators of other search engines.
     """
     found = {word for word in words if word in NAMES}
-    if not found or (all(map(_is_capital, words)) and any(word not in NAMES for word in words)):
+    says_more = len(set(words)) < len(words) or any(word not in NAMES for word in words)
+    if not found or (says_more and all(map(_is_capital, words))):
         return set()
     operators: set[str] = set()
     before, waiting = "", set[str]()
