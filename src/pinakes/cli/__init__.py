@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import select
 import signal
 import sys
 from contextlib import suppress
@@ -32,8 +33,10 @@ def _run(arguments: list[str]) -> None:
     load_uncollected()
     from pinakes.cli.entry import run
     from pinakes.cli.session import INTERRUPTED
+    from pinakes.cli.standard_streams import open_streams
     from pinakes.platform.permissions import be_private
 
+    open_streams()
     be_private()
     share_arenas()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -59,5 +62,8 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
 
 def _stop_at_once(_number: int, _frame: FrameType | None) -> None:
     shown = b"\x1b[?25h" if os.isatty(2) else b""  # the cursor, which a bar may have hidden
-    os.write(2, shown + b"stopped at once; what was committed stays; run again to resume\n")
-    os._exit(130)
+    try:
+        if select.select([], [2], [], 0)[1]:  # to write into a pipe that is full and not read would wait for a reader
+            os.write(2, shown + b"stopped at once; what was committed stays; run again to resume\n")
+    finally:
+        os._exit(130)

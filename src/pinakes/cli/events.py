@@ -13,6 +13,7 @@ import typer
 from pinakes.cli.hit_lines import one_line
 from pinakes.cli.options import OneOrAll, command, usual_command
 from pinakes.cli.session import Session
+from pinakes.cli.standard_streams import survive_stderr
 from pinakes.core.errors import SourceError
 from pinakes.core.records import JSON
 from pinakes.core.wording import counted
@@ -45,6 +46,8 @@ def events(
     """Show what happened to documents and sources; with --json one document a line."""
     from pinakes.services.events import kinds_of
 
+    if follow:
+        survive_stderr()
     within, chosen = [collection] if collection else None, kinds_of(kinds)
     with session.library(recorded=False) as library:
         position, found = library.events.latest(last, chosen, within) if after is None else (after, [])

@@ -10,6 +10,7 @@ import typer
 
 from pinakes.cli.options import ReadOnly, Toolsets, Yes
 from pinakes.cli.session import Session
+from pinakes.cli.standard_streams import survive_stderr
 from pinakes.core.caller import KEY_VARIABLE
 from pinakes.core.errors import InvalidInput
 from pinakes.core.records import JSON
@@ -43,6 +44,7 @@ def serve(
     from pinakes.api import serve_mock
 
     collect_seldom()
+    survive_stderr()
     if mock and port is None:
         port = _MOCK_PORT
     chosen = session.with_settings(
@@ -79,6 +81,7 @@ def worker(
     from pinakes.api import serve_worker
 
     collect_seldom()
+    survive_stderr()
     serve_worker(
         session.settings,
         queues=split_list(queues),
@@ -103,6 +106,7 @@ def mcp(
     if url and (toolsets is not None or read_only):
         raise InvalidInput("The server at --url decides on its tools.", hint="Leave out --toolsets and --read-only.")
     collect_seldom()
+    survive_stderr()
     serve_stdio(offering(session, toolsets, read_only=read_only).settings, url)
 
 

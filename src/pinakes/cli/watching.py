@@ -18,6 +18,7 @@ from pinakes.cli.options import AddOptions
 from pinakes.cli.progress import following
 from pinakes.cli.screen import Screen
 from pinakes.cli.session import Session
+from pinakes.cli.standard_streams import survive_stderr
 from pinakes.core.errors import Busy, InvalidInput
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def watch(session: Session, wanted: AddOptions) -> None:
     from pinakes.api.folder_watching import Watching
     from pinakes.jobs.worker import Worker
 
+    survive_stderr()
     screen = session.screen
     with session.library(create=True) as library:
         prepare_or_warn(session)

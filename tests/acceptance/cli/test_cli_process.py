@@ -274,3 +274,45 @@ def test_mcp_answers_initialize_with_nothing_but_protocol(words, name):
     assert done.returncode == 0
     (answer,) = [json.loads(line) for line in done.stdout.splitlines()]
     assert answer["result"]["serverInfo"]["name"] == name
+
+
+HELLO = '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}\n'
+
+
+@pytest.mark.parametrize(
+    ("words", "redirection"),
+    [
+        ("status", "2>&-"),
+        ("status", "2>/dev/full"),
+        ("mcp", "2>&-"),
+        ("mcp", "2>/dev/full"),
+        ("mcp", "2> >(exec true)"),
+    ],
+)
+def test_a_stderr_that_takes_nothing_stops_nobody(tmp_path, words, redirection):
+    if "/dev/full" in redirection and not Path("/dev/full").exists():
+        pytest.skip("no /dev/full on this system")
+    home = tmp_path / "home"
+    subprocess.run([*PINAKES, "init", "--home", str(home)], check=True, capture_output=True)
+    done = subprocess.run(
+        ["bash", "-c", f'"$@" {redirection}', "bash", *PINAKES, words, "--home", str(home)],
+        input=HELLO, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert ("serverInfo" if words == "mcp" else str(home)) in done.stdout
+
+
+@pytest.mark.parametrize("redirection", [">&-", "<&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_never_given_to_a_file(tmp_path, redirection):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "bees.md").write_text("Bees make honey.\n")
+    home = str(tmp_path / "home")
+    words = ["add", str(folder), "--home", home, *DETERMINISTIC]
+    added = subprocess.run(
+        ["bash", "-c", f'"$@" {redirection}', "bash", *PINAKES, *words],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (added.returncode, "Traceback" in added.stderr) == (0, False)
+    verified = subprocess.run([*PINAKES, "verify", "--home", home, *DETERMINISTIC], check=False, capture_output=True)
+    assert verified.returncode == 0

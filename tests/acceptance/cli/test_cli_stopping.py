@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -157,6 +157,42 @@ def test_a_second_ctrl_c_ends_it_at_once():
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err == "stopped at once; what was committed stays; run again to resume\n"
+
+
+def refusing(how: str) -> int:
+    """Return a stream that takes nothing."""
+    if how == "full disk":
+        if not Path("/dev/full").exists():
+            pytest.skip("no /dev/full on this system")
+        return os.open("/dev/full", os.O_WRONLY)
+    reading, writing = os.pipe()
+    if how == "closed pipe":
+        os.close(reading)
+        return writing
+    os.set_blocking(writing, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writing, b"." * 4096)
+    os.set_blocking(writing, True)
+    return writing  # the other end stays open, and is never read
+
+
+@pytest.mark.parametrize("how", ["full disk", "closed pipe", "full pipe"])
+def test_a_second_ctrl_c_ends_it_at_once_whatever_stderr_takes(how: str):
+    reading, out = os.pipe()
+    nothing, err = os.open(os.devnull, os.O_RDONLY), refusing(how)
+    process = Forked(STUBBORN, streams=[nothing, out, err])
+    for stream in (nothing, out, err):
+        os.close(stream)
+    with process, os.fdopen(reading) as told:
+        try:
+            assert told.readline() == "working\n"
+            process.send_signal(signal.SIGINT)
+            wait(lambda: told.readline() == "closing\n")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
+        finally:
+            process.kill()
 
 
 STOPPED_AT_THE_INDEX = """

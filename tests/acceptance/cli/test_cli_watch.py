@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -49,6 +51,39 @@ def test_a_change_is_told_and_found_and_stopping_is_no_error(start, corpus, pina
     child.send_signal(number)
     assert child.wait(20) == 0
     assert pinakes("search", "quinces", "--json").document["hits"][0]["path"] == "new.md"
+
+
+@contextmanager
+def unread(*words: str | Path) -> Iterator[tuple[Forked, IO[str]]]:
+    """Start the program with a stderr that nobody reads; give it with its stdout."""
+    nothing, (reading, out), (unused, err) = os.open(os.devnull, os.O_RDONLY), os.pipe(), os.pipe()
+    os.close(unused)
+    child = Forked(PINAKES, *SETTINGS, *map(str, words), streams=[nothing, out, err])
+    for stream in (nothing, out, err):
+        os.close(stream)
+    with child, os.fdopen(reading) as told:
+        try:
+            yield child, told
+        finally:
+            child.kill()
+
+
+def test_a_folder_is_followed_when_nobody_reads_stderr(corpus):
+    with unread("watch", corpus) as (child, told):
+        until(told, "4 added")
+        (corpus / "new.md").write_text("# Quinces\n\nQuinces are picked last.\n")
+        until(told, "1 added: new.md")
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(20) == 0
+
+
+def test_events_are_followed_when_nobody_reads_stderr(corpus, pinakes):
+    pinakes("add", corpus)
+    with unread("events", "--follow", "--after", "0") as (_, told):
+        until(told, "sync_finished")
+        (corpus / "new.md").write_text("# Quinces\n\nQuinces are picked last.\n")
+        pinakes("add", corpus)
+        until(told, "new.md")
 
 
 def test_what_lies_inside_a_source_is_followed_with_all_of_it(start, corpus, pinakes):
