@@ -55,6 +55,41 @@ def test_much_of_a_budget_is_used_also_where_a_long_line_follows_a_short_one(lib
     assert opened.text.endswith(" ")
 
 
+LONG = " ".join(f"The pump {number} is checked each week." for number in range(800))
+
+
+@pytest.mark.parametrize("before", ["# Pump\n\n", "# Pump\n\nshort\n\n"])
+@pytest.mark.parametrize("behind", ["", "\n\nshort"])
+@pytest.mark.parametrize("budget", [1000, 2000])
+def test_a_long_line_leaves_no_document_nearly_empty_and_no_word_is_read_twice(
+    library: Library, before: str, behind: str, budget: int
+) -> None:
+    text = before + LONG + behind
+    uid = put(library, text)
+    [opened] = library.staged.expand([uid], max_tokens=budget).documents
+    assert budget * 0.5 <= opened.tokens <= budget
+    assert opened.go_on == 0
+    following = library.staged.chunk(uid, number=opened.go_on_chunk, neighbours=1000)
+    rest = [(mark.start, own) for mark, own in ((following.mark, following.text), *following.neighbours)]
+    assert opened.text.split() + " ".join(own for at, own in sorted(rest) if at >= following.mark.start).split() == (
+        text.split()
+    )
+
+
+def test_a_second_document_that_is_cut_is_not_nearly_empty(library: Library) -> None:
+    uids = [put(library, LONG[:8000]), put(library, f"# Other\n\n{LONG}")]
+    found = library.staged.expand(uids, max_tokens=4000)
+    assert [one.cut for one in found.documents] == [False, True]
+    assert found.tokens >= 3000
+
+
+def test_a_line_that_begins_early_enough_is_cut_before_also_where_a_chunk_begins_in_it(library: Library) -> None:
+    text = f"# Pump\n\n{LONG[:12_000]}\n{LONG[12_000:]}"
+    [opened] = library.staged.expand([put(library, text)], max_tokens=4000).documents
+    assert opened.text == f"# Pump\n\n{LONG[:12_000]}\n"
+    assert opened.go_on == 4
+
+
 @pytest.mark.parametrize("budget", [20, 100, 500])
 def test_a_text_without_blanks_is_cut_where_the_budget_ends(open_library: Callable[..., Library], budget: int) -> None:
     library = open_library(chunking__unit="chars", chunking__size=300)

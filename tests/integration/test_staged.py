@@ -199,11 +199,15 @@ def test_a_budget_is_kept_and_reading_on_gives_the_rest(kept: Library, budget: i
     opened = kept.staged.expand([uid], max_tokens=budget)
     [part] = opened.documents
     assert part.cut
-    assert part.tokens <= budget
+    assert budget * 0.4 <= part.tokens <= budget
     assert GUIDE.startswith(part.text)
-    rest = kept.staged.expand([uid], wanted=ExpandRequest(lines=(part.go_on, 0))).documents[0]
-    assert (part.text + rest.text).replace(part.text.rpartition("\n")[2], "", 1).endswith(rest.text)
-    assert kept.staged.chunk(uid, number=part.go_on_chunk).mark.end > len(part.text)
+    if part.go_on:
+        rest = kept.staged.expand([uid], wanted=ExpandRequest(lines=(part.go_on, 0))).documents[0]
+        assert part.text + rest.text == GUIDE
+    else:
+        assert not part.text.endswith("\n")
+    mark = kept.staged.chunk(uid, number=part.go_on_chunk).mark
+    assert mark.start <= len(part.text) < mark.end
 
 
 def test_a_document_is_cut_before_a_heading_where_that_is_possible(kept: Library) -> None:

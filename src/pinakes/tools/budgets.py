@@ -155,27 +155,28 @@ def within_budget(
     if outcome.data is None or tool.returns is None:
         return _cut_text(tool, outcome, counter, most)
     data, room = outcome.data, most - _SPARE
+    go_on = data.get("next")
     for chars in _SUMMARY_CHARS:
         shorter = _with_summaries(data, chars)
         if shorter is not None and counter.fits(tool.json(shorter), room):
             how = f"Summaries were cut after {chars} characters; get_document_chunk and get_documents show the text."
             return _marked_as_cut(tool, outcome, shorter, how)
     data = _with_summaries(data, _SUMMARY_CHARS[-2]) or data
+    data = {name: one for name, one in data.items() if name != "next"}  # says nothing once it is cut
+    kept_next = isinstance(go_on, str) and tool.name not in _PAGED and counter.fits(go_on, most // 2)
     for _ in range(_TRIES):
         cut = _Cut(counter)
         kept = cut.shrunk(data, room, "")
         assert isinstance(kept, dict)
-        if tool.name in _PAGED:
-            kept.pop("next", None)
-        elif isinstance(go_on := data.get("next"), str) and counter.fits(go_on, most // 2):
-            kept["next"] = go_on  # says nothing once it is cut
+        if kept_next:
+            kept["next"] = go_on
         how = f"Cut at {most} tokens: {'; '.join(cut.said.values())} are shown. {_rest(tool, arguments, cut, most)}"
         made = _marked_as_cut(tool, outcome, kept, how)
         size = counter.count(made.text)
         if size <= most:
             return made
         room = min(room - 1, int(room * _SHARE * most / size))
-    left = {name: _emptied(one) for name, one in outcome.data.items() if name != "next"}
+    left = {name: _emptied(one) for name, one in data.items()}
     made = _marked_as_cut(tool, outcome, left, f"Cut at {most} tokens: nothing of it fits. {_otherwise(tool)}")
     return made if counter.fits(made.text, most) else _cut_text(tool, outcome, counter, most)
 

@@ -197,6 +197,43 @@ def test_a_small_budget_cuts_no_id_and_no_word_on_how_to_go_on(place: Place, mos
     assert answer["next"] == f'get_document_chunk(doc_id="{uid}",chunk_index=0)'
 
 
+@pytest.mark.parametrize("most", [250, 300, 350, 420])
+def test_how_to_go_on_is_said_whole_or_not_at_all(place: Place, most: int) -> None:
+    ids = list(place.ids.values())
+    answer = place.data("get_documents", doc_ids=ids, max_tokens=most)
+    assert "…" not in answer["next"]
+    assert answer["next"].startswith("get_document") or "Ask with a larger max_tokens." in answer["next"]
+
+
+LONG_LINE = "# Pump\n\nshort\n\n" + "The pump is checked each week. " * 900 + "\n\nshort"
+UNEVEN = "\n".join(f"{n} " + "The pump is checked each week. " * (n % 23) for n in range(120))
+
+
+@pytest.mark.parametrize("most", [1200, 2500])
+@pytest.mark.parametrize("text", [UNEVEN, LONG_LINE, "# Pump\n\n" + UNEVEN.replace("\n", " ")])
+def test_no_line_and_no_chunk_is_read_twice(place: Place, most: int, text: str) -> None:
+    uid = place.library.documents.put(text, title="Uneven", uri="uneven.md").document.uid
+    read, chunks, line = "", list[int](), 1
+    while line:
+        answer = place.data("get_documents", doc_ids=[uid], start_line=line, max_tokens=most, include_chunks=True)
+        [document] = answer["documents"]
+        assert not document.get("cut") or document["returned_tokens"] >= most // 15
+        read += document["full_text"]
+        chunks += [one["chunk_index"] for one in document["chunks"]]
+        line = document.get("next_line", 0)
+    assert text.startswith(read)
+    number, rest = document.get("next_chunk"), list[str]()
+    while number is not None:
+        chunk = place.data("get_document_chunk", doc_id=uid, chunk_index=number)
+        rest += chunk["text"].split()
+        chunks.append(number)
+        number = number + 1 if chunk["has_next"] else None
+    words, twice = text.split(), len(read.split()) + len(rest) - len(text.split())
+    assert rest == words[len(words) - len(rest) :]
+    assert twice == 0 if most == 2500 else 0 <= twice < 400  # a part of one chunk
+    assert chunks == sorted(set(chunks))
+
+
 @pytest.mark.parametrize("most", [1, 50])
 def test_a_budget_that_is_too_small_for_any_answer_says_so(place: Place, most: int) -> None:
     text = place.text("get_documents", doc_ids=[place.ids["long"]], max_tokens=most)

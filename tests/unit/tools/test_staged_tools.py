@@ -327,11 +327,11 @@ def test_chunks_come_with_their_places(library: Library) -> None:
 
 def test_a_budget_cuts_and_says_where_to_go_on(library: Library) -> None:
     known = ids(library)
-    found = call(library, "get_documents", doc_ids=[known["Guide"], known["Otter"]], max_tokens=500)
+    found = call(library, "get_documents", doc_ids=[known["Guide"], known["Otter"]], max_tokens=800)
     [document] = found["documents"]
     assert document["cut"] is True
     assert LONG.startswith(document["full_text"])
-    assert document["returned_tokens"] == found["total_tokens"] <= 500
+    assert document["returned_tokens"] == found["total_tokens"] <= 800
     assert found["left_out"] == [known["Otter"]]
     assert found["tokens_saved"] > 0
     assert document["outline"][0]["start_line"] >= document["next_line"]
@@ -341,6 +341,16 @@ def test_a_budget_cuts_and_says_where_to_go_on(library: Library) -> None:
     assert "cut" not in rest
     chunk = call(library, "get_document_chunk", doc_id=known["Guide"], chunk_index=document["next_chunk"])
     assert chunk["chunk_index"] == document["next_chunk"]
+
+
+def test_a_document_that_is_cut_within_a_line_goes_on_with_its_chunks(library: Library) -> None:
+    uid = ids(library)["Guide"]
+    found = call(library, "get_documents", doc_ids=[uid], max_tokens=500)
+    [document] = found["documents"]
+    assert LONG.startswith(document["full_text"])
+    assert document["returned_tokens"] > 100
+    assert "next_line" not in document
+    assert found["next"] == f'get_document_chunk(doc_id="{uid}",chunk_index={document["next_chunk"]})'
 
 
 def test_a_section_and_an_outline_are_read(library: Library) -> None:

@@ -39,7 +39,7 @@ class Opened:
     """A document, or a part of it: ``text`` from ``start_line`` to ``end_line`` of the file, ends included.
 
     ``tokens`` are those of the text, as those of a chunk are. ``cut``: the budget ended before what was asked
-    for; ``go_on`` is then the line, ``go_on_chunk`` the chunk, to read on from; the line is 0 where not one fits.
+    for; ``go_on`` is then the line, ``go_on_chunk`` the chunk, to read on from; the line is 0 where the cut is in one.
     ``outline`` are headings or definitions: all of them where they were asked for, of a document that was cut those
     not in ``text``. ``note`` says in words what could not be done.
     """
@@ -267,7 +267,7 @@ class _OpenDocument:
         outline = self.headings if wanted.outline or cut else ()
         if cut and not wanted.outline:
             outline = tuple(one for one in outline if end <= one.start < span[1])
-        start_line, go_on = self._lines.number_at(span[0]), self._lines.number_at(end)
+        start_line, (go_on, within) = self._lines.number_at(span[0]), self._lines.place(end)
         return Opened(
             document=self._brief,
             collection=self._collection,
@@ -277,7 +277,7 @@ class _OpenDocument:
             total_lines=self._lines.total,
             tokens=tokens,
             cut=cut,
-            go_on=go_on if cut and go_on > start_line else 0,
+            go_on=go_on if cut and go_on > start_line and not within else 0,
             go_on_chunk=next((mark.ordinal for mark in self._marks if mark.end > end), 0) if cut else 0,
             outline=outline,
             chunks=self._chunks((span[0], end), cut, most - tokens if most else None) if wanted.chunks else (),
@@ -308,14 +308,19 @@ class _OpenDocument:
         return round(sum(mark.token_count * _share(mark, start, end) for mark in self._marks))
 
     def _cut(self, span: Span, most: int) -> int:
-        """Return where a part is to end that has at most so many tokens: heading, chunk, line, word or there."""
+        """Return where a part is to end that has at most so many tokens.
+
+        That is before a heading, a chunk or a line; within a line only where that line is over ``1 - _LEAST_SHARE``.
+        """
         start, limit = span[0], self._reach(span, most)
         least = start + _LEAST_SHARE * (limit - start)
+        starts = [mark.start for mark in self._marks if least <= mark.start <= limit]
         borders: tuple[Callable[[], int], ...] = (
             lambda: max((one.start for one in self.headings if least <= one.start <= limit), default=0),
-            lambda: max((mark.start for mark in self._marks if least <= mark.start <= limit), default=0),
-            lambda: self._text.rfind("\n", start, limit) + 1,
-            lambda: self._text.rfind(" ", start, limit) + 1,
+            lambda: max((at for at in starts if not self._lines.place(at)[1]), default=0),
+            lambda: self._lines.beginning(self._lines.number_at(limit)),
+            lambda: max(starts, default=0),
+            lambda: max(self._text.rfind(blank, start, limit) for blank in "\n ") + 1,
         )
         return next((at for border in borders if (at := border()) > start and at >= least), limit)
 
