@@ -57,7 +57,7 @@ def show(session: Session, name: Name, collection: Searched = None, limit: Limit
         report = graph.as_of(entity, as_of, limit=limit) if as_of else graph.show(entity, limit=limit)
     screen, entity = session.screen, report.entity
     screen.document(asdict(report))
-    screen.show(f"{entity.name}  {entity.type}  ({entity.collection})")
+    screen.lines([f"{entity.name}  {entity.type}  ({entity.collection})"])
     if entity.aliases:
         screen.show(f"  also called {', '.join(entity.aliases)}")
     screen.show(
@@ -247,7 +247,7 @@ def impact(session: Session, name: Name, collection: Searched = None, limit: Lim
 
 def _show_affected(session: Session, one: Affected) -> None:
     mentions = f"  ({counted(one.mentions, 'mention')})" if one.mentions else ""
-    session.screen.show(f"{one.path or one.title}: {_LINKS[one.link]}{mentions}")
+    session.screen.lines([f"{one.path or one.title}: {_LINKS[one.link]}{mentions}"])
     session.screen.lines(f"    {relation}" for relation in one.relations[:3])
     if one.text:
         session.screen.show(f"    {_quoted(one.text)}")

@@ -55,7 +55,7 @@ class Screen:
     def lines(self, lines: Iterable[Text | str]) -> None:
         """Print each line as ``show`` does."""
         for line in lines:
-            self.show(line)
+            self.show(newlines_marked(line) if isinstance(line, str) else line)
 
     def text(self, text: str) -> None:
         """Print a text, ended by a newline; on a terminal without what could steer it. Nothing in JSON mode."""
@@ -71,7 +71,7 @@ class Screen:
     def say(self, *messages: str) -> None:
         """Say on stderr how it goes or what comes next, a line each; not in quiet mode."""
         for words in messages if not self.quiet else ():
-            self.err.print(printable(words), soft_wrap=True)
+            self.err.print(printable(newlines_marked(words)), soft_wrap=True)
 
     def report(self, *lines: str) -> None:
         """Print lines about what was done, for people; nothing in quiet mode."""
@@ -106,13 +106,18 @@ class Screen:
     def _labelled(self, label: str, style: str, words: str) -> None:
         from rich.text import Text
 
-        self.err.print(Text.assemble((f"{label}: ", style), printable(words)), soft_wrap=True)
+        self.err.print(Text.assemble((f"{label}: ", style), printable(newlines_marked(words))), soft_wrap=True)
 
 
 def write_json(value: JSON) -> None:
     """Write one JSON document to stdout."""
     plain_ascii = "utf" not in (sys.stdout.encoding or "").lower()
     sys.stdout.write(json.dumps(value, ensure_ascii=plain_ascii, indent=2, default=_plain) + "\n")
+
+
+def newlines_marked(text: str) -> str:
+    """Return ``text`` with signs for its newlines: a file name with some would look like lines of ours."""
+    return text.strip("\n").replace("\n", "\N{SYMBOL FOR NEWLINE}")
 
 
 def printable(text: str) -> str:

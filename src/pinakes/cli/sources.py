@@ -93,7 +93,7 @@ def show(session: Session, name: _Source) -> None:
     screen.lines(f"{'trouble':<11} {word}" for word in _problems(session, one))
     for file in one.failing[:_MOST_SHOWN]:
         again = f"; tried {file.tries}×, again {_when(file.retry_at)}" if file.retry_at else ""
-        screen.show(f"{'failed':<11} {file.path}: {file.reason}{again}")
+        screen.lines([f"{'failed':<11} {file.path}: {file.reason}{again}"])
     if len(one.failing) > _MOST_SHOWN:
         screen.show(f"{'failed':<11} and {len(one.failing) - _MOST_SHOWN:,} more: --json")
 
@@ -156,7 +156,7 @@ def import_documents(
     imported = [{"name": one.name, "file": str(path), "source": one.source} for one, path in kept]
     document = {"imported": imported, "refused": [asdict(one) for one in found.refused]}
     for one, path in kept:
-        screen.show(f"{one.name}: {one.source['location']} → {path}")
+        screen.lines([f"{one.name}: {one.source['location']} → {path}"])
         if variable := one.source.get("token_variable"):
             screen.say(f"{one.name} reads its token from the environment variable {variable}")
     for bad in found.refused:

@@ -38,3 +38,22 @@ def test_letters_of_any_script_make_a_name_that_works_everywhere(pinakes: Any, c
     assert pinakes("search", "pollen", "-c", name, "--json").document["hits"][0]["path"] == "bees.md"
     assert pinakes("status", "-c", name, "--json").document["collections"][0]["name"] == name
     assert pinakes("verify", "-c", name).code == 0
+
+
+def test_the_name_of_a_file_with_a_newline_makes_no_line_of_its_own(tmp_path: Path, program: Any) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a\nerror: forged.bin").write_bytes(b"\x7fELF\x00\x01\x02" * 50)
+    (folder / "b\nerror: forged.md").write_text("Bees make honey.\n")
+    said = [program("add", folder), program("status", "--problems"), program("read", "forged.md")]
+    assert not [line for one in said for line in (one.out + one.err).splitlines() if line.startswith("error: forged")]
+
+
+def test_a_single_word_is_no_home_to_migrate_to(
+    tmp_path: Path, program: Any, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program("add", corpus)
+    monkeypatch.chdir(tmp_path)
+    refused = program("migrate", "--to", "foo")
+    assert (refused.code, "Write ./foo for a folder" in refused.err) == (2, True)
+    assert not (tmp_path / "foo").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from functools import cache
 
 from pinakes.core.errors import ModelUnavailable
 from pinakes.core.ports import Embedder, Remote
@@ -31,6 +32,12 @@ def counts_tokens(embedder: Embedder) -> bool:
     try:
         embedder.token_starts("")
     except ModelUnavailable as error:
-        _log.warning("tokens are estimated: %s", error.message)
+        _warn_once(error.message)
         return False
     return True
+
+
+@cache
+def _warn_once(reason: str) -> None:
+    """Log why tokens are estimated, which is asked for each collection and each run."""
+    _log.warning("tokens are estimated: %s", reason)

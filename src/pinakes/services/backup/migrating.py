@@ -6,11 +6,12 @@ import time
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from pinakes.catalog import Catalog
 from pinakes.catalog.home import Home
 from pinakes.catalog.moves import move
-from pinakes.core.errors import NotFound
+from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.core.step_reports import OnStep, ignore_step
 from pinakes.settings import Settings
 from pinakes.settings.outside import without_password
@@ -38,7 +39,13 @@ def migrate(settings: Settings, to: str, on_step: OnStep = ignore_step) -> Migra
 
     Raises:
         NotFound: there is no catalogue to copy.
+        InvalidInput: ``to`` is a single word, which may be a database as well as a folder.
     """
+    if "://" not in to and Path(to).name == to and not Path(to).is_dir():
+        raise InvalidInput(
+            f"{to!r} may be a database or a folder.",
+            hint=f"Write ./{to} for a folder, or postgresql://USER@HOST/{to} for a database.",
+        )
     begin = time.monotonic()
     if settings.catalog.url == to:
         settings = settings.model_copy(update={"catalog": settings.catalog.model_copy(update={"url": ""})})
