@@ -6,15 +6,17 @@ a document, since each cell becomes some of them.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 from xml.etree.ElementTree import Element
 
 from pinakes.core.records import ReadingNote
 from pinakes.core.wording import counted
-from pinakes.parsing.charts import drawn, paragraphs
+from pinakes.parsing.charts import MOST_CELLS, drawn, paragraphs
 from pinakes.parsing.limits import Limits
 from pinakes.parsing.notes import comment
 from pinakes.parsing.numberformats import BUILT_IN, displayed
@@ -28,6 +30,10 @@ _PEOPLE: Final = "xl/persons/"
 _MOST_COLUMNS: Final = 16_384
 _MOST_ROWS: Final = 1_048_576
 _REFERENCE: Final = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
+_END: Final = re.compile(r"\$?([A-Za-z]{1,3})?\$?(\d{1,7})?")
+"""A corner of an area, or its column or row."""
+_MOST_FORMULA: Final = 8_192
+_NAMED: Final = 5
 _OF_A_THREAD: Final = "tc="
 """Prefix of the author of a note that only points old programs to a comment thread."""
 _GENERIC_TABLE: Final = re.compile(r"(?:Table|Tabelle|Tableau|Tabla|Tabella|表)_?\d+")
@@ -51,6 +57,14 @@ class _Book:
     formats: list[str] = field(default_factory=list)
     people: dict[str, str] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
+    parts: dict[str, str] = field(default_factory=dict)
+    """Sheet name, folded → its part."""
+    areas: dict[str, tuple[Sheet, Place]] = field(default_factory=dict)
+    """The sheets that charts took values from, by their part, with their last row and column."""
+    lost: dict[str, None] = field(default_factory=dict)
+    """The references of charts whose values were not found."""
+    left: int = MOST_CELLS
+    """The maximum cells that charts may still take from sheets."""
     hidden: dict[str, int] = field(default_factory=dict)
     margins: list[str] = field(default_factory=list)
     without_text: int = 0
@@ -76,7 +90,11 @@ def read_workbook(package: Package, limits: Limits) -> tuple[list[str], list[Rea
         if name.lower().startswith(_PEOPLE) and name.lower().endswith(".xml"):
             book.people |= {one.get("id", ""): one.get("displayName", "") for one in package.tree(name)}
     texts = []
-    for sheet in workbook.iter("sheet"):
+    sheets = list(workbook.iter("sheet"))
+    book.parts = {
+        line(one.get("name", "")).casefold(): parts[to].target for one in sheets if (to := one.get("r:id", "")) in parts
+    }
+    for sheet in sheets:
         part = parts.get(sheet.get("r:id", ""))
         title, state = line(sheet.get("name", "")), sheet.get("state", "visible")
         if part is None or part.target in book.read:
@@ -88,7 +106,7 @@ def read_workbook(package: Package, limits: Limits) -> tuple[list[str], list[Rea
         texts.append(sheet_text(title, tables, comments, is_hidden=state != "visible"))
         if texts[-1] and state != "visible":
             book.hidden["sheet"] = book.hidden.get("sheet", 0) + 1
-    notes = hidden_notes(book.hidden)
+    notes = [*hidden_notes(book.hidden), *_lost_notes(book.lost)]
     if count := book.without_text:
         message = f"The file is damaged: the text of {counted(count, 'cell')} is missing in it."
         notes.append(ReadingNote("damaged-part", message, count=count))
@@ -124,7 +142,7 @@ def _sheet(book: _Book, part: str, comments: list[str], *, chart_only: bool) -> 
             there.setdefault(one.kind, one.target)
     if drawing := there.get("drawing"):
         book.read.add(drawing)
-        yield from drawn(book.package, book.package.relations(drawing), book.read)
+        yield from drawn(book.package, book.package.relations(drawing), book.read, partial(_referenced, book))
         yield from dict.fromkeys(paragraphs(book.package.tree(drawing)))
     book.read.update(name for kind, name in there.items() if kind in ("comments", "threadedComment"))
     comments += _comments(book, there)
@@ -158,6 +176,64 @@ def _cells(book: _Book, part: str) -> Sheet:
     sheet.hidden_rows &= sheet.rows.keys()
     _name_tables(book, part, sheet)
     return sheet
+
+
+def _referenced(book: _Book, formula: str) -> list[str]:
+    """Return the texts of the cells of a reference, which may be several areas; of none if one of them is not found."""
+    found: list[str] = []
+    areas = next(csv.reader([line(formula)[:_MOST_FORMULA].strip("()")], quotechar="'", skipinitialspace=True))
+    for area in areas or [""]:
+        texts = _texts_of(book, area)
+        if texts is None:
+            book.lost[line(formula)] = None
+            return []
+        found += texts
+    return found
+
+
+def _texts_of(book: _Book, reference: str) -> list[str] | None:
+    """Return the texts of the cells of an area, those of several columns joined if it has several rows, too.
+
+    None if there is no such area, or no room for its cells.
+    """
+    name, _, place = reference.rpartition("!")
+    part = book.parts.get(name.casefold(), "")
+    if part not in book.package.names:
+        return None
+    if part not in book.areas:
+        sheet = _cells(replace(book, margins=[]), part)
+        book.areas[part] = sheet, (max(sheet.rows, default=0), max(sheet.columns, default=0))
+    sheet, last = book.areas[part]
+    columns, rows = (_range(place, axis, end) for axis, end in ((1, last[1]), (2, last[0])))
+    if rows is None or columns is None:
+        return None
+    book.left -= len(rows) * len(columns)
+    if book.left < 0:
+        return None
+    if len(rows) == 1:
+        return [sheet.rows.get(rows[0], {}).get(at, "") for at in columns]
+    return [" ".join(filter(None, (sheet.rows.get(row, {}).get(at) for at in columns))) for row in rows]
+
+
+def _range(place: str, axis: int, last: int) -> range | None:
+    """Return the columns (``axis`` 1) or rows (2) of an area up to ``last``: all of them in ``$2:$4`` or ``$B:$B``."""
+    first, colon, second = place.partition(":")
+    ends = [match for one in (first, second if colon else first) if (match := _END.fullmatch(one))]
+    named = [match[axis] for match in ends if match[axis]]
+    if len(ends) < 2 or len(named) == 1 or not (named or colon):
+        return None
+    if not named:
+        return range(last + 1) if all(match[3 - axis] for match in ends) else None
+    low, high = sorted(_column(one) if axis == 1 else int(one) - 1 for one in named)
+    return range(low, min(high, last) + 1) if low >= 0 else None
+
+
+def _lost_notes(lost: Iterable[str]) -> Iterator[ReadingNote]:
+    formulas = list(lost)
+    if formulas:
+        more = f" and {len(formulas) - _NAMED} more" if len(formulas) > _NAMED else ""
+        message = f"Values of charts were not found: {', '.join(one[:100] for one in formulas[:_NAMED])}{more}."
+        yield ReadingNote("chart-values", message, count=len(formulas))
 
 
 def _name_tables(book: _Book, part: str, sheet: Sheet) -> None:

@@ -154,6 +154,31 @@ def test_a_sheet_that_is_a_chart_is_a_table() -> None:
     )
 
 
+def test_a_chart_without_stored_values_has_those_of_the_cells() -> None:
+    named = "<c:tx><c:strRef><c:f>'My C'!$B$1</c:f></c:strRef></c:tx>"
+    labels = "<c:cat><c:numRef><c:f>'My C'!$A$2:$A$3</c:f></c:numRef></c:cat>"
+    values = "<c:val><c:numRef><c:f>'My C'!$B$2:$B$3</c:f></c:numRef></c:val>"
+    lost = "<c:ser><c:val><c:numRef><c:f>Gone!$B$2:$B$3</c:f></c:numRef></c:val></c:ser>"
+    empty = chart("Sales", []).replace("</c:plotArea>", f"<c:ser>{named}{labels}{values}</c:ser>{lost}</c:plotArea>")
+    data = changed(
+        xlsx({"My C": ["Ship", "Crew"]}),
+        **{
+            "xl/worksheets/sheet1.xml": f"<worksheet {SHEET}><sheetData>"
+            '<row r="1"><c r="B1" t="str"><v>Crew</v></c></row>'
+            '<row r="2"><c r="A2" t="str"><v>Fram</v></c><c r="B2"><v>13</v></c></row>'
+            '<row r="3"><c r="A3" t="str"><v>Gjøa</v></c><c r="B3"><v>6</v></c></row></sheetData></worksheet>',
+            "xl/worksheets/_rels/sheet1.xml.rels": relations({"r1": ("drawing", "../drawings/drawing1.xml")}),
+            "xl/drawings/drawing1.xml": "<wsDr/>",
+            "xl/drawings/_rels/drawing1.xml.rels": relations({"r1": ("chart", "../charts/chart1.xml")}),
+            "xl/charts/chart1.xml": empty,
+        },
+    )
+    text = read(data, "a.xlsx").text
+    assert text.partition("Chart: ")[2] == (
+        "Sales\n\n|  | Crew | Series 2 |\n| --- | --- | --- |\n| Fram | 13 |  |\n| Gjøa | 6 |  |\n"
+    )
+
+
 @pytest.mark.parametrize(
     "rows",
     [
