@@ -25,6 +25,7 @@ _MIN_BLOCK_CHARS: Final = 48
 _MIN_BLOCK_LINES: Final = 4
 _MIN_DUMP_LINES: Final = 8
 _MIN_ARRAY_LINES: Final = 32
+_MIN_DECIMALS: Final = 64
 _MIN_HASH_CHARS: Final = 32
 _HASH_NAMES: Final = ("sha1-", "sha224-", "sha256-", "sha384-", "sha512-", "h1:")
 _MIN_HASHES: Final = 100
@@ -77,6 +78,13 @@ _ARRAY_LINE: Final = re.compile(
     r"\n[ \t]*(?:(?:0x[0-9a-fA-F]{1,8}[uUlL]{0,3}[ \t]*,?[ \t]*){6,200}"
     r"|[\"'](?:\\x[0-9a-fA-F]{2}){6,200}[\"'][ \t]*[,;+\\]?)[ \t]*(?=\n|\Z)"
 )
+_DECIMAL: Final = r"-?\d{1,6}\.\d{4,20}(?:[eE][-+]?\d{1,3})?"
+_ARRAY: Final = re.compile(
+    rf"[\[{{]\s{{0,20}}((?:{_DECIMAL}f?[\s\])}}]{{0,20}},[\s\[({{]{{0,40}}){{{_MIN_DECIMALS},}}+"
+    rf"(?:{_DECIMAL}f?(?=\s{{0,20}}[\])}}]))?)"
+)
+"""The fractions of an array in code, such as a vector or the points of a line."""
+_ELEMENT: Final = re.compile(rf"\n[ \t]*(?:- )+\[?{_DECIMAL}(?:, {_DECIMAL}){{0,3}}\]?[ \t]*(?=\n|\Z)")
 _PATH: Final = re.compile(r"\b(?:d|pathData|points)=([\"'])[MLHVCSQTAZmlhvcsqtaz\d\s.,+\-e]{200,}\1")
 _MAPPINGS: Final = re.compile(
     r"mappings[\"']?\s{0,8}[:=]?\s{0,8}[\"']?((?:[A-Za-z0-9+/]{0,12}[,;]+){60,}[A-Za-z0-9+/]{0,12})"
@@ -127,7 +135,7 @@ def without_embedded_data(text: str) -> TextWithoutData:
     found: list[EmbeddedData] = []
     keys = _private_keys(text)
     end = 0
-    candidates = [*_uris(text), *_drawings(text), *_dumps(text), *_minified(text)]
+    candidates = [*_uris(text), *_drawings(text), *_dumps(text), *_arrays(text), *_minified(text)]
     letters = text.encode("latin-1", "replace")
     if _count(letters, "run", _MIN_RUN_CHARS):
         candidates += _found(text, _RUN)
@@ -243,7 +251,7 @@ def _is_kept(text: str, run: re.Match[str]) -> bool:
 
 def _is_random(run: str) -> bool:
     """Return whether a word looks random: lower and upper case letters and digits in frequent alternation."""
-    told = re.sub(r"(.)\1{3,}", r"\1", run[:_MAX_TOLD_CHARS])
+    told = re.sub(r"(.)\1{3,}", r"\1", run[:_MAX_TOLD_CHARS].removeprefix("0x"))
     if len(told) < _MIN_RUN_CHARS // 2:
         return False
     kinds = [0 if char.isupper() else 1 if char.islower() else 2 if char.isdigit() else 3 for char in told]
@@ -278,6 +286,16 @@ def _dumps(text: str) -> Iterator[EmbeddedData]:
     if "0x" in text or "\\x" in text:
         for start, end in _adjacent(text, _ARRAY_LINE, _MIN_ARRAY_LINES):
             yield EmbeddedData(start, end, "dumps of bytes", "[embedded data]")
+
+
+def _arrays(text: str) -> Iterator[EmbeddedData]:
+    """Yield long arrays of fractions with many decimals."""
+    if text.count(",") >= _MIN_DECIMALS:
+        for match in _ARRAY.finditer(text):
+            yield EmbeddedData(*match.span(1), "arrays of numbers", "[embedded data]")
+    if text.count("- ") >= _MIN_DECIMALS:
+        for start, end in _adjacent(text, _ELEMENT, _MIN_DECIMALS):
+            yield EmbeddedData(start, end, "arrays of numbers", "[embedded data]")
 
 
 def _adjacent(text: str, line: re.Pattern[str], least: int) -> Iterator[tuple[int, int]]:

@@ -236,3 +236,15 @@ def test_a_mailbox_of_many_messages_is_read_at_once() -> None:
     start = time.process_time()
     mailbox((b"From a@b Mon Jan  1 00:00:00 2024\nSubject: a\n\nb\n\n") * 5000)
     assert time.process_time() - start < 30
+
+
+@pytest.mark.parametrize("path", ["a.mht", "A.MHTML"])
+def test_a_saved_web_page_is_read_as_a_message(path: str) -> None:
+    saved = (
+        b"From: <Saved by Blink>\nSubject: Saved page\nMIME-Version: 1.0\n"
+        b'Content-Type: multipart/related; boundary="B"\n\n--B\nContent-Type: text/html\n'
+        b"Content-Transfer-Encoding: quoted-printable\n\n<p>The gree=\nnshank =C3=A9</p>\n--B--\n"
+    )
+    document = parsing.read(saved, path, max_chars=1000)
+    assert "The greenshank é" in document.text
+    assert document.title == "Saved page"

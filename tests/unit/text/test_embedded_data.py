@@ -186,3 +186,53 @@ def test_lines_and_offsets_stay_true(parts: list[str]) -> None:
 )
 def test_hostile_text_takes_linear_time(text: Callable[[int], str]) -> None:
     assert_linear(without_embedded_data, text, 400)
+
+
+VECTOR = [round(_RANDOM.gauss(0, 1), 6) + 0.0000001 for _ in range(200)]
+POINTS = [[10 + one / 7.001 + 0.00001, 59.00001 + one / 9.001] for one in range(100)]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.jsonl", json.dumps({"text": "before", "vector": VECTOR, "end": "after"}) + "\n"),
+        ("a.geojson", json.dumps({"name": "before", "coordinates": [POINTS], "end": "after"})),
+        ("a.py", f"before = {VECTOR}\nafter = 1\n"),
+        ("a.c", f"float before[] = {{\n{'f,'.join(map(str, VECTOR))}f}};\nint after;\n"),
+        ("a.yaml", f"before: 1\nvector:\n{''.join(f'- {one}{chr(10)}' for one in VECTOR)}after: 2\n"),
+    ],
+)
+def test_long_arrays_of_numbers_are_left_out_and_named(path: str, text: str) -> None:
+    document = read(text, path)
+    assert "before" in document.text
+    assert "after" in document.text
+    assert len(document.text) < 800
+    assert document.text.count("\n") >= text.count("\n") - 1
+    [note] = document.notes
+    assert "arrays of numbers" in note.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"ids = {list(range(1000, 1400))}\n",
+        f"prices = {[one / 100 for one in range(500)]}\n",
+        "".join(f"{one}, {one + 1}, {one + 2}\n" for one in range(200)),
+        "".join(f"- {one / 7:.5f} m at noon\n" for one in range(200)),
+        f"short = {VECTOR[:40]}\n",
+        f"codes = {list(range(100, 400))}\n",
+        f"INSERT INTO places VALUES {', '.join(f'(48.{one}, 11.{one})' for one in range(1000, 1100))};\n",
+        "".join(f"- {one}\n" for one in range(100, 400)),
+    ],
+)
+def test_numbers_that_people_search_for_stay(text: str) -> None:
+    assert without_embedded_data(text).text == text
+
+
+@pytest.mark.parametrize("unit", ["[1.23456,", "- 1.23456\n- x\n", "(((", "[1.23456], ["])
+def test_arrays_are_found_in_linear_time(unit: str) -> None:
+    assert_linear(without_embedded_data, lambda size: unit * (size // len(unit)), 400_000)
+
+
+def test_a_hexadecimal_number_of_thousands_of_digits_is_left_out() -> None:
+    assert read(json.dumps({"name": "before", "tx": f"0x{hex_of(3000)}"}), "a.json").text.count("[embedded data]") == 1
