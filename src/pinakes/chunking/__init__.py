@@ -27,7 +27,7 @@ CHUNKERS = {
 """Document kind, or language of a text → the chunker's function that finds its structure."""
 
 
-VERSIONS = {**dict.fromkeys(CHUNKERS, 2), "asciidoc": 3, "code": 3, "markdown": 4, "text": 4}
+VERSIONS = {**dict.fromkeys(CHUNKERS, 2), "asciidoc": 3, "code": 3, "csv": 3, "markdown": 4, "text": 4}
 """Chunker → version. Increase it when its chunks change: a sync then reads its documents again."""
 
 

@@ -62,11 +62,17 @@ def _comments(text: str, rows: Sequence[int]) -> int:
 
 
 def _preamble(text: str, rows: Sequence[int]) -> int:
-    """Return how many lines above a table describe it: they have far fewer cells than most of the first rows."""
+    """Return how many lines above a table describe it.
+
+    They have far fewer cells than most of the first rows, or fewer and a blank line below them.
+    """
     some = [text[start : start + MOST_LINE_CHARS].partition("\n")[0] for start in rows[: 2 * MOST_COMMENTS]]
     cells = [len(line.rstrip(" |").split(" | ")) for line in some]
     usual = Counter(cells).most_common(1)[0][0] if cells else 0
     first = next((at for at, count in enumerate(cells) if PREAMBLE_SHARE * count > usual), 0)
+    widest = next((at for at, count in enumerate(cells) if count >= usual), 0)
+    if widest and "\n\n" in text[rows[widest - 1] : rows[widest]]:
+        first = widest
     if not 0 < first <= MOST_COMMENTS:
         return 0
     names, *below = (cells_of(line, edged=False) for line in some[first : first + 2])

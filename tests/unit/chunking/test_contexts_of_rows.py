@@ -233,3 +233,11 @@ def test_nothing_is_lost_and_the_budget_holds(
 def test_hostile_rows_are_cut(text: str) -> None:
     assert cut(text, "code", "sql")
     assert cut(text)
+
+
+def test_lines_that_a_blank_line_parts_from_a_table_describe_it() -> None:
+    rows = "".join(f"{at} | station {at} | north\n" for at in range(80))
+    table = f"Report of stations\nCreated | 2024-05-01\n\nid | name | place\n{rows}"
+    chunks = cut(table, language="csv")
+    assert len(chunks) > 3
+    assert all("id | name | place" in one for one in headers(chunks))
