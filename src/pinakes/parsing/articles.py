@@ -306,10 +306,9 @@ def _named(node: Node) -> str:
 def _name(node: Node) -> str:
     """Return the given names and the surname, or the organisation, in an element."""
     given = [one.words for one in _outermost(node, _GIVEN)]
-    family, organisation = (
-        next((one.words for one in _outermost(node, names)), "") for names in (("surname", "last-name"), ("orgname",))
-    )
-    return " ".join(filter(None, (*given, family))) or organisation
+    family = next((one.words for one in _outermost(node, ("surname", "last-name"))), "")
+    other = next((one.words for one in _outermost(node, ("orgname", "personname"))), "")
+    return " ".join(filter(None, (*given, family))) or other
 
 
 def _outermost(root: Node, names: Collection[str], without: Collection[str] = ()) -> Iterator[Node]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from html import unescape
+from html.entities import html5
 from typing import Final
 
 from pinakes.parsing.scripts import scripted
@@ -21,6 +23,7 @@ _ASCIIDOC: Final = re.compile(
     r"|\b(?:pass|stem|latexmath|asciimath):[\w,]{0,20}\[[^\]\n]{0,500}|\b\w{1,30}::?[^\s\[]{0,300}\["  # macros
     rf"|(?<={_LETTER})(?P<after>\*\*|__|\#\#)(?P<end>{_WORD})(?P=after)"
     rf"|(?P<before>\*\*|__|\#\#)(?P<start>{_WORD})(?P=before)(?={_LETTER})"
+    r"|(?P<entity>&(?:#\d{2,6}|#x[\da-fA-F]{2,5}|[A-Za-z]\w{1,30});)"
     rf"|(?<=\w)(?P<sign>[~^])(?P<script>{_SHORT})(?P=sign)"
 )
 _FENCE: Final = re.compile(r"(-{4,}|\.{4,}|\+{4,}|/{4,})|(`{3,})[\w+#,.-]*")
@@ -119,4 +122,7 @@ def _of_asciidoc(found: re.Match[str]) -> str:
     if script := found["script"]:
         before = found.string[max(0, found.start() - 40) : found.start()]
         return scripted(script, "super" if found["sign"] == "^" else "sub", before)
+    if entity := found["entity"]:
+        char = unescape(entity) if entity[1] == "#" else html5.get(entity[1:], entity)
+        return entity if char in "<>&" or char in "\r\n" else char
     return found["end"] or found["start"] or found[0]

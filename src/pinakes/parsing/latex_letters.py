@@ -82,6 +82,7 @@ _COMMANDS: Final = re.compile(
     rf"|(?P<space>(?<=[\w.,:;)}}\]])(?:~|\\[,;: ])(?=[\w\\(]))|(?P<soft>\\[-/](?={_LETTER}))|(?P<line>(?<=\w)\\_(?=\w))"
     rf"|(?P<shape>(?:(?<=[^\W\d_])\\(?:{_SHAPES})\{{(?P<end>{_LETTER}{{1,40}})\}}"
     rf"|\\(?:{_SHAPES})\{{(?P<start>{_LETTER}{{1,40}})\}}(?={_LETTER})))"
+    rf"|\\lettrine(?:\[[^\]\n]{{0,200}}\])?\{{(?P<initial>{_LETTER}{{1,3}})\}}\{{(?P<rest>[^{{}}\n]{{0,200}})\}}"
     r"|(?P<control>\\[A-Za-z]+)(?=\\[\"'`^~=.])"
     r"|\\(?:[A-Za-z]+\*?|[\"'`^~=.])(?:\[[^\]\n]{0,200}\])?[ \t]*\{"  # whose argument keeps its braces
 )
@@ -118,6 +119,8 @@ def _meaning(found: re.Match[str], own: frozenset[str]) -> str:
         return found[0] if letter in own else _LETTERS[letter]
     if found["shape"] or found["line"]:
         return found["end"] or found["start"] or "_"
+    if initial := found["initial"]:
+        return initial + found["rest"]
     if control := found["control"]:
         return f"{control} "  # the letter that follows would become a part of the command
     return " " if found["space"] else "" if found["soft"] else found[0]

@@ -10,12 +10,15 @@ from pinakes.core.errors import Empty, Unreadable
 from pinakes.core.records import JSON, Document, ReadingNote
 from pinakes.parsing.decode import decode, scrub
 from pinakes.parsing.escapes import without_colours
+from pinakes.parsing.html import to_markdown
 from pinakes.parsing.joined_words import joined
-from pinakes.parsing.limits import LimitedReader
+from pinakes.parsing.limits import LimitedReader, Limits
 from pinakes.parsing.structured import ParseError, parse_json
 from pinakes.parsing.titles import markdown_title
 
 _MAX_OUTPUT_CHARS: Final = 2000
+_OBJECT: Final = re.compile(r"<[\w.]{1,200}(?: object(?: at 0x[0-9a-fA-F]{1,16})?| at 0x[0-9a-fA-F]{1,16})>")
+"""The plain form of an output that only names its class."""
 _BACKTICKS: Final = re.compile("`+")
 
 
@@ -35,7 +38,7 @@ class Notebook(LimitedReader):
             raise Unreadable(f"The notebook is damaged: {error}.", hint="Open and save it in Jupyter.") from error
         language = _language(notebook)
         cells = _cells(notebook)
-        printed = [_printed(cell) for cell in cells]
+        printed = [_printed(cell, self._limits) for cell in cells]
         parts = [part for cell, output in zip(cells, printed, strict=True) if (part := _cell(cell, output, language))]
         if not parts:
             raise Empty("The notebook has no text in its cells.")
@@ -96,18 +99,20 @@ def _cuts(printed: Sequence[str]) -> tuple[ReadingNote, ...]:
     return (ReadingNote("limit", message, count=count),) if count else ()
 
 
-def _printed(cell: JSON) -> str:
+def _printed(cell: JSON, limits: Limits) -> str:
     """Return the text output of a code cell."""
-    outputs = map(_output, _outputs(cell)) if cell.get("cell_type") == "code" else ()
+    outputs = (_output(one, limits) for one in _outputs(cell)) if cell.get("cell_type") == "code" else ()
     return "\n".join(filter(None, outputs)).strip("\n")
 
 
-def _output(output: JSON) -> str:
-    """Return the text of an output, or of its error; pictures and HTML yield nothing."""
+def _output(output: JSON, limits: Limits) -> str:
+    """Return the text of an output, or of its error; pictures yield nothing, HTML its text if there is no other."""
     if output.get("output_type") in ("error", "pyerr"):
         return ": ".join(filter(None, (_joined(output.get(name)) for name in ("ename", "evalue"))))
     data = _table(output, "data") or output
-    return _joined(output.get("text") or data.get("text/markdown") or data.get("text/plain") or data.get("text/latex"))
+    text = _joined(output.get("text") or data.get("text/markdown") or data.get("text/plain") or data.get("text/latex"))
+    page = _joined(data.get("text/html"))
+    return to_markdown(page, limits).strip("\n") if page and (not text or _OBJECT.fullmatch(text)) else text
 
 
 def _joined(lines: JSON) -> str:

@@ -286,6 +286,24 @@ def test_what_is_no_notebook_is_refused_with_the_reason(text: str) -> None:
         ),
         ({"output_type": "display_data", "data": {"text/markdown": ["**Knot**"], "text/plain": "<M>"}}, "**Knot**"),
         ({"output_type": "execute_result", "data": {"text/latex": "$x$"}}, "$x$"),
+        (
+            {"output_type": "display_data", "data": {"text/html": "<b>Red</b> knot<script>x()</script>"}},
+            "**Red** knot\n",
+        ),
+        (
+            {
+                "output_type": "display_data",
+                "data": {"text/html": ["<p>Dunlin</p>"], "text/plain": ["<IPython.core.display.HTML object>"]},
+            },
+            "text\nDunlin\n",
+        ),
+        (
+            {
+                "output_type": "execute_result",
+                "data": {"text/html": "<p>Sanderling</p>", "text/plain": "<pandas.io.formats.style.Styler at 0x7f1>"},
+            },
+            "text\nSanderling\n",
+        ),
     ],
 )
 def test_errors_and_formatted_outputs_of_a_notebook_are_kept(output: dict[str, object], said: str) -> None:

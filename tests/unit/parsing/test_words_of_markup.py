@@ -22,6 +22,7 @@ def read(text: str, path: str) -> str:
         (r"\v{C}apek, Gar\c{c}on, Gar\c con, Erd\H{o}s, \L{}\'od\'z", "Čapek, Garçon, Garçon, Erdős, Łódź"),
         (r"Vi\d{\^e}t, \o re, \AA ngstr\"om, \ae ra", "Việt, øre, Ångström, æra"),
         (r"soft\-ware, ef\/fect, max\_retry\_count", "software, effect, max_retry_count"),
+        (r"\lettrine{T}{he} sea, \lettrine[lines=2]{O}{nce}", "The sea, Once"),
         (r"dis\textbf{tinct}, \emph{cat}s, \textbf{W}ort", "distinct, cats, Wort"),
         (r"{\bf\"a} and \section{\"Uber \"a}", r"{\bf ä} and \section{Über ä}"),
     ],
@@ -296,3 +297,10 @@ def test_escapes_cut_no_word_and_join_none(path: str, source: str, shown: str) -
 @pytest.mark.parametrize("head", ["TODO Write the guide", "DONE [#A] Ship it", "TODO", "Todo lists"])
 def test_the_state_of_a_heading_of_org_stays(head: str) -> None:
     assert f"# {head}" in read(f"Words.\n\n* {head}\nMore words.\n", "a.org")
+
+
+def test_entities_of_asciidoc_are_characters_outside_of_listings() -> None:
+    listing = "----\ncaf&eacute;\n----\n"
+    source = f"= T\n\ncaf&eacute; na&#239;ve R&amp;D &lt;b&gt; `caf&eacute;` &parameters; 9&nbsp;km\n\n{listing}"
+    shown = f"= T\n\ncafé naïve R&amp;D &lt;b&gt; `caf&eacute;` &parameters; 9\u00a0km\n\n{listing}"
+    assert read(source, "a.adoc") == shown

@@ -173,3 +173,9 @@ def test_what_other_vocabularies_say_of_an_entry_is_read(item: str, said: str) -
 def test_an_entry_has_its_own_title_as_heading_or_else_that_of_its_media(titles: str, heading: str) -> None:
     feed = f"<rss xmlns:media='urn:media'><channel><title>News</title><item>{titles}</item></channel></rss>"
     assert heading in read(feed).text.splitlines()
+
+
+def test_authors_of_docbook_may_be_one_name() -> None:
+    author = "<author><personname>Ida Holm</personname></author>"
+    book = f"<book xmlns='http://docbook.org/ns/docbook'><info><title>T</title>{author}</info><para>a</para></book>"
+    assert parsing.read(book.encode(), "a.xml", max_chars=1000).metadata["authors"] == ["Ida Holm"]
