@@ -267,10 +267,10 @@ def test_look_alikes_are_other_names() -> None:
     assert names(found_in("ask Zооm")) == set()
 
 
-def test_of_a_hundred_thousand_mentions_some_are_kept_and_the_rest_is_counted() -> None:
-    found = found_in("Looker and Zoom. " * 50_000)
+def test_of_many_mentions_some_are_kept_and_the_rest_is_counted() -> None:
+    found = found_in("Looker and Zoom. " * 5_000)
     assert len(found.mentions) == 2 * MAX_PLACES
-    assert found.left_out > 90_000
+    assert found.left_out == 10_000 - 2 * MAX_PLACES
 
 
 def test_a_name_of_a_megabyte_is_left_out() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bert_reference import WORDS, make_tiny_bert
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
 
@@ -79,6 +79,7 @@ def agrees(memo: TokenMemo, texts: list[str], expected: list[list[tuple[int, int
 
 @pytest.mark.parametrize("name", TOKENIZERS)
 @given(texts=st.lists(TEXTS, max_size=6))
+@settings(max_examples=30)
 def test_any_text_has_the_tokens_of_the_tokenizer(name: str, texts: list[str]) -> None:
     made = TOKENIZERS[name]
     memo = TokenMemo(made)
@@ -92,7 +93,8 @@ def test_whatever_the_character_a_text_has_the_tokens_of_the_tokenizer(name: str
     made = TOKENIZERS[name]
     step = 1 if name == "uncased" else 7
     codes = [*range(0, 0x3400, step), *range(0x3400, 0xD800, 19 * step), *range(0xE000, 0x30000, 19 * step)]
-    texts = [f"fox{chr(code)}es a{chr(code)}.{chr(code)} b" for code in codes]
+    words = [f"fox{chr(code)}es a{chr(code)}.{chr(code)} b" for code in codes]
+    texts = [" ".join(words[begin : begin + 16]) for begin in range(0, len(words), 16)]
     agrees(TokenMemo(made), texts, own(made, texts))
 
 
@@ -105,12 +107,12 @@ def test_a_text_with_a_token_of_its_own_kind_is_as_the_tokenizer_sees_it() -> No
 def test_a_word_too_long_for_the_model_is_one_unknown_token_for_each_part_it_is_read_in() -> None:
     memo = TokenMemo(TOKENIZERS["uncased"])
     unknown, mask = SPECIAL.index("[UNK]"), SPECIAL.index("[MASK]") + 6
-    ids, offsets = memo.ids(["b" * 8_192, "東" * 3, "b" * 1_000_000])
+    ids, offsets = memo.ids(["b" * 8_192, "東" * 3, "b" * 100_000])
     assert offsets[:3].tolist() == [0, 1, 4]
     assert ids[:4].tolist() == [unknown, mask, mask, mask]
     assert set(ids[4:].tolist()) == {unknown}
-    starts = memo.starts("é" + "b" * 1_000_000 + " fox")
-    assert (starts[0], starts[-1], len(starts)) == (0, 1_000_002, len(ids) - 4 + 1)
+    starts = memo.starts("é" + "b" * 100_000 + " fox")
+    assert (starts[0], starts[-1], len(starts)) == (0, 100_002, len(ids) - 4 + 1)
     assert (np.diff(starts[:-1]) == 8_192).all()
 
 
@@ -142,7 +144,7 @@ def test_what_is_remembered_stays_small_however_much_is_read(monkeypatch: pytest
     memo.starts("fox")
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
-    for number in range(100):
+    for number in range(30):
         memo.starts(" ".join(f"fox{number * 100 + each}" for each in range(100)))
         memo.starts(chr(0x4E00 + number) * 500)
     held = tracemalloc.get_traced_memory()[0] - before
@@ -157,7 +159,7 @@ def test_threads_that_learn_words_at_once_find_the_same(monkeypatch: pytest.Monk
     texts = [f"fox w{number % 450}, ab{number} [MASK] é" for number in range(600)]
     expected = own(made, texts)
     with ThreadPoolExecutor(8) as pool:
-        turned = [(texts[cut:] + texts[:cut], expected[cut:] + expected[:cut]) for cut in range(0, 320, 20)]
+        turned = [(texts[cut:] + texts[:cut], expected[cut:] + expected[:cut]) for cut in range(0, 320, 40)]
         list(pool.map(lambda each: agrees(memo, *each), turned))
 
 
