@@ -154,13 +154,14 @@ class TestTheVerdict:
     @pytest.mark.parametrize("count", [2, 3])
     def test_noise_is_claimed_to_be_an_improvement_no_more_often_than_the_level_of_the_test(self, count: int) -> None:
         claims = drawn = 0
-        for seed in range(100):
+        for seed in range(60):
             dealt = folds([question.kind for question in QUESTIONS], count, seed)
             climbed = climb(MadeUp(flat, noise=0.25, seed=seed).score, KNOBS, NOW, dealt, Budget())
-            drawn += bool(climbed.points[-1])
-            claims += verdict(climbed.points[-1], held_out(climbed, dealt), None)[0]
-        assert drawn > 30, "on all questions something often looks better"
-        assert claims <= LEVEL * 100
+            if best := climbed.points[-1]:
+                drawn += 1
+                claims += verdict(best, held_out(climbed, dealt), None)[0]
+        assert drawn > 20, "on all questions something often looks better"
+        assert claims <= LEVEL * 60
 
     def test_noise_looks_better_on_the_questions_that_chose_it_and_is_not_on_others(self) -> None:
         found = [found_by(MadeUp(flat, noise=0.25, seed=seed)) for seed in range(10)]
