@@ -43,6 +43,7 @@ class EdgeClient:
                 for key, one in (sparse_vectors_config or {}).items()
             },
             optimizers=edge.EdgeOptimizersConfig(indexing_threshold=1),
+            wal_enabled=False,  # nothing is opened again
         )
         place = Path(self._folder.name) / str(self._made)
         place.mkdir()

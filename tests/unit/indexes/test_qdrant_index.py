@@ -78,9 +78,9 @@ def test_bm25_is_that_of_its_definition_under_every_filter(opened: Opened, evide
     corpus = Corpus(documents=60)
     index, truth = filled(opened(corpus), corpus), corpus.reference()
     for where in (None, *FILTERS):
-        for query in QUERIES:
-            asked = KeywordQuery(query, 1000, where, evidence=evidence)
-            same(index.keyword(asked)[0], truth.keyword(asked)[0], 2e-4)
+        asked = [KeywordQuery(query, 1000, where, evidence=evidence) for query in QUERIES]
+        for found, expected in zip(index.keyword(*asked), truth.keyword(*asked), strict=True):
+            same(found, expected, 2e-4)
 
 
 @by_either
