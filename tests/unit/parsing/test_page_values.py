@@ -186,7 +186,7 @@ def test_pages_that_are_made_to_be_slow_take_linear_time(hostile: Callable[[int]
     def change(page: str) -> None:
         assert len(with_spans(with_values(page))) < 20_000_000
 
-    assert_linear(change, hostile, 16_000)
+    assert_linear(change, hostile, 8_000)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_a_line_break_before_an_unusual_element_parts_words(body: str, shown: st
 
 @pytest.mark.parametrize("text", ["<pre>", "<pre ", "</pre ", "<textarea", "<b>\n", "\n", "></font>\n", "<a-", ">\n<x"])
 def test_elements_without_end_take_linear_time(text: str) -> None:
-    assert_linear(with_values, lambda chars: text * (chars // len(text)), 200_000)
+    assert_linear(with_values, lambda chars: text * (chars // len(text)), 100_000)
 
 
 @pytest.mark.parametrize(
