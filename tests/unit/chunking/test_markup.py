@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from itertools import groupby
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from linear import assert_linear
 
 from pinakes import parsing
 from pinakes.chunking import Sizing, chunk, headings
@@ -197,24 +198,28 @@ def in_table(cell: str) -> str:
 
 @pytest.mark.parametrize(
     "text",
-    ["|===\n" * 50_000, "".join(f"|{'=' * (3 + n % 500)}\n" for n in range(15_000)), "|a " * 200_000,
-     "----\n" * 50_001, "a\n-\n" * 50_000, "\\begin{tabular}{l}\n" * 30_000, "\\section{" * 25_000, "{" * 200_000,
-     "a & b \\\\\n" * 50_000, "```a\n" * 20_000, "= a" + " " * 100_000 + "b", "== a " + "[" * 100_000,
-     f"[{'opts=' * 20_000}]\n|===\n|a |b\n|===\n", f"[{'options=' * 12_000}]\n|===\n|a |b\n|===\n",
-     "".join(f"{'-' * (4 + n)}\n" for n in range(1000)) + "\n" * 70_000,
-     "".join(f"|{'=' * (3 + n)}\n" for n in range(1000)) + "\n" * 70_000,
-     f",===\n{'a' * 200_000}\n\nb\n,===\n", ",===\na\rb,c\n\nd\n,===\n",
-     in_table("\\\\[" * 33_000), in_table("\\cline(" * 14_000), in_table("\\cline{" * 14_000),
-     in_table("\\multirow[" * 20_000), "\\section{a}" * 20_000, "\\section[" * 20_000,
-     "\\section{a\n" * 20_000, "\\section" + " " * 100_000, "\\begin{table}" + "\\caption{" * 20_000,
-     "\\begin{tabular}{l}a\\end{tabular}" * 5_000, "\\verb|" * 20_000, "\\section{\\texorpdfstring{" * 5_000,
-     in_table("\\texorpdfstring{" * 10_000)],
+    [lambda n: "|===\n" * (2 * n), lambda n: "".join(f"|{'=' * (3 + at % 500)}\n" for at in range(n // 2)),
+     lambda n: "|a " * (8 * n), lambda n: "----\n" * (2 * n + 1), lambda n: "a\n-\n" * (2 * n),
+     lambda n: "\\begin{tabular}{l}\n" * n, lambda n: "\\section{" * n, lambda n: "{" * (8 * n),
+     lambda n: "a & b \\\\\n" * (2 * n), lambda n: "```a\n" * n, lambda n: "= a" + " " * (4 * n) + "b",
+     lambda n: "== a " + "[" * (4 * n), lambda n: f"[{'opts=' * n}]\n|===\n|a |b\n|===\n",
+     lambda n: f"[{'options=' * (n // 2)}]\n|===\n|a |b\n|===\n",
+     lambda n: "".join(f"{'-' * (4 + at % 1000)}\n" for at in range(n // 20)) + "\n" * (3 * n),
+     lambda n: "".join(f"|{'=' * (3 + at % 1000)}\n" for at in range(n // 20)) + "\n" * (3 * n),
+     lambda n: f",===\n{'a' * (8 * n)}\n\nb\n,===\n", lambda n: ",===\na\rb,c\n\nd\n,===\n",
+     lambda n: in_table("\\\\[" * n), lambda n: in_table("\\cline(" * (n // 2)),
+     lambda n: in_table("\\cline{" * (n // 2)), lambda n: in_table("\\multirow[" * n),
+     lambda n: "\\section{a}" * n, lambda n: "\\section[" * n, lambda n: "\\section{a\n" * n,
+     lambda n: "\\section" + " " * (4 * n), lambda n: "\\begin{table}" + "\\caption{" * n,
+     lambda n: "\\begin{tabular}{l}a\\end{tabular}" * (n // 5), lambda n: "\\verb|" * n,
+     lambda n: "\\section{\\texorpdfstring{" * (n // 5), lambda n: in_table("\\texorpdfstring{" * (n // 2))],
 )  # fmt: skip
-def test_hostile_markup_takes_no_longer_than_it_is(text: str) -> None:
-    document = Document(text, "", "text", "latex" if "\\" in text or "{" in text else "asciidoc")
-    started = time.process_time()
-    chunk(document, Sizing(1000, 0, word_starts))
-    assert time.process_time() - started < 10
+def test_hostile_markup_takes_linear_time(text: Callable[[int], str]) -> None:
+    def cut_up(made: str) -> None:
+        kind = "latex" if "\\" in made or "{" in made else "asciidoc"
+        chunk(Document(made, "", "text", kind), Sizing(1000, 0, word_starts))
+
+    assert_linear(cut_up, text, 6_000)
 
 
 @pytest.mark.parametrize(
