@@ -20,6 +20,7 @@ from pinakes.indexes.vector.faiss_engine import FaissEngine
 from pinakes.models.embedders.deterministic import DeterministicEmbedder
 from pinakes.settings import SearchSettings, Settings
 from pinakes.testing import ReferenceIndex
+from pinakes.testing import index_contract as contract
 
 
 @pytest.mark.parametrize("check", testing.EMBEDDER_CHECKS, ids=testing.name_of)
@@ -177,29 +178,32 @@ class TakesOneVectorForAll(ReferenceIndex):
 
 
 @pytest.mark.parametrize(
-    "kind",
+    ("kind", "noticed_by"),
     [
-        FiltersTooLate,
-        ForgetsToRemove,
-        LeavesVectorsOut,
-        TakesVectorsForExact,
-        ForgetsWordsOfNewVectors,
-        CallsEveryScoreExact,
-        HoldsEveryVectorForExact,
-        HoldsOneDocument,
-        ScoresInnerProductsOfSigns,
-        ForgetsItsPosition,
-        IgnoresAmong,
-        WorstFirst,
-        RanksChunksForDocuments,
-        TakesAnyWordForAPhrase,
-        FoldsNames,
-        TakesOneVectorForAll,
+        (FiltersTooLate, contract.the_best_are_taken_after_filtering),
+        (ForgetsToRemove, contract.removed_and_replaced_documents_leave_nothing_behind),
+        (LeavesVectorsOut, contract.vectors_alone_take_the_place_of_others_or_of_none),
+        (TakesVectorsForExact, contract.vectors_alone_take_the_place_of_others_or_of_none),
+        (ForgetsWordsOfNewVectors, contract.vectors_alone_leave_keywords_as_they_are),
+        (CallsEveryScoreExact, contract.it_says_which_scores_are_of_exact_vectors),
+        (HoldsEveryVectorForExact, contract.vectors_alone_take_the_place_of_others_or_of_none),
+        (HoldsOneDocument, contract.removed_and_replaced_documents_leave_nothing_behind),
+        (ScoresInnerProductsOfSigns, contract.both_arms_find_the_same_chunks_as_the_reference_under_every_filter),
+        (ForgetsItsPosition, contract.both_arms_find_the_same_chunks_as_the_reference_under_every_filter),
+        (IgnoresAmong, contract.asked_about_some_chunks_it_scores_those_and_no_others),
+        (WorstFirst, contract.both_arms_find_the_same_chunks_as_the_reference_under_every_filter),
+        (RanksChunksForDocuments, contract.whole_documents_are_ranked_by_all_their_words),
+        (TakesAnyWordForAPhrase, contract.phrases_are_found_where_their_words_stand_in_a_row),
+        (FoldsNames, contract.definitions_are_found_by_the_name_as_it_is_written),
+        (TakesOneVectorForAll, contract.vectors_alone_take_the_place_of_others_or_of_none),
     ],
 )
-def test_an_engine_with_a_fault_fails(kind: type[ReferenceIndex], tmp_path: Path) -> None:
+def test_an_engine_with_a_fault_fails(
+    kind: type[ReferenceIndex], noticed_by: Callable[[testing.MakeIndex, Path], None], tmp_path: Path
+) -> None:
+    assert noticed_by in testing.INDEX_CHECKS
     with pytest.raises(AssertionError):
-        testing.check_index(Remembering(kind), tmp_path)
+        noticed_by(Remembering(kind), tmp_path)
 
 
 class TooLong(DeterministicEmbedder):
