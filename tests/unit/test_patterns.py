@@ -30,7 +30,7 @@ def fits(line: str, path: str, inside: str = "") -> bool:
     return compiled(line, inside).match_file(path) is not None
 
 
-@settings(max_examples=500)
+@settings(max_examples=150)
 @given(lines, st.lists(paths, min_size=1, max_size=10))
 def test_a_pattern_means_what_pathspec_makes_of_it(line: str, asked: list[str]) -> None:
     with warnings.catch_warnings():

@@ -87,7 +87,7 @@ def seen(path: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
     return both
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(records, min_size=1, max_size=len(PATHS)), st.lists(written, min_size=1, max_size=6))
 def test_the_catalogue_selects_what_matches(
     shared: Catalog, metadata: list[dict[str, Any]], asked: list[dict[str, Any]]

@@ -127,8 +127,8 @@ def test_a_page_with_a_picture_needs_ocr_rather_than_fonts(text: str) -> None:
         read(drawn("KSCms-UHC-V", "Korea1", picture + at(500, 700, text, "cp949")))
 
 
-@pytest.mark.parametrize("word", ["THETHLE", "HEEL"])
-def test_a_page_that_is_recognised_lacks_no_fonts(word: str) -> None:
+def test_a_page_that_is_recognised_lacks_no_fonts() -> None:
+    word = "THETHLE"
     pytest.importorskip("rapidocr")
     bars = {
         "H": "0 0 15 100 re 45 0 15 100 re 0 45 60 12 re",
