@@ -24,6 +24,7 @@ _SERVER = re.compile(r"(?:localhost|127\.0\.0\.1):(?:8000|8090|3001|3456)\b")
 _NEEDS_A_SHELL = re.compile(r"[|&;<>$*?(]")
 _QUOTED = re.compile(r"(['\"]).*?\1")
 _INTO_PINAKES = re.compile(r"(echo '[^']*') \| pinakes ([^|&;<>$*?(]*)")
+_SAY_CODE = 'echo "exit code $?"'
 _START_S, _STOP_S = 60, 30
 
 
@@ -51,9 +52,11 @@ class Shell:
         if _SERVER.search(line):
             assert self.server is not None, f"no server was started before: {line}"
             line = _SERVER.sub(self.server.address, line)
-        words = shlex.split(line, comments=True)
-        if words[0] == "pinakes" and not _NEEDS_A_SHELL.search(_QUOTED.sub("", line)):
-            return self._pinakes([self._expanded(word) for word in words[1:]])
+        first, otherwise, second = line.partition(" || ")
+        if otherwise and _is_pinakes(first) and (second == _SAY_CODE or _is_pinakes(second)):
+            return self._one_or_other(first, second)
+        if _is_pinakes(line):
+            return self._pinakes([self._expanded(word) for word in shlex.split(line, comments=True)[1:]])
         if into := _INTO_PINAKES.fullmatch(line):
             with Forked(PINAKES, *shlex.split(into[2]), environment=self.environment, folder=self.home) as process:
                 out, err = process.communicate(self.bash(into[1]).out.encode(), timeout=60)
@@ -70,6 +73,13 @@ class Shell:
         code = run_pinakes(words)
         return Outcome(code, *self.captured())
 
+    def _one_or_other(self, first: str, second: str) -> Outcome:
+        done = self.run(first)
+        if done.code == 0:
+            return done
+        then = Outcome(0, f"exit code {done.code}\n", "") if second == _SAY_CODE else self.run(second)
+        return Outcome(then.code, done.out + then.out, done.err + then.err)
+
     def bash(self, line: str) -> Outcome:
         done = subprocess.run(
             ["bash", "-o", "pipefail", "-c", line],
@@ -84,6 +94,11 @@ class Shell:
 
     def _expanded(self, word: str) -> str:
         return str(self.home / word[2:]) if word.startswith("~/") else word
+
+
+def _is_pinakes(line: str) -> bool:
+    """Say whether a line is one command of Pinakes that needs no shell."""
+    return line.startswith("pinakes ") and not _NEEDS_A_SHELL.search(_QUOTED.sub("", line))
 
 
 class Server:
