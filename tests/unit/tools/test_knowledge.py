@@ -312,30 +312,27 @@ def test_the_same_document_again_changes_nothing(library: Library) -> None:
     assert (after.version, after.updated_at) == (before.version, before.updated_at)
 
 
-@pytest.mark.parametrize(
-    ("uri_filter", "expected"),
-    [
-        ("https://example.org/a_b", {"https://example.org/a_b"}),
-        ("https://example.org/a", {"https://example.org/a_b", "https://example.org/axb", "https://example.org/a%b"}),
-        ("https://example.org/a%", {"https://example.org/a%b"}),
-        ("https://example.org/*", set()),
-        ("https://example.org/A_B", set()),
-        ("https://example.org/", {f"https://example.org/{name}" for name in ("a_b", "axb", "a%b", "[b]")}),
-        ("https://example.org/[", {"https://example.org/[b]"}),
-        ("example.org", set()),
-        ("2024", {"2024 report"}),
-    ],
-)
-def test_an_address_filters_by_itself_or_as_a_beginning(library: Library, uri_filter: str, expected: set[str]) -> None:
+def test_an_address_filters_by_itself_or_as_a_beginning(library: Library) -> None:
     for uri in ("a_b", "axb", "a%b", "[b]"):
         call(library, "ingest", content=DEPLOY, uri=f"https://example.org/{uri}")
     call(library, "ingest", content=DEPLOY, uri="2024 report")
     call(library, "ingest", content=DEPLOY, uri="2025 report")
-    answer = call(library, "search", query="deploy", uriFilter=uri_filter)
-    assert uris(answer) == expected
-    meant = uri_filter.endswith("/") or uri_filter in expected
-    told = f"no document has the URL {uri_filter!r}: all whose URL begins with it were searched"
-    assert (told in answer.get("notes", ())) is not meant
+    for uri_filter, expected in {
+        "https://example.org/a_b": {"https://example.org/a_b"},
+        "https://example.org/a": {"https://example.org/a_b", "https://example.org/axb", "https://example.org/a%b"},
+        "https://example.org/a%": {"https://example.org/a%b"},
+        "https://example.org/*": set(),
+        "https://example.org/A_B": set(),
+        "https://example.org/": {f"https://example.org/{name}" for name in ("a_b", "axb", "a%b", "[b]")},
+        "https://example.org/[": {"https://example.org/[b]"},
+        "example.org": set(),
+        "2024": {"2024 report"},
+    }.items():
+        answer = call(library, "search", query="deploy", uriFilter=uri_filter)
+        assert uris(answer) == expected, uri_filter
+        meant = uri_filter.endswith("/") or uri_filter in expected
+        told = f"no document has the URL {uri_filter!r}: all whose URL begins with it were searched"
+        assert (told in answer.get("notes", ())) is not meant, uri_filter
 
 
 def test_a_chunk_is_returned_in_full_while_it_is_there(library: Library) -> None:

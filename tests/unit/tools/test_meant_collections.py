@@ -37,6 +37,23 @@ def library(tmp_path: Path) -> Iterator[Library]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """A library without a document, which tests only read."""
+    home = tmp_path_factory.mktemp("empty")
+    with Library.open(home, embedding__provider="deterministic", collection="kb") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def two(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Library, str]]:
+    """A library that tests only read, with a document in two collections, and the id of that which is meant."""
+    home = tmp_path_factory.mktemp("two")
+    with Library.open(home, embedding__provider="deterministic", collection="kb") as opened:
+        uids = {name: put(opened, name) for name in request.param}
+        yield opened, uids["default" if "default" in uids else "kb"]
+
+
 def put(library: Library, collection: str) -> str:
     text = f"Badgers of {collection} eat earthworms."
     return library.documents.put(text, title="Badgers", collection=collection).document.uid
@@ -56,19 +73,19 @@ def where(answer: str) -> set[str]:
     return {name for name in ("default", "kb", "other") if f'"{name}"' in answer or f"of {name} " in answer}
 
 
+@pytest.mark.parametrize("two", [("kb", "other")], indirect=True, ids=["kb"])
 @pytest.mark.parametrize("name", READING)
-def test_default_is_the_usual_collection_where_none_is_called_so(library: Library, name: str) -> None:
-    uid = put(library, "kb")
-    put(library, "other")
+def test_default_is_the_usual_collection_where_none_is_called_so(two: tuple[Library, str], name: str) -> None:
+    library, uid = two
     answer = call(library, name, uid, collection="default")
     if name != "retrieval_log":
         assert "other" not in where(answer)
 
 
+@pytest.mark.parametrize("two", [("kb", "default")], indirect=True, ids=["default"])
 @pytest.mark.parametrize("name", [name for name in READING if name not in ("retrieval_log", "find_similar")])
-def test_a_collection_that_is_called_default_is_meant_by_its_name(library: Library, name: str) -> None:
-    put(library, "kb")
-    uid = put(library, "default")
+def test_a_collection_that_is_called_default_is_meant_by_its_name(two: tuple[Library, str], name: str) -> None:
+    library, uid = two
     assert "kb" not in where(call(library, name, uid, collection="default"))
 
 
@@ -97,19 +114,19 @@ def test_the_log_is_asked_by_the_name_that_is_meant(library: Library) -> None:
 
 @pytest.mark.parametrize("collection", ["", "default", "kb"])
 @pytest.mark.parametrize("name", ["explain_retrieval", "semantic_search", "search_summaries", "collection_stats"])
-def test_before_the_first_document_nothing_is_found(library: Library, name: str, collection: str) -> None:
-    call(library, name, "nobody", collection=collection)
+def test_before_the_first_document_nothing_is_found(empty: Library, name: str, collection: str) -> None:
+    call(empty, name, "nobody", collection=collection)
 
 
 @pytest.mark.parametrize("name", ["explain_retrieval", "semantic_search"])
-def test_a_collection_that_is_not_there_is_told_also_then(library: Library, name: str) -> None:
+def test_a_collection_that_is_not_there_is_told_also_then(empty: Library, name: str) -> None:
     given = {key: ["x"] if value == ["UID"] else value for key, value in READING[name].items()}
-    outcome = BY_NAME[name].answer(library, {**given, "collection": "nowhere"})
+    outcome = BY_NAME[name].answer(empty, {**given, "collection": "nowhere"})
     assert "There is no collection 'nowhere'" in outcome.text
 
 
 @pytest.mark.parametrize("collection", ["", "default", "kb"])
-def test_before_the_first_document_all_counts_are_nought(library: Library, collection: str) -> None:
-    answer = BY_NAME["get_index_status"].answer(library, {"collection": collection}).data
+def test_before_the_first_document_all_counts_are_nought(empty: Library, collection: str) -> None:
+    answer = BY_NAME["get_index_status"].answer(empty, {"collection": collection}).data
     assert answer is not None
     assert answer["system_stats"]["total_content"] == 0
