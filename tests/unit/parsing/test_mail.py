@@ -6,6 +6,7 @@ import time
 from email.message import EmailMessage
 
 import pytest
+from linear import assert_linear
 
 from pinakes import parsing
 from pinakes.core.errors import Empty, Unreadable
@@ -146,7 +147,7 @@ def test_what_is_no_message_says_so() -> None:
 
 def test_parts_within_parts_without_end_are_refused_or_cut() -> None:
     nested = b"".join(
-        b"Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n" % (number, number) for number in range(3000)
+        b"Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n" % (number, number) for number in range(1500)
     )
     with pytest.raises(Unreadable, match="nested too deeply"):
         read(HEAD + nested)
@@ -232,10 +233,9 @@ def test_a_mailbox_without_messages_is_no_mail() -> None:
         mailbox(b" \n")
 
 
-def test_a_mailbox_of_many_messages_is_read_at_once() -> None:
-    start = time.process_time()
-    mailbox((b"From a@b Mon Jan  1 00:00:00 2024\nSubject: a\n\nb\n\n") * 5000)
-    assert time.process_time() - start < 30
+def test_a_mailbox_of_many_messages_is_read_in_linear_time() -> None:
+    one = b"From a@b Mon Jan  1 00:00:00 2024\nSubject: a\n\nb\n\n"
+    assert_linear(mailbox, lambda messages: one * messages, 1_000)
 
 
 @pytest.mark.parametrize("path", ["a.mht", "A.MHTML"])

@@ -284,7 +284,7 @@ def test_words_of_drawings_stand_once_and_where_they_are_shown(body: str, shown:
     ],
 )
 def test_unclosed_frames_and_drawings_take_linear_time(part: str) -> None:
-    assert_linear(visible_source, lambda size: f"<p>Before.</p>{part * size}<p>After.</p>", 20_000)
+    assert_linear(visible_source, lambda size: f"<p>Before.</p>{part * size}<p>After.</p>", 10_000)
 
 
 def test_what_became_of_a_message_is_read() -> None:

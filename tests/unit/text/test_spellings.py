@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from linear import assert_linear
 
 from pinakes.text.analysis import Analyzer
 
@@ -135,15 +136,6 @@ def test_numbers_alone_in_a_row_are_no_date() -> None:
     assert not [one for one in phrases if all(map(str.isdecimal, one))]
 
 
-def test_other_spellings_of_long_texts_take_linear_time() -> None:
-    for text in (
-        "1," * 20_000,
-        "+1 " * 10_000,
-        "9" * 50_000,
-        "a & " * 10_000,
-        "O " * 10_000,
-        "1.1" * 20_000,
-        "1 234 " * 9_000,
-        "5 May " * 9_000,
-    ):
-        assert ANALYZER.query(text) is not None
+@pytest.mark.parametrize("unit", ["1,", "+1 ", "9", "a & ", "O ", "1.1", "1 234 ", "5 May "])
+def test_other_spellings_of_long_texts_take_linear_time(unit: str) -> None:
+    assert_linear(ANALYZER.query, lambda count: unit * count, 4_000)
