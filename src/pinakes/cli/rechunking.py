@@ -96,7 +96,7 @@ class Recut:
             trials = Trials(TuningSubject.from_context(parts, called, self._mode), self._questions, self._metric)
             scores = trials.score(())
             self.milliseconds[point] = trials.milliseconds[()]
-            self._answer_ms[point] = trials.speed(()).current_ms
+            self._answer_ms[point] = trials.answer_ms()
         return scores
 
     def speed(self, point: Point) -> Speed:

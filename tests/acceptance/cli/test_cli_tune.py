@@ -1,28 +1,33 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from forking import PINAKES, Forked
+
+from pinakes.library import Library
 
 PLACES = [f"town{letter}{other}" for letter in "abcdef" for other in "wxyz"]
 
 
-@pytest.fixture
-def railways(tmp_path: Path) -> Path:
-    """For each place a document that only its path names, and two that tell more of it beside."""
-    folder = tmp_path / "railways"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of railways: for each place a document that only its path names, and two that tell more of it."""
+    root = tmp_path_factory.mktemp("tune")
+    folder = root / "railways"
     (folder / "diary").mkdir(parents=True)
     for number, place in enumerate(PLACES):
         (folder / f"{place}.md").write_text(f"# Timetable\n\nThe railway opens at {number} and closes late.\n")
         for other in (1, 2):
             words = f"We saw {place}, then {place} again, and left {place} by railway number {other}."
             (folder / "diary" / f"{place[-2:]}-{other}.md").write_text(f"# Diary\n\n{words}\n")
-    return folder
+    with Library.open(root / "home", embedding__provider="deterministic") as library:
+        library.add(str(folder))
+    return root / "home"
 
 
 def written(path: Path, relevant: dict[str, str]) -> Path:
@@ -40,8 +45,8 @@ def questions(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def filled(pinakes, railways, questions):
-    pinakes("add", railways, "-q")
+def filled(pinakes, made, home):
+    shutil.copytree(made, home)
     return pinakes
 
 
@@ -182,21 +187,7 @@ def test_bad_questions_and_collections_are_refused(filled, questions, tmp_path):
 
 def test_ctrl_c_gives_what_was_found_until_then(filled, questions, home):
     words = ["--home", str(home), "--set", "embedding.provider=deterministic", "--json", "--budget", "100000"]
-    program = subprocess.Popen(
-        [
-            str(Path(sys.executable).with_name("pinakes")),
-            "tune",
-            str(questions),
-            "--folds",
-            "5",
-            "--what",
-            "fields",
-            *words,
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    program = Forked(PINAKES, "tune", str(questions), "--folds", "5", "--what", "fields", *words, text=True)
     try:
         assert program.stderr is not None
         assert any("Ctrl+C shows what was found" in line for line in program.stderr)
@@ -204,7 +195,6 @@ def test_ctrl_c_gives_what_was_found_until_then(filled, questions, home):
         out, err = program.communicate(timeout=60)
     finally:
         program.kill()
-        program.communicate()
     assert program.returncode == 130, err
     found = json.loads(out)
     assert found["stopped"] == "interrupted"

@@ -114,13 +114,19 @@ class Trials:
     def speed(self, point: Point) -> Speed:
         """Measure latencies with the current settings and with ``point``, alternating: the best times."""
         contexts = [self.parts(()), self.parts(point)]
-        times: list[list[float]] = [[], []]
-        for question in self.questions[:_MOST_TIMED]:
-            each = [self._search_ms(parts, question) for _ in range(_ASKED_AGAIN) for parts in contexts]
-            for place, taken in enumerate(times):
-                taken.append(min(each[place::2]))
-        differences = [other - one for one, other in zip(*times, strict=True)]
-        return Speed(median(times[0]), median(times[1]), paired_p(differences))
+        times = [self._best_ms(contexts, question) for question in self.questions[:_MOST_TIMED]]
+        differences = [other - one for one, other in times]
+        return Speed(median(one for one, _ in times), median(other for _, other in times), paired_p(differences))
+
+    def answer_ms(self) -> float:
+        """Return the median latency with the current settings: of the best time of each question."""
+        contexts = [self.parts(())]
+        return median(self._best_ms(contexts, question)[0] for question in self.questions[:_MOST_TIMED])
+
+    def _best_ms(self, contexts: Sequence[SearchContext], question: Question) -> list[float]:
+        """Return for each context the best time of an answer; they take turns."""
+        each = [self._search_ms(parts, question) for _ in range(_ASKED_AGAIN) for parts in contexts]
+        return [min(each[place :: len(contexts)]) for place in range(len(contexts))]
 
     def _search_ms(self, context: SearchContext, question: Question) -> float:
         start = time.perf_counter()
