@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
 
+from forking import Forked
+
 SCRIPT = """
 import os, sys, time
-from pathlib import Path
-from pinakes.core import ports
+from types import ModuleType
 from pinakes.models.embedders import EMBEDDERS
 from pinakes.models.embedders.deterministic import DeterministicEmbedder
 
@@ -25,7 +24,9 @@ class Counting(DeterministicEmbedder):
             file.writelines(repr(text) + "\\n" for text in texts)
         return super().embed(texts)
 
-EMBEDDERS["counting"] = "__main__:Counting"
+sys.modules["counting"] = ModuleType("counting")
+sys.modules["counting"].Counting = Counting
+EMBEDDERS["counting"] = "counting:Counting"
 from pinakes.cli import main
 main()
 """
@@ -43,17 +44,14 @@ def corpus(folder: Path) -> int:
 
 def test_no_vector_is_made_twice(tmp_path: Path) -> None:
     files = corpus(tmp_path / "docs")
-    script, made = tmp_path / "counting.py", tmp_path / "made"
-    script.write_text(SCRIPT)
+    made = tmp_path / "made"
     made.touch()
-    command = [sys.executable, str(script), "--home", str(tmp_path / "home"), "add", str(tmp_path / "docs"), "--json"]
-    command += ["--set", "embedding.provider=counting", "--set", "ingest.batch_chunks=100"]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "MADE": str(made), "PYTHONPATH": str(tmp_path)}
+    words = ["--home", str(tmp_path / "home"), "add", str(tmp_path / "docs"), "--json"]
+    words += ["--set", "embedding.provider=counting", "--set", "ingest.batch_chunks=100"]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "MADE": str(made)}
     chosen, stops, counts = random.Random(7), 0, []
     while stops < 5:
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-        ) as run:
+        with Forked(SCRIPT, *words, environment=environment, text=True) as run:
             before, deadline = made.stat().st_size, time.monotonic() + 60
             while run.poll() is None and made.stat().st_size == before and time.monotonic() < deadline:
                 time.sleep(0.01)
@@ -66,8 +64,10 @@ def test_no_vector_is_made_twice(tmp_path: Path) -> None:
         counts.append(json.loads(out)["error"]["message"])
         stops += 1
     assert stops >= 3, counts
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    [report] = json.loads(done.stdout)["reports"]
+    with Forked(SCRIPT, *words, environment=environment, text=True) as last:
+        out, err = last.communicate(timeout=60)
+    assert last.returncode == 0, err
+    [report] = json.loads(out)["reports"]
     assert report["added"] + report["unchanged"] == files
     assert report["pending"] == 0
     repeated = {text: count for text, count in Counter(made.read_text().splitlines()).items() if count > 1}

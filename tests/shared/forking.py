@@ -109,12 +109,16 @@ def _run(words: list[str], environment: Mapping[str, str], folder: str, out: str
 
 
 def _prepare(words: list[str], environment: Mapping[str, str]) -> None:
-    """Let this process have those arguments and that environment."""
+    """Let this process have those arguments and that environment, and streams as Python would make them."""
     os.environ.clear()
     os.environ.update(environment)
     sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
     importlib.invalidate_caches()
     sys.argv = ["pinakes", *words]
+    encoding = environment.get("PYTHONIOENCODING", "utf-8")
+    sys.stdin = open(0, encoding=encoding, closefd=False)  # noqa: SIM115 - the streams are the process's own
+    sys.stdout = open(1, "w", encoding=encoding, closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", 1, encoding=encoding, errors="backslashreplace", closefd=False)  # noqa: SIM115
 
 
 class Forked:
@@ -122,7 +126,7 @@ class Forked:
 
     ``program``: its source. It writes to the file ``log``, or where there is none, it has three pipes; they carry text
     where ``text`` says so, else bytes. It runs in ``folder``, if one is given. ``descriptors``: as many files may it
-    have open, where that is not 0.
+    have open, where that is not 0. ``streams``: descriptors that it has as stdin, stdout and stderr instead.
     """
 
     def __init__(
@@ -134,13 +138,16 @@ class Forked:
         folder: Path | None = None,
         text: bool = False,
         descriptors: int = 0,
+        streams: Sequence[int] = (),
     ) -> None:
         self.stdin: IO[Any] | None = None
         self.stdout: IO[Any] | None = None
         self.stderr: IO[Any] | None = None
         self._nothing: Any = "" if text else b""
         theirs: list[Connection] = []
-        if log is None:
+        if streams:
+            theirs = [Connection(os.dup(end)) for end in streams]
+        elif log is None:
             (reading, into), (out, writing), (err, complaining) = (FORKING.Pipe(duplex=False) for _ in range(3))
             theirs = [reading, writing, complaining]
             kind = "" if text else "b"
@@ -246,9 +253,6 @@ def _become(
     if folder:
         os.chdir(folder)
     _prepare(words, environment)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - the streams are the process's own
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     exec(compile(program, "<program>", "exec"), {"__name__": "__main__"})
 
 

@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from forking import PINAKES as PROGRAM
+from forking import Forked
 
 DETERMINISTIC = ("--set", "embedding.provider=deterministic")
 PINAKES = (str(Path(sys.executable).with_name("pinakes")), *DETERMINISTIC)
@@ -59,16 +61,14 @@ main()
 @pytest.mark.parametrize("committed", [1, 300])
 def test_ctrl_c_stops_with_what_was_committed_and_the_next_run_goes_on(many, program, committed):
     words = [*DETERMINISTIC, "--set", "ingest.batch_chunks=50", "add", str(many), "--json"]
-    stopped = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, str(committed), *words],
-        capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
+    with Forked(INTERRUPTED, str(committed), *words, text=True) as stopped:
+        out, err = stopped.communicate(timeout=120)
     assert stopped.returncode == 130
-    assert "Traceback" not in stopped.stderr
+    assert "Traceback" not in err
     assert re.fullmatch(
-        r"stopped( at .*)?; what was committed stays; run again to resume", stopped.stderr.splitlines()[-1]
+        r"stopped( at .*)?; what was committed stays; run again to resume", err.splitlines()[-1]
     )  # lines before it tell of the progress, every few seconds
-    assert json.loads(stopped.stdout)["error"]["code"] == "INTERRUPTED"
+    assert json.loads(out)["error"]["code"] == "INTERRUPTED"
     (report,) = program("add", many, "--json").document["reports"]
     assert report["added"] + report["unchanged"] == 800
     assert program("verify").code == 0
@@ -94,11 +94,10 @@ main()
 
 def test_ctrl_c_twice_ends_in_one_line(pinakes, corpus):
     pinakes("add", corpus)
-    stopped = subprocess.run(
-        [sys.executable, "-c", IMPATIENT, "status"], capture_output=True, text=True, check=False, timeout=120
-    )
+    with Forked(IMPATIENT, "status", text=True) as stopped:
+        _, err = stopped.communicate(timeout=120)
     assert stopped.returncode == 130
-    assert stopped.stderr == "stopped at once; what was committed stays; run again to resume\n"
+    assert err == "stopped at once; what was committed stays; run again to resume\n"
 
 
 def test_a_closed_pipe_is_no_error(pinakes, corpus):
@@ -111,25 +110,48 @@ def test_a_closed_pipe_is_no_error(pinakes, corpus):
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("streams", ["stdout", "both"])
-@pytest.mark.parametrize(
-    "words",
-    ["--help", "status --help", "graph alias --help", "--version", "status", "no-such-command", "read --json x"],
-)
-def test_whatever_is_written_into_a_closed_pipe_ends_quietly(tmp_path, monkeypatch, words, streams):
+INTO_A_CLOSED_PIPE = """
+import json, os, sys
+import rich.markdown, typer.rich_utils
+import pinakes.cli.commands, pinakes.cli.entry
+from pinakes.cli import main
+
+told = {}
+for streams in ("stdout", "both"):
+    for words in sys.argv[2:]:
+        errors = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        reading, writing = os.pipe()
+        os.close(reading)
+        if not (child := os.fork()):
+            os.dup2(writing, 1)
+            os.dup2(writing if streams == "both" else errors, 2)
+            sys.argv = ["pinakes", *words.split()]
+            main()  # it exits, as the program does
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        told[f"{words}, {streams}"] = code, os.pread(errors, 1_000_000, 0).decode()
+        os.close(writing)
+        os.close(errors)
+print(json.dumps(told))
+"""
+"""Runs each command with its output, and then with all it says, into a pipe that nobody reads."""
+
+
+def test_whatever_is_written_into_a_closed_pipe_ends_quietly(tmp_path, monkeypatch):
     monkeypatch.setenv("PINAKES_HOME", str(tmp_path))
-    reading, writing = os.pipe()
-    os.close(reading)
-    errors = tmp_path / "errors"
-    with errors.open("w") as told:
-        process = subprocess.run(
-            [PINAKES[0], *words.split()], stdout=writing, stderr=writing if streams == "both" else told, check=False
-        )
-    os.close(writing)
-    in_words = {"no-such-command": 2, "status": 3}
-    expected = in_words.get(words, 141) if streams == "stdout" else 141
-    assert process.returncode == expected
-    assert "Traceback" not in errors.read_text()
+    commands = {
+        **dict.fromkeys(["--help", "status --help", "graph alias --help", "--version", "read --json x"], 141),
+        "status": 3,
+        "no-such-command": 2,  # they tell of it in words
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", INTO_A_CLOSED_PIPE, str(tmp_path / "errors"), *commands],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    told = json.loads(done.stdout)
+    expected = {f"{words}, stdout": code for words, code in commands.items()}
+    expected |= {f"{words}, both": 141 for words in commands}
+    assert {name: code for name, (code, _) in told.items()} == expected
+    assert [(name, err) for name, (_, err) in told.items() if "Traceback" in err or "Exception" in err] == []
 
 
 def test_a_full_disk_under_stdout_is_an_error_in_words():
@@ -159,7 +181,7 @@ def test_a_file_that_may_not_grow_is_an_error_in_words(tmp_path):
 def on_terminal(*words: str | Path) -> str:
     """Run the program on a terminal; return all that appeared there."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([*PINAKES, *map(str, words)], stdin=theirs, stdout=theirs, stderr=theirs)
+    process = Forked(PROGRAM, *DETERMINISTIC, *map(str, words), streams=[theirs] * 3)
     os.close(theirs)
     seen = b""
     while True:
@@ -232,9 +254,7 @@ def test_serve_says_how_to_connect_and_stops_on_ctrl_c(pinakes, corpus):
     import urllib.request
 
     pinakes("add", corpus)
-    server = subprocess.Popen(
-        [*PINAKES, "serve", "--port", "0"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    server = Forked(PROGRAM, *DETERMINISTIC, "serve", "--port", "0", text=True)
     assert server.stderr is not None
     try:
         said = ""

@@ -6,8 +6,6 @@ import os
 import re
 import shlex
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,25 +14,26 @@ from typing import Any
 
 import httpx
 import pytest
+from forking import PINAKES, Forked
 
-SERVE = [sys.executable, "-m", "pinakes", "--set", "embedding.provider=deterministic", "serve", "--port", "0"]
+IN_A_GROUP_OF_ITS_OWN = f"import os; os.setsid(); {PINAKES}"
+SERVE = ["--set", "embedding.provider=deterministic", "serve", "--port", "0"]
 
 
 @contextmanager
-def serving(*words: str, until: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(*words: str, until: str) -> Iterator[tuple[Forked, str]]:
     """Run ``serve`` in a group of its own; give it and what it said, once ``until`` was."""
-    server = subprocess.Popen([*SERVE, *words], stderr=subprocess.PIPE, text=True, start_new_session=True)
-    assert server.stderr is not None
-    try:
-        said = ""
-        while until not in said:
-            line = server.stderr.readline()
-            assert line, said
-            said += line
-        yield server, said
-    finally:
-        server.kill()
-        server.communicate(timeout=60)
+    with Forked(IN_A_GROUP_OF_ITS_OWN, *SERVE, *words, text=True) as server:
+        assert server.stderr is not None
+        try:
+            said = ""
+            while until not in said:
+                line = server.stderr.readline()
+                assert line, said
+                said += line
+            yield server, said
+        finally:
+            server.kill()
 
 
 def asked(said: str, environment: dict[str, str]) -> httpx.Response:
@@ -76,7 +75,7 @@ def test_ctrl_c_in_a_first_ingest_prints_no_traceback(
 ) -> None:
     docs = tmp_path / "many"
     docs.mkdir()
-    for number in range(3000):
+    for number in range(1000):
         (docs / f"{number}.md").write_text(f"# Bird {number}\n\n" + "Herons wait at the pond. " * 100, "utf-8")
     home.mkdir()
     (home / "config.toml").write_text(f'[[sources]]\nlocation = "{docs}"\n[ingest]\nprocesses = {processes}\n')

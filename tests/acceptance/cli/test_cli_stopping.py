@@ -6,8 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from embedding_server import EmbeddingServer
+from forking import PINAKES, Forked
 
-PINAKES = str(Path(sys.executable).with_name("pinakes"))
 DETERMINISTIC = ("--set", "embedding.provider=deterministic")
 SLOW = "# A\n\n" + "- one\n  - two\n    - three\n" * 200_000
 """Takes seconds to cut, in a process of its own."""
@@ -55,10 +53,9 @@ def children(pid: int) -> list[tuple[int, float]]:
 
 
 @contextmanager
-def adding(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+def adding(folder: Path, *words: str) -> Iterator[Forked]:
     """Give a running ``pinakes add``."""
-    command = [PINAKES, *words, "add", str(folder), "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with Forked(PINAKES, *words, "add", str(folder), "--json", text=True) as process:
         try:
             yield process
         finally:
@@ -114,9 +111,10 @@ def test_a_stop_while_chunks_are_embedded_keeps_what_was_committed(ending, tmp_p
     assert "run again to resume" in err.splitlines()[-1]
     assert "Traceback" not in err
     provider.before = lambda texts: None
-    done = subprocess.run([PINAKES, *words, "add", str(folder), "--json"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    [report] = json.loads(done.stdout)["reports"]
+    with adding(folder, *words) as process:
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    [report] = json.loads(out)["reports"]
     assert report["added"] + report["unchanged"] == 60
     assert report["pending"] == 0
 
@@ -146,9 +144,7 @@ main()
 
 
 def test_a_second_ctrl_c_ends_it_at_once():
-    with subprocess.Popen(
-        [sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with Forked(STUBBORN, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "working\n"
         process.send_signal(signal.SIGINT)
@@ -210,11 +206,12 @@ def test_ctrl_c_after_an_import_has_committed_says_that_all_is_in(tmp_path, prog
     file, other = tmp_path / "birds.zip", str(tmp_path / "other")
     assert program("add", tmp_path / "a.md", "-c", "birds").code == 0
     assert program("export", "birds", file).code == 0
-    command = [sys.executable, "-c", STOPPED_AT_THE_INDEX, *DETERMINISTIC, "import", str(file), "--home", other]
-    stopped = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
+    command = [*DETERMINISTIC, "import", str(file), "--home", other, "--json"]
+    with Forked(STOPPED_AT_THE_INDEX, *command, text=True) as stopped:
+        out, err = stopped.communicate(timeout=60)
     said = "stopped, but birds is in, all of it; its index is built at the first search"
-    assert (stopped.returncode, stopped.stderr.splitlines()[-1]) == (130, said)
-    assert json.loads(stopped.stdout)["error"]["retryable"] is False
+    assert (stopped.returncode, err.splitlines()[-1]) == (130, said)
+    assert json.loads(out)["error"]["retryable"] is False
     assert program("search", "heron", "-c", "birds", "--home", other, "--json").document["hits"]
 
 
@@ -233,8 +230,8 @@ def test_a_stop_while_the_catalogue_is_made_leaves_none_and_the_next_run_makes_i
     (tmp_path / "a.md").write_text("# Heron\n\nThe heron stands in the reeds.\n")
     home = tmp_path / "home"
     words = [*DETERMINISTIC, "add", str(tmp_path / "a.md"), "--home", str(home)]
-    command = [sys.executable, "-c", STOPPED_IN_THE_FIRST_TRANSACTION, *words, "--json"]
-    stopped = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (stopped.returncode, json.loads(stopped.stdout)["error"]["code"]) == (130, "INTERRUPTED"), stopped.stderr
+    with Forked(STOPPED_IN_THE_FIRST_TRANSACTION, *words, "--json", text=True) as stopped:
+        out, err = stopped.communicate(timeout=60)
+    assert (stopped.returncode, json.loads(out)["error"]["code"]) == (130, "INTERRUPTED"), err
     assert not list(home.glob("catalog*"))
     assert program(*words).code == 0
