@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,12 +18,12 @@ import httpx
 import numpy as np
 import pytest
 from bert_reference import WORDS, make_tiny_bert
+from forking import PINAKES, Forked, run_pinakes
 from progressive_support import assert_sound, directly, small_steps, stopped_at_searchable, waiting
 from waiting import until
 
 from pinakes.library import Library
 
-PINAKES = Path(sys.executable).with_name("pinakes")
 FILES = 160
 CHANGED = range(12)
 REMOVED = range(12, 18)
@@ -76,15 +75,13 @@ def command(home: Path, settings: dict[str, Any], *words: str) -> list[str]:
     flags = itertools.chain.from_iterable(
         ("--set", f"{name.replace('__', '.')}={value}") for name, value in chosen.items()
     )
-    return [str(PINAKES), *flags, *words]
+    return [*flags, *words]
 
 
 @contextmanager
-def serving(home: Path, settings: dict[str, Any]) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+def serving(home: Path, settings: dict[str, Any]) -> Iterator[tuple[Forked, httpx.Client]]:
     """Run a server; give its process and a client of it once it is healthy."""
-    server = subprocess.Popen(
-        command(home, settings, "serve", "--port", "0"), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    server = Forked(PINAKES, *command(home, settings, "serve", "--port", "0"), text=True)
     try:
         url = None
         assert server.stderr is not None
@@ -171,10 +168,7 @@ def test_every_answer_is_right_until_all_is_exact(
                     write(docs, number)
                 for number in REMOVED[:3] if version == 1 else REMOVED[3:]:
                     (docs / name(number)).unlink()
-                added = subprocess.run(
-                    command(home, settings, "add", str(docs), "--json"),
-                    capture_output=True, text=True, check=False, timeout=120,
-                )  # fmt: skip
+                added = run_pinakes(command(home, settings, "add", str(docs), "--json"), os.environ)
                 assert added.returncode == 0, added.stderr
             until(lambda: pending(client) == 0 or any(one.done() for one in reading))
             until(lambda: sum(reader.answers for reader in readers) > 30 or any(one.done() for one in reading))

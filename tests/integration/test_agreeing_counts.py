@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forking import run_pinakes
 from serve.serve_support import Running
 
 from pinakes.api.http_app import create_app
@@ -64,10 +64,10 @@ def asked(library: Library, name: str, **arguments: Any) -> Any:
 
 def command(library: Library, *arguments: str) -> Any:
     """Return what a command prints as JSON."""
-    program = Path(sys.executable).parent / "pinakes"
-    line = [str(program), *arguments, "--home", str(library.settings.home), "--json"]
     environment = {**os.environ, "PINAKES_EMBEDDING__PROVIDER": "deterministic"}
-    return json.loads(subprocess.run(line, env=environment, capture_output=True, check=True).stdout)
+    done = run_pinakes([*arguments, "--home", str(library.settings.home), "--json"], environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def test_every_interface_counts_the_same_documents_and_chunks(library: Library) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +12,7 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
+from forking import Forked
 from sqlalchemy import func, select
 from waiting import until
 from working import worker_of, working
@@ -386,13 +385,7 @@ class TestDeleting:
 
     def test_a_run_that_reads_into_it_ends_with_not_found(self, home: Path, filled: Library, docs: Path) -> None:
         many = write_files(docs / "many", {f"{n}.md": f"# Field {n}\n\nIt yields {n * 7} tons.\n" for n in range(40)})
-        child = subprocess.Popen(
-            [sys.executable, "-c", PAUSED, str(home), str(many)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        child = Forked(PAUSED, str(home), str(many), text=True)
         assert child.stdout is not None
         assert child.stdout.readline() == "half\n"
         number = filled.collection("many").id

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import tarfile
 from collections.abc import Callable
 from functools import partial
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forking import run_pinakes
 
 from pinakes.core.errors import InvalidSetting
 from pinakes.library import Library
@@ -201,8 +200,8 @@ def test_agents_and_the_command_line_see_the_same(sales: Library) -> None:
         'collection = "sales"\n[collections.sales]\nrequired = ["vendor"]\n[embedding]\nprovider = "deterministic"\n'
     )
     sales.close()
-    command = [sys.executable, "-c", "from pinakes.cli import main; main()", "--home", str(home), "metadata", "--json"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = run_pinakes(["--home", str(home), "metadata", "--json"], os.environ)
+    assert done.returncode == 0, done.stderr
     [found] = json.loads(done.stdout)["collections"]
     assert (found["collection"], found["documents"]) == ("sales", 4)
     assert found["fields"][0]["missing"] == ["notes/2024-06-01-call.md", "vendors/index.md"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +14,7 @@ import numpy as np
 import pytest
 from bert_reference import make_tiny_bert
 from counting_bert import CountingBert
+from forking import Forked
 from progressive_support import (
     assert_same,
     assert_sound,
@@ -255,13 +254,7 @@ class TestSeveralAtOnce:
     def test_processes_that_refine_the_same_chunks_leave_one_vector_each(
         self, partly: Open, home: Path, settings: dict[str, Any]
     ) -> None:
-        children = [
-            subprocess.Popen(
-                [sys.executable, "-c", SEARCH, str(home), json.dumps(settings), QUERY],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            )
-            for _ in range(2)
-        ]  # fmt: skip
+        children = [Forked(SEARCH, str(home), json.dumps(settings), QUERY, text=True) for _ in range(2)]
         for child in children:
             assert child.stdout is not None
             assert child.stdout.readline() == "ready\n"

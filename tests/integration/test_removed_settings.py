@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from pathlib import Path
 
 import pytest
 import yaml
+from forking import run_pinakes
 
 from pinakes import Library
 from pinakes.core.errors import InvalidSetting
@@ -58,9 +58,8 @@ def test_a_library_starts_with_a_file_of_every_setting_that_there_was(
 
 def test_a_process_starts_with_it_and_says_so_once(home: Path) -> None:
     (home / "config.yaml").write_bytes(EVERY.read_bytes())
-    program = [str(Path(sys.executable).with_name("pinakes")), "--home", str(home), "--json"]
     Library.open(home, embedding__provider="deterministic").close()
-    done = subprocess.run([*program, "status"], capture_output=True, text=True, timeout=120, check=False)
+    done = run_pinakes(["--home", str(home), "--json", "status"], os.environ)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["collections"] == []
     assert [done.stderr.count(f"{name!r}") for name in REMOVED] == [1] * len(REMOVED)
@@ -103,14 +102,12 @@ def test_among_arguments_and_whole_sections(home: Path, caplog: pytest.LogCaptur
 
 
 def test_after_set(home: Path) -> None:
-    program = [str(Path(sys.executable).with_name("pinakes")), "--home", str(home), "--set", f"{ONE}=3"]
-    done = subprocess.run([*program, "config", "rerank"], capture_output=True, text=True, timeout=120, check=False)
+    done = run_pinakes(["--home", str(home), "--set", f"{ONE}=3", "config", "rerank"], os.environ)
     assert (done.returncode, done.stderr.count(ONE), ONE in done.stdout) == (0, 1, False)
 
 
 def test_who_asks_what_one_is_set_to_is_told_what_holds_now(home: Path) -> None:
-    program = [str(Path(sys.executable).with_name("pinakes")), "--home", str(home), "config", ONE]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
+    done = run_pinakes(["--home", str(home), "config", ONE], os.environ)
     assert (done.returncode, "It was removed: it is always 30 now." in done.stderr) == (2, True)
 
 

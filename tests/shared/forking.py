@@ -163,6 +163,7 @@ class Forked:
             pipe.close()
         assert self._process.pid is not None
         self.pid: int = self._process.pid
+        self._output: tuple[Any, Any] | None = None
 
     @property
     def returncode(self) -> int | None:
@@ -188,7 +189,12 @@ class Forked:
         self.send_signal(signal.SIGTERM)
 
     def communicate(self, sent: Any = None, timeout: float | None = None) -> tuple[Any, Any]:
-        """Close its input after ``sent``; return what it wrote, and what it complained of, once it has ended."""
+        """Close its input after ``sent``; return what it wrote, and what it complained of, once it has ended.
+
+        Asked again, return the same.
+        """
+        if self._output is not None:
+            return self._output
         assert self.stdin is not None
         assert self.stdout is not None
         assert self.stderr is not None
@@ -205,9 +211,9 @@ class Forked:
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise
-            told = out.result(), err.result()
+            self._output = out.result(), err.result()
         self._close()
-        return told
+        return self._output
 
     def _close(self) -> None:
         for pipe in (self.stdin, self.stdout, self.stderr):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -44,6 +43,7 @@ def write(catalog: Catalog, number: int, documents: int) -> None:
             add(connection, record.id, new)
 
 
-if __name__ == "__main__":
-    with closing(opened(sys.argv[1], sys.argv[2])) as catalog:
-        write(catalog, int(sys.argv[3]), int(sys.argv[4]))
+def write_there(home: str, url: str, number: int, documents: int) -> None:
+    """Do the same in the catalogue of a home, or in that at ``url``: the work of a process."""
+    with closing(opened(home, url)) as catalog:
+        write(catalog, number, documents)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
-import sys
 
 import pytest
 from bert_reference import make_tiny_bert
+from forking import Forked
 from progressive_support import small_steps, write_folder
 
 
@@ -183,10 +182,8 @@ sys.exit(run(sys.argv[1:]))
 
 
 def test_control_c_loses_nothing(call, models, words, home):
-    command = [sys.executable, "-c", STOPPED, "reindex", "--beside", "--model", str(models[1]), "--home", str(home)]
-    child = subprocess.Popen(
-        [*command, *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    command = ["reindex", "--beside", "--model", str(models[1]), "--home", str(home)]
+    child = Forked(STOPPED, *command, *map(str, words), text=True)
     try:
         assert child.stderr is not None
         assert "kept\n" in iter(child.stderr.readline, "")
@@ -194,7 +191,6 @@ def test_control_c_loses_nothing(call, models, words, home):
         _, err = child.communicate(timeout=60)
     finally:
         child.kill()
-        child.communicate()
     assert child.returncode == 130
     assert "run again to resume" in err
     stopped = beside(call)

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import os
 import pty
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from embedding_server import serving
+from forking import PINAKES, Forked
 from progressive_support import write_folder
-
-
-def executable() -> str:
-    return str(Path(sys.executable).with_name("pinakes"))
 
 
 @pytest.fixture
@@ -97,9 +92,8 @@ def test_yes_agrees_beforehand(call, server, folder):
 def at_a_terminal(words, answer) -> tuple[int, str]:
     """Call the program at a terminal, and type ``answer`` when it asks; return its exit code and what it showed."""
     ours, theirs = pty.openpty()
-    child = subprocess.Popen(
-        [executable(), *map(str, words)], stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs, close_fds=True
-    )
+    with Path(os.devnull).open("w") as nowhere:
+        child = Forked(PINAKES, *map(str, words), streams=[theirs, nowhere.fileno(), theirs])
     os.close(theirs)
     shown, answered = b"", False
     with suppress(OSError):  # Linux says so when nobody has the other end open any more

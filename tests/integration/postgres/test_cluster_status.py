@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from forking import run_pinakes
 from real_server import real_server
 from waiting import until
 from worker_processes import pinakes, worker
@@ -75,11 +75,11 @@ def test_the_command_and_health_show_servers_and_workers(url: str, tmp_path: Pat
     ):
         until(lambda: len(server.health()["components"]["cluster"]) == 2)
         command, environment = pinakes("--home", str(tmp_path / "server"), "status", "--cluster", catalog__url=url)
-        shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        shown = run_pinakes(command[3:], environment)
         assert f"process {server.process.pid}, " in shown.stdout
         assert f"process {one.process.pid}, " in shown.stdout
         assert server.url in shown.stdout
-        told = json.loads(subprocess.check_output([*command, "--json"], env=environment, text=True))
+        told = json.loads(run_pinakes([*command[3:], "--json"], environment).stdout)
         assert [member["role"] for member in told["members"]] == ["server", "worker"]
         one.process.send_signal(signal.SIGTERM)
         assert one.process.wait(20) == 0

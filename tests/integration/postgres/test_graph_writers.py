@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-import graph_writer
 import pytest
-from graph_writer import NAMES, extraction, opened
+from forking import forked
+from graph_writer import NAMES, extraction, opened, write_there
 
 from pinakes.catalog import collections, entities, stated_edges
 from pinakes.graph.following import follow
@@ -25,9 +23,10 @@ def test_processes_that_write_of_one_entity_neither_wait_for_ever_nor_lose_a_men
     make: Callable[[], str] = request.getfixturevalue("new_database") if shared else str
     url = make()
     with closing(opened(str(tmp_path), url)) as catalog:
-        command = [sys.executable, str(Path(graph_writer.__file__)), str(tmp_path), url]
-        running = [subprocess.Popen([*command, str(number), str(DOCUMENTS)]) for number in range(WRITERS)]
-        assert [one.wait(120) for one in running] == [0] * WRITERS
+        running = [forked(write_there, str(tmp_path), url, number, DOCUMENTS) for number in range(WRITERS)]
+        for one in running:
+            one.join(120)
+        assert [one.exitcode for one in running] == [0] * WRITERS
         with catalog.write() as connection:
             record = collections.ensure(connection, "kept", "")
         assert follow(catalog, record, extraction())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -11,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from catalog_making import bind, new, put, vector
+from forking import Forked
 
 from pinakes.catalog import Catalog, audit, collections, documents, embeddings, events, keys, sources
 from pinakes.catalog.dialects import row_copies
@@ -115,8 +114,7 @@ def test_what_a_kill_left_is_gone_on_with(settings: Settings, new_database: Call
         "        print('copying', flush=True); time.sleep(60)\n"
         "migrate(Settings(home=pathlib.Path(sys.argv[1])), sys.argv[2], stop)"
     )
-    command = [sys.executable, "-c", script, str(settings.home), url]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with Forked(script, str(settings.home), url, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "copying\n"
         with pytest.raises(Busy, match="being moved"):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 from catalog_making import new, put
+from forking import Forked, run_pinakes
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
@@ -137,12 +137,7 @@ def test_several_may_open_an_empty_database_at_once(own_server: Any, tmp_path: P
         "Catalog.of(Settings(home=pathlib.Path(sys.argv[1]), catalog=CatalogSettings(url=sys.argv[2]))).close()"
     )
     url = own_server.get_uri()
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", script, str(tmp_path / str(number)), url], stderr=subprocess.PIPE, text=True
-        )
-        for number in range(4)
-    ]
+    running = [Forked(script, str(tmp_path / str(number)), url, text=True) for number in range(4)]
     assert [process.communicate(timeout=60)[1] for process in running] == [""] * 4
     with closing(_catalog(tmp_path / "5", url)) as catalog, catalog.read() as connection:
         assert collections.list_all(connection) == []
@@ -183,10 +178,10 @@ def test_more_calls_than_connections_wait_for_one_another(new_database: Callable
 
 
 def test_no_password_is_shown(tmp_path: Path) -> None:
-    command = [Path(sys.executable).parent / "pinakes", "config", "--home", str(tmp_path), "--json"]
     url = "postgresql://me:hush-hush@db.example.com/x?password=quiet&sslmode=require"
-    command += ["--set", f"catalog.url={url}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    words = ["config", "--home", str(tmp_path), "--json", "--set", f"catalog.url={url}"]
+    done = run_pinakes(words, os.environ)
+    assert done.returncode == 0, done.stderr
     assert "db.example.com" in done.stdout
     assert "hush" not in done.stdout + done.stderr
     assert "quiet" not in done.stdout + done.stderr

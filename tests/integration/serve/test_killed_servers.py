@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from forking import Forked
+from forking import Forked, run_pinakes
 from sqlalchemy import delete
 from stuck_embedder import SAID, STUCK
 from waiting import until
@@ -55,9 +53,9 @@ def prepare(home: Path, notes: Path, kind: str) -> None:
 
 def status(home: Path) -> dict[str, Any]:
     """Return what ``pinakes status --json`` says."""
-    command = [sys.executable, "-m", "pinakes", "--home", str(home), "status", "--json"]
     environment = {**os.environ, "PINAKES_EMBEDDING__PROVIDER": "deterministic"}
-    done = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=60)
+    done = run_pinakes(["--home", str(home), "status", "--json"], environment)
+    assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
