@@ -69,8 +69,9 @@ _ENDINGS = ("s", "ed", "ing")
 _SHORTEST_INFLECTED = 3
 _SIGNS = "+#*"
 _BEGINNING = re.compile(r"(?<![^\W_])[^\W_]|[A-Z]")
-_AROUND = ',:;!?()[]"`'
-"""What often stands around a word in a text, and is no part of any."""
+_AROUND = ',:;!?()[]"`*<>{}=|'
+_BEHIND = f"{_AROUND}."
+"""What often stands before or behind a word in a text, and is no part of any of at least two letters."""
 _PART_OF_IDENTIFIER = 0.3
 """Weight in a query of each part of an identifier with digits, relative to the whole (1)."""
 
@@ -320,7 +321,7 @@ class Analyzer:
         return those if those.isdisjoint(others) else frozenset(others.get(term, term) for term in those)
 
     def _of_piece(self, piece: str) -> frozenset[str]:
-        word = piece.strip(_AROUND)
+        word = piece.lstrip(_AROUND).rstrip(_BEHIND)
         if word[1:].islower() and word.isascii() and word.isalpha():
             lower = word.lower()[:_LONGEST]
             return frozenset(self._stems((lower, *forms(lower))))
