@@ -438,7 +438,7 @@ class Lexicon(Protocol):
         """Return for each of ``words`` the number of documents that contain it as written, lower-cased."""
         ...
 
-    def prepare(self, text: str, words: Sequence[str] = ()) -> None:
+    def prepare(self, text: str, words: Iterable[str] = ()) -> None:
         """Expect to be asked for the words of ``text``, and whether there are ``words``.
 
         An engine in a database reads all of them at once.

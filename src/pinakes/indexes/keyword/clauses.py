@@ -8,7 +8,7 @@ frequencies.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,7 @@ import tantivy
 from pinakes.indexes.keyword.stored_terms import LANGUAGE
 from pinakes.indexes.storage.versions import Analysis
 from pinakes.settings import SearchSettings
-from pinakes.text.analysis import ENGLISH, LANGUAGES, NAMES, Analyzer, QueryTerm
+from pinakes.text.analysis import ENGLISH, FEW_TERMS, LANGUAGES, NAMES, Analyzer, QueryTerm
 from pinakes.text.analysis.compounds import GERMAN, Compounds
 from pinakes.text.analysis.folding import folded
 from pinakes.text.analysis.languages import Stems
@@ -40,9 +40,6 @@ EXACT_SHARE = 1.0
 
 EXACT_ALONE = 3.0
 """The same where nothing else is asked for, so that the meaning of another form does not outweigh it."""
-
-FEW_TERMS = 3
-"""With more of them a query is a sentence, and the endings in it are those of its grammar."""
 
 SPELLED = "word"
 """The field of documents with their words in written form."""
@@ -279,7 +276,7 @@ class TantivyLexicon(VocabularyLexicon):
         query = tantivy.Query.term_query(self._schema, SPELLED, word, "basic")
         return int(self._searcher.search(query, limit=1, count=True).count)
 
-    def prepare(self, text: str, words: Sequence[str] = ()) -> None:
+    def prepare(self, text: str, words: Iterable[str] = ()) -> None:
         """Do nothing: every word is at hand."""
 
     def prepare_near(self, words: Sequence[str], prefixes: Sequence[str]) -> None:

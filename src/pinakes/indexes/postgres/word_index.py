@@ -190,7 +190,7 @@ class WordIndex:
         texts = self.texts(turn)
         return PostgresLexicon(texts[DOCUMENTS], self._analyzer, partial(self._prepare, texts, search))
 
-    def _prepare(self, texts: _Kinds, search: SearchSettings, text: str, others: Sequence[str]) -> None:
+    def _prepare(self, texts: _Kinds, search: SearchSettings, text: str, others: Iterable[str]) -> None:
         """Read at once what the words of a query, the names in it, and words by themselves need, and ``others``."""
         names = " ".join(identifiers.names(text))
         asked = [
@@ -231,7 +231,7 @@ class _Asked:
 class PostgresLexicon(VocabularyLexicon):
     """Implements ``ports.Lexicon`` for one state of an index."""
 
-    def __init__(self, texts: Texts, analyzer: Analyzer, prepare: Callable[[str, Sequence[str]], object]) -> None:
+    def __init__(self, texts: Texts, analyzer: Analyzer, prepare: Callable[[str, Iterable[str]], object]) -> None:
         super().__init__(texts.vocabulary, analyzer)
         self._texts, self._prepare = texts, prepare
 
@@ -239,7 +239,7 @@ class PostgresLexicon(VocabularyLexicon):
         self._texts.snapshot.load(segments.key_of(DOCUMENTS, SPELLED, word) for word in words)
         return [self._texts.doc_freq(SPELLED, word) for word in words]
 
-    def prepare(self, text: str, words: Sequence[str] = ()) -> None:
+    def prepare(self, text: str, words: Iterable[str] = ()) -> None:
         self._prepare(text, words)
 
     def prepare_near(self, words: Sequence[str], prefixes: Sequence[str]) -> None:

@@ -18,7 +18,6 @@ from pinakes.core.records import Float32
 from pinakes.indexes.keyword.clauses import (
     EXACT_ALONE,
     EXACT_SHARE,
-    FEW_TERMS,
     FOLDED,
     METADATA_BOOST,
     SMALL,
@@ -26,7 +25,7 @@ from pinakes.indexes.keyword.clauses import (
 )
 from pinakes.indexes.keyword.stored_terms import StoredTerms
 from pinakes.settings import SearchSettings
-from pinakes.text.analysis import ENGLISH, LANGUAGES, Analyzer, QueryTerm
+from pinakes.text.analysis import ENGLISH, FEW_TERMS, LANGUAGES, Analyzer, QueryTerm
 
 TEXT, TITLE, PATH, VARIANTS, EXACT, METADATA = range(6)
 """The fields of a text, as the last bits of a dimension."""

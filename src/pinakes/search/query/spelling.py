@@ -110,12 +110,13 @@ def missing(text: str, lexicon: Lexicon) -> tuple[MissingWord, ...]:
     return tuple(found)
 
 
-def parts_asked_for(text: str) -> list[str]:
-    """Return what ``missing`` and ``absent`` may ask for beside the words of ``text``: parts of words, pairs in one."""
-    parts = [part for word in _words(text) for part in _parts(word)]
+def parts_asked_for(text: str) -> Iterator[str]:
+    """Yield what ``missing`` and ``absent`` may ask for beside the words of ``text``: parts of words, pairs in one."""
+    for word in _words(text):
+        yield from _parts(word)
     words = _content_words(text)
     pairs = pairwise(words) if len(words) <= _MOST_WORDS else ()
-    return list(dict.fromkeys([*parts, *("".join(pair) for pair in pairs if any(map(_is_short, pair)))]))
+    yield from ("".join(pair) for pair in pairs if any(map(_is_short, pair)))
 
 
 def absent(text: str, lexicon: Lexicon) -> tuple[MissingWord, ...]:

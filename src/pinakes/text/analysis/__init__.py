@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 import threading
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,13 +26,14 @@ import Stemmer
 from pinakes.core.records import Int64
 from pinakes.text.analysis import compounds
 from pinakes.text.analysis import segmentation as cut
-from pinakes.text.analysis.folding import forms
+from pinakes.text.analysis.folding import forms, letters_of
 from pinakes.text.analysis.languages import ENGLISH, LANGUAGES, Stems, detect
 from pinakes.text.analysis.segmentation import NAMES, STOP_WORDS, UNSPACED, Place, unspaced
 from pinakes.text.analysis.spellings import other_groups, phrases, spellings
 
 __all__ = [
     "ENGLISH",
+    "FEW_TERMS",
     "LANGUAGES",
     "NAMES",
     "STOP_WORDS",
@@ -65,6 +65,9 @@ _LONGEST = 255
 _REMEMBERED_CHARS = 100
 """Maximum length of cached words, to bound the cache."""
 
+FEW_TERMS = 3
+"""With more of them a query is a sentence, and the endings in it are those of its grammar."""
+
 _ENDINGS = ("s", "ed", "ing")
 _SHORTEST_INFLECTED = 3
 _SIGNS = "+#*"
@@ -87,8 +90,8 @@ class QueryTerm:
     """A query term with its variants.
 
     ``weight``: how often it stands in the query, less for the parts of an identifier. ``others``: terms of the stream
-    that other forms of the word have. ``exact``: the word as it is written; ``inflected``: where it has no ending, what
-    it may be with one. ``word``: lower-cased, "" where it has no stem in any language.
+    that other forms of the word have. ``exact``: the word as it is written; ``inflected``: where it has no ending and
+    the query has few terms, what it may be with one. ``word``: lower-cased, "" where it has no stem in any language.
     ``is_name``: a word in capitals that is a name, found among variants; in small letters where it is no stop word.
     ``phrases``: terms that stand for the word where they follow each other in the stream: *2* and *500* for 2.500.
     ``is_added``: the query does not have the word, but words that it stands for, which are then one of ``phrases``.
@@ -228,7 +231,11 @@ class Analyzer:
             before = found.get(term.text)
             found[term.text] = term if before is None else _both(before, term)
         alone = _ALONE if len(found) <= _MANY_TERMS else _ALONE_AMONG_MANY
-        return [replace(term, weight=term.weight * alone) if _is_alone(term.text) else term for term in found.values()]
+        terms = [replace(term, weight=term.weight * alone) if _is_alone(term.text) else term for term in found.values()]
+        if len(terms) > FEW_TERMS:
+            return terms
+        with self._lock:
+            return [replace(term, inflected=self._inflected(term.exact)) if term.exact else term for term in terms]
 
     def _lacking(self, joined: str, words: Sequence[str]) -> float:
         """Return how much ``joined`` counts beside ``words``: little where it has one of their numbers (16 in 16GB).
@@ -366,6 +373,8 @@ class Analyzer:
         """Return the inflected words that share the term of an uninflected one."""
         if self._stemmer is None or len(lower) < _SHORTEST_INFLECTED or not lower.isascii() or len(lower) > _LONGEST:
             return ()
+        if self._exact(lower):
+            return ()
         bases = (lower, lower[:-1], lower[:-1] + "i", lower + lower[-1])
         stem, found = self._stemmer.stemWord(lower), dict[str, None]()
         for word in (base + ending for base in bases for ending in ("s", "es", "ed", "ing")):
@@ -386,7 +395,6 @@ class Analyzer:
             forms_of = [tuple(self._others(part)) for part in parts]
             forms_of[:1] = [(*forms_of[0], *self._stems(spellings(parts[0])))] if parts else []
             plain = parts[0] if len(parts) == 1 and word.isalpha() else ""
-            inflected = self._inflected(plain) if plain and not self._exact(plain) else ()
         part_weight = _PART_OF_IDENTIFIER if is_identifier(word) else 1.0
         singles = cut.single_characters(word) if "/" in word else ()
         apart = tuple(dict.fromkeys(tuple(self.terms(one)) for one in phrases(parts[0]))) if parts else ()
@@ -397,8 +405,7 @@ class Analyzer:
                     part_weight if at else 1.0,
                     other,
                     plain,
-                    inflected,
-                    _letters_of(part),
+                    word=letters_of(part),
                     phrases=() if at else apart,
                 )
                 for at, (term, part, other) in enumerate(zip(terms, parts, forms_of, strict=True))
@@ -454,14 +461,6 @@ def _lower_parts(word: str) -> list[str]:
     return [whole[:_LONGEST], *lower] if len(whole) > 1 else lower
 
 
-def _letters_of(part: str) -> str:
-    """Return a word without marks that are no letters (of ``İ``, of Arabic vowels); "" if it has other signs."""
-    if part.isalpha() or part.isascii():
-        return part if part.isalpha() else ""
-    plain = "".join(char for char in part if not unicodedata.combining(char))
-    return plain if plain.isalpha() else ""
-
-
 def _with_letters(phrases: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
     """Yield the phrases that are not numbers alone, which stand in a row by chance."""
     return (one for one in phrases if not all(map(str.isdecimal, one)))
@@ -480,7 +479,6 @@ def _both(one: QueryTerm, other: QueryTerm) -> QueryTerm:
         others=tuple(dict.fromkeys([*one.others, *other.others])),
         phrases=tuple(dict.fromkeys([*one.phrases, *other.phrases])),
         exact=one.exact if same else "",
-        inflected=one.inflected if same else (),
         is_added=one.is_added and other.is_added,
     )
 

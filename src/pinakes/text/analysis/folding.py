@@ -110,3 +110,11 @@ def _without_marks(word: str) -> str:
         return word
     letters = unicodedata.normalize("NFD", word)
     return unicodedata.normalize("NFC", "".join(char for char in letters if not "\u0300" <= char <= "\u036f"))
+
+
+def letters_of(part: str) -> str:
+    """Return a word without marks that are no letters (of ``İ``, of Arabic vowels); "" if it has other signs."""
+    if part.isalpha() or part.isascii():
+        return part if part.isalpha() else ""
+    plain = "".join(char for char in part if not unicodedata.combining(char))
+    return plain if plain.isalpha() else ""
