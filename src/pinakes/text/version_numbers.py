@@ -31,7 +31,8 @@ def versions_in(text: str) -> frozenset[str]:
 
 def without_versions(text: str, versions: Collection[str]) -> str:
     """Return ``text`` with a placeholder for each standalone occurrence of ``versions``."""
-    if not versions:
+    there = [one for one in versions if one in text]  # they have no letters
+    if not there:
         return text
-    every = "|".join(re.escape(one) for one in sorted(versions, key=len, reverse=True))
+    every = "|".join(re.escape(one) for one in sorted(there, key=len, reverse=True))
     return re.sub(rf"(?<![A-Za-z0-9.])v?(?:{every})(?![A-Za-z0-9]|[.-]\d)", _PLACEHOLDER, text, flags=re.I)

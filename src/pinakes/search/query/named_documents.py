@@ -132,7 +132,7 @@ def _places(text: str) -> Iterator[tuple[str, _Lines, str]]:
     """Yield paths and addresses, the whole text, or words with folders or lines: each, the lines, how it is written."""
     whole = text.strip().strip("\"'`")
     words = list(dict.fromkeys(word.strip(_AROUND) for word in text.split()))
-    written = [word for word in words if _lines_of(word) or re.search(r"[/\\]", _file_of(word))]
+    written = [word for word in words if _lines_of(word) or not {"/", "\\"}.isdisjoint(_file_of(word))]
     if "\n" not in whole and not any(map(_lines_of, words[:-1])):
         written.insert(0, whole)
     found: dict[tuple[str, _Lines], str] = {}
@@ -153,6 +153,8 @@ def _lines_of(word: str) -> _Lines:
 
 def _file_of(word: str) -> str:
     """Return a path or an address without the lines or the heading behind it, any other word as it is."""
+    if ":" not in word and "#" not in word:  # as of nearly all words
+        return word
     if _TIME_OR_PORT.search(word) or not re.search(r"://|\.\w{1,8}[:#]", word):
         return word
     return _WITHIN.sub(r"\1", word)

@@ -156,6 +156,8 @@ def unsearchable_signs(text: str, mode: SearchMode) -> list[str]:
         how = "nothing can be found by words" if mode == "keyword" else "searched by meaning alone"
         return [f"{_quoted(text.split())} is no word, signs and emoji are not in the index: {how}"]
     signs = [sign for one in dict.fromkeys(text.split()) for sign in _signs_of(one)]
+    if not signs:
+        return []
     joined = {char for group in other_groups((), normal(text)) for other in group.others for char in other}
     signs = [one for one in dict.fromkeys(signs) if one not in joined]
     return [f"not searched for by words: {_quoted(signs)}, signs and emoji are not in the index"] if signs else []
