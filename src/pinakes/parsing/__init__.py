@@ -87,12 +87,14 @@ NAMES: Final[dict[str, str]] = {
 """File name (lower case) → module and class, for files recognised by their name."""
 
 VERSIONS: Final[dict[str, int]] = {
-    **dict.fromkeys(("captions", "structured", "tables"), 3),
+    **dict.fromkeys(("captions", "tables"), 3),
+    "structured": 4,
     "code": 5,
-    **dict.fromkeys(("markdown", "notebook", "text", "xml"), 6),
-    "pdf": 7,
+    "markdown": 6,
+    **dict.fromkeys(("notebook", "pdf", "text", "xml"), 7),
     **dict.fromkeys(("epub", "html"), 8),
-    **dict.fromkeys(("mail", "office"), 9),
+    "mail": 9,
+    "office": 10,
 }
 """Reader module → version. Increase it when the texts of a reader change: a sync then reads its documents again."""
 
