@@ -22,7 +22,7 @@ from pinakes.parsing.limits import LimitedReader, Limits
 from pinakes.parsing.mime_types import MIME_TYPES
 from pinakes.parsing.old_documents import read_old_document
 from pinakes.parsing.old_sheets import read_old_workbook
-from pinakes.parsing.old_slides import read_old_slides
+from pinakes.parsing.old_slides import OldSlides, read_old_slides
 from pinakes.parsing.opendocument import read_opendocument
 from pinakes.parsing.openxml import Package
 from pinakes.parsing.recognise import OLE, OLE_FORMATS, ZIP
@@ -155,9 +155,13 @@ class Office(LimitedReader):
         if extension == _MAIL:
             text = with_head(text, result.metadata.get("attachments") or ())
         text, pages = _paged(text, extension, result.metadata)
-        if extension == _PPT and not text.strip():
-            text, pages = joined(self._old(read_old_slides, data) or [])
-        return self._document(text, metadata_of(result.metadata), extension, pages, notes)
+        about = metadata_of(result.metadata)
+        if extension == _PPT:  # the conversion has no marks between slides, and counts masters
+            slides = self._old(read_old_slides, data) or OldSlides([], 0)
+            text, pages = (text, ()) if text.strip() else joined(slides.texts)
+            about.pop("page_count", None)
+            about |= {"page_count": slides.slides} if slides.slides else {}
+        return self._document(text, about, extension, pages, notes)
 
     def _old(self, read: Callable[[bytes, Limits], Read], data: bytes) -> Read | None:
         """Return what ``read`` returns; None if only a conversion, which tolerates more damage, may read ``data``."""
@@ -180,7 +184,7 @@ class Office(LimitedReader):
             if damaged := next((note.message for note in notes if note.code == "damaged-part"), ""):
                 raise Unreadable(damaged, hint="Open and save the file again, or replace it.")
             raise Empty("The file holds no text.")
-        if pages:
+        if pages and extension != _PPT:
             metadata["page_count"] = len(pages)
         return Document(
             text=self._limits.check(f"{text.strip(_NEW_LINE)}{_NEW_LINE}"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from pinakes.parsing.limits import Limits
 from pinakes.parsing.openxml import clean
@@ -33,8 +33,15 @@ _FIELD: Final = "*"
 """What stands for the number or date of a slide."""
 
 
-def read_old_slides(data: bytes, limits: Limits) -> list[str]:
-    """Return the text of each slide and of each page of notes, in the order in which they are shown.
+class OldSlides(NamedTuple):
+    """The texts of slides and of pages of notes, in the order in which they are shown; the number of all slides."""
+
+    texts: list[str]
+    slides: int
+
+
+def read_old_slides(data: bytes, limits: Limits) -> OldSlides:
+    """Return the text of each slide and of each page of notes, without those that have none.
 
     Raises:
         Exception: whatever the library raises on a damaged file.
@@ -52,17 +59,18 @@ def read_old_slides(data: bytes, limits: Limits) -> list[str]:
     current = {number: found.pop(at) for number, at in sorted(places.items()) if at in found}  # each once
     listed = _listed(stream, current.values())
     parts: list[str] = []
-    size = 0
+    size = count = 0
     for wanted, heading in ((SLIDE, ""), (NOTES, "### Notes\n\n")):
         for number in dict.fromkeys((*listed, *current)):
             record = current.get(number, _NOWHERE)
             if record.kind != wanted or (wanted == NOTES and not record.number(stream, 8)):  # the master of notes
                 continue
+            count += wanted == SLIDE
             if text := _text((*listed.get(number, ()), *texts(stream, record.begin, record.end))):
                 parts.append(heading + text)
                 size += len(text)
                 limits.check_size(size)
-    return parts
+    return OldSlides(parts, count)
 
 
 def _listed(stream: bytes, current: Iterable[Record]) -> dict[int, list[str]]:

@@ -28,8 +28,8 @@ def text(words: str) -> bytes:
     return drawn
 
 
-def ppt(*parts: bytes, directory: bytes | None = None) -> bytes:
-    stream, places = record(1000, NEWER, holds_others=True), []
+def ppt(*parts: bytes, directory: bytes | None = None, is_newer: bool = True) -> bytes:
+    stream, places = record(1000, NEWER if is_newer else b"", holds_others=True), []
     for part in parts:
         places.append(len(stream))
         stream += part
@@ -55,6 +55,19 @@ def test_slides_and_notes_are_read_in_their_order() -> None:
     found = read(ppt(slide("The press", "One\rTwo", "*"), slide("Grüße ☃"), notes("Say this"), notes("Edit", 0)))
     assert found.text == "The press\n\nOne\nTwo\n\nGrüße ☃\n\n### Notes\n\nSay this\n"
     assert [found.text[at:][:5] for at in found.pages] == ["The p", "Grüße", "### N"]
+
+
+@pytest.mark.parametrize("is_newer", [False, True])
+@pytest.mark.parametrize(
+    ("parts", "count"),
+    [
+        ((slide("One", "Two"),), 1),
+        ((slide("One"), slide(), slide("Three")), 3),
+        ((slide("One"), slide("Two"), notes("Say this"), notes("And this", 257), notes("Master", 0)), 2),
+    ],
+)
+def test_the_number_of_pages_is_that_of_the_slides(parts: tuple[bytes, ...], count: int, is_newer: bool) -> None:
+    assert read(ppt(*parts, is_newer=is_newer)).metadata["page_count"] == count
 
 
 def test_a_slide_that_was_replaced_is_not_read() -> None:
