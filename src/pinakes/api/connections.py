@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from ipaddress import IPv6Address, ip_network
 from typing import Any, Final, Literal, Protocol
 
+from httptools import HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pinakes.api.descriptors import Descriptors
@@ -29,6 +30,10 @@ _SWEEP_S: Final = 0.5
 _FLUSH_S: Final = 1.0
 _LOG_EVERY_S: Final = 60.0
 _MOST_HEAD_BYTES: Final = 65_536
+READING: Final = "pinakes.reading"
+"""In the scope of a request: whether the application waits for more of its body."""
+
+_OFFERS: Final = frozenset((b"upgrade", b"http2-settings"))
 _REASONS: Final = {
     408: ("Request Timeout", "The request did not come in time."),
     431: ("Request Header Fields Too Large", f"The head of a request may have {_MOST_HEAD_BYTES} bytes."),
@@ -151,6 +156,30 @@ _WORDS = {
 }
 
 
+class _Parser(HttpRequestParser):
+    """Reads a request that offers another protocol than WebSockets as one that does not: its body would be lost."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+        self._connection = connection
+
+    def feed_data(self, data: Any) -> None:
+        """Read what has come."""
+        parser, left = self, memoryview(data)
+        while True:
+            try:
+                HttpRequestParser.feed_data(parser, left)
+            except HttpParserUpgrade as upgrade:
+                if not self._connection.is_other_protocol:
+                    raise
+                head, left = self._connection.head_without_offer(), left[upgrade.args[0] :]
+                parser = self._connection.parser = _Parser(self._connection)
+                HttpRequestParser.feed_data(parser, head)
+            else:
+                return
+
+
 class Connection(HttpToolsProtocol):
     """A connection of HTTP that knows what it waits for, since when."""
 
@@ -163,6 +192,7 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = 0
         self._blocked_since: float | None = None
         self._is_refused = False
+        self.parser = _Parser(self)
         self._receive("head")
         if not self.counted.add(self):
             self._refuse(503)
@@ -179,7 +209,9 @@ class Connection(HttpToolsProtocol):
         if self._receiving == "nothing":
             self._receive("head")
         super().data_received(data)
-        self._head_bytes = self._head_bytes + len(data) if self._receiving == "head" else 0
+        before = data.rfind(b"\r\n\r\n")  # where the head of a request before this one ends
+        unended = self._head_bytes + len(data) if before < 0 else len(data) - before - 4
+        self._head_bytes = unended if self._receiving == "head" else 0
         if self._head_bytes > _MOST_HEAD_BYTES and not self.transport.is_closing():
             self._refuse(431)
 
@@ -195,13 +227,32 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Note that its head is there."""
-        self._receive("body")
-        super().on_headers_complete()
+        if not self.is_other_protocol:
+            self._receive("body")
+            super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """Note that all of it is there."""
-        self._receive("nothing")
-        super().on_message_complete()
+        if not self.is_other_protocol:
+            self._receive("nothing")
+            super().on_message_complete()
+
+    @property
+    def is_other_protocol(self) -> bool:
+        """Whether the request whose head is read offers to go on in a protocol that is not spoken here, as HTTP/2."""
+        offered = any(name == b"upgrade" for name, _ in self.headers)
+        return offered and self.parser.should_upgrade() and not self._should_upgrade()
+
+    def head_without_offer(self) -> bytes:
+        """Return the head of the request that is read, without the offer of another protocol."""
+        lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
+        for name, value in self.headers:
+            if name == b"connection":
+                words = (one.strip() for one in value.split(b","))
+                value = b", ".join(one for one in words if one.lower() not in _OFFERS)
+            if name not in _OFFERS:
+                lines.append(b"%s: %s" % (name, value))
+        return b"\r\n".join(lines) + b"\r\n\r\n"
 
     def on_response_complete(self) -> None:
         """Note that it is answered."""
@@ -222,12 +273,18 @@ class Connection(HttpToolsProtocol):
         """Close once what was asked is answered; a request that is not there yet is refused: nothing was done of it."""
         if self._is_refused:
             return
-        if self._receiving == "body" and self.is_idle and self.cycle is not None and not self.cycle.response_started:
+        if self._receiving == "body" and self.is_idle and self._waits_for_body:
             self.cycle.disconnected = True  # the app writes no more, since nothing may be written after an end
             self.cycle.waiting_for_100_continue = False
             self._refuse(503, _ENDS, read_on=True)
         else:
             super().shutdown()
+
+    @property
+    def _waits_for_body(self) -> bool:
+        """Whether the application does nothing but wait for the body; some requests need none, and are under way."""
+        cycle = self.cycle
+        return cycle is not None and not cycle.response_started and bool(cycle.scope.get(READING))
 
     @property
     def is_idle(self) -> bool:

@@ -31,7 +31,8 @@ _MOST_PORT: Final = 65_535
 _Place: TypeAlias = tuple[str, str]
 """A host name or address, without brackets, and its port, "" where none is given."""
 
-_CODES = {403: "FORBIDDEN", 413: "TOO_LARGE"}
+_CODES = {403: "FORBIDDEN", 413: "TOO_LARGE", 415: "INVALID_INPUT"}
+_COMPRESSIONS = frozenset("br compress deflate gzip x-compress x-gzip zstd".split())
 
 
 class Guard:
@@ -61,6 +62,10 @@ class Guard:
                 return
             if _declared_length(headers) > self._most:
                 await _refuse(scope, receive, send, 413, self._too_large())
+                return
+            if (encoding := _compression(headers)) and _has_body(headers):
+                detail = f"A body in the encoding {encoding!r} is not read. Send it without Content-Encoding."
+                await _refuse(scope, receive, send, 415, detail)
                 return
             receive, send = self._limited(scope, receive, _with_cors(send, origin) if origin else send)
         await self._app(scope, receive, send)
@@ -151,6 +156,16 @@ def _declared_length(headers: Headers) -> int:
     return int(length) if length.isdecimal() else 0
 
 
+def _compression(headers: Headers) -> str:
+    """Return how the body is compressed, "" if it is not."""
+    named = (one.strip().lower() for value in headers.getlist("content-encoding") for one in value.split(","))
+    return next((one for one in named if one in _COMPRESSIONS), "")
+
+
+def _has_body(headers: Headers) -> bool:
+    return _declared_length(headers) > 0 or "transfer-encoding" in headers
+
+
 async def _drain(receive: Receive) -> None:
     """Read what a client is still sending, up to a limit: many read no answer before they have sent all."""
     left = _MOST_DRAINED_BYTES
@@ -170,7 +185,7 @@ async def _refuse(scope: Scope, receive: Receive | None, send: Send, status: int
         return
     from pinakes.schemas.envelope import of_this_interface, refused
 
-    body = json.dumps({"detail": detail}).encode()
+    body = json.dumps({"detail": detail, "code": _CODES[status]}).encode()
     if of_this_interface(scope["path"]):
         body = bytes(refused(status, _CODES[status], detail).body)
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]

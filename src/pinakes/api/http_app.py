@@ -24,7 +24,7 @@ from pinakes.api import (
     tool_routes,
 )
 from pinakes.api.callers import Callers
-from pinakes.api.connections import Connections
+from pinakes.api.connections import READING, Connections
 from pinakes.api.greeting import version_of
 from pinakes.api.guard import Guard
 from pinakes.api.instance import COMMANDS
@@ -133,13 +133,15 @@ async def _invalid_request(request: Request, error: Exception) -> Response:
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
-    """A body that is not even text in JSON comes here as a 400."""
+    """A body that is not even text comes here as a 400."""
     assert isinstance(error, HTTPException)
     if envelope.of_this_interface(request.url.path):
         off: dict[str, str] = request.scope["app"].state.off
         hint = next((how_on(toolset) for path, toolset in off.items() if request.url.path.startswith(path)), "")
         return envelope.unhandled(error.status_code, request.url.path, error.headers, hint)
-    return as_response({"detail": error.detail}, 422 if error.status_code == 400 else error.status_code, error.headers)
+    if error.status_code == 400:
+        return as_response({"detail": "The body is not JSON in UTF-8.", "code": InvalidInput.code}, 422, error.headers)
+    return as_response({"detail": error.detail}, error.status_code, error.headers)
 
 
 async def _broken_text(request: Request, _error: Exception) -> Response:
@@ -160,7 +162,10 @@ async def _internal_error(request: Request, error: Exception) -> Response:
 
 
 class Ending:
-    """Answers for what the server gives up as it ends, which uvicorn would call an internal error."""
+    """Answers for what the server gives up as it ends, which uvicorn would call an internal error.
+
+    The connection is told whether the application waits for the body: then nothing has been done.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -174,8 +179,15 @@ class Ending:
             started = True
             await send(message)
 
+        async def reading() -> Message:
+            scope[READING] = True
+            try:
+                return await receive()
+            finally:
+                scope[READING] = False
+
         try:
-            await self._app(scope, receive, noted)
+            await self._app(scope, reading, noted)
         except asyncio.CancelledError:  # uvicorn gives up a request only as it ends
             if scope["type"] != "http":
                 raise

@@ -31,6 +31,8 @@ from pinakes.tools import Tool, tools_of, why_off
 from pinakes.tools.budgets import with_short_query, within_budget
 from pinakes.tools.listing_limits import listing_for
 
+_log = logging.getLogger(__name__)
+
 PATH = "/mcp"
 
 _NEEDED_BY_CALLS = ("fastmcp.server.context", "key_value.aio.adapters.pydantic", "key_value.aio.stores.memory")
@@ -81,15 +83,17 @@ class McpRoute:
             await _answer(send, 405, {"detail": _HINT}, allow=b"POST, DELETE")
         else:
             body, again = await _read(receive)
-            wrong = jsonrpc.refused(body)
-            if wrong is not None:
+            wrong = jsonrpc.refused(body) if body is not None else None
+            if body is None:
+                _log.warning("a request to %s was cut off before all of its body was there", PATH)
+            elif wrong is not None:
                 await _answer(send, 400, wrong)
             else:
                 await self._mcp({**scope, "path": PATH, "raw_path": PATH.encode()}, again, _with_own_message(send))
 
 
-async def _read(receive: Receive) -> tuple[bytes, Receive]:
-    """Return the body of a request, and what gives the messages that it came in once more."""
+async def _read(receive: Receive) -> tuple[bytes | None, Receive]:
+    """Return the body of a request, None where it was cut off, and what gives its messages once more."""
     messages = [await receive()]
     while messages[-1].get("more_body"):
         messages.append(await receive())
@@ -98,6 +102,8 @@ async def _read(receive: Receive) -> tuple[bytes, Receive]:
     async def again() -> Message:
         return next(left, None) or await receive()
 
+    if messages[-1]["type"] == "http.disconnect":
+        return None, again
     return b"".join(one.get("body", b"") for one in messages), again
 
 
