@@ -226,7 +226,10 @@ def test_what_there_is_not_is_named(kept: Library) -> None:
 
 @pytest.mark.parametrize("query", ["", "   ", "-heron"])
 def test_a_query_without_words_explains_nothing(kept: Library, query: str) -> None:
-    assert kept.explain(query, ["herons.md"]).documents == ()
+    found = kept.explain(query, ["herons.md", "nothing.md"])
+    assert (found.documents, found.unknown) == ((), ("nothing.md",))
+    assert [note.split(": ")[0] for note in found.notes][-1] == "not explained, since the query has no words"
+    assert explained(kept, "heron", "herons.md")[0].document_id in found.notes[-1]
 
 
 def test_too_many_documents_are_refused(kept: Library) -> None:

@@ -119,7 +119,7 @@ def explain(request: Request, context: SearchContext, references: Sequence[str],
     """Explain how ``request`` ranks the documents that ``references`` name: ids, uris, paths or ends of paths.
 
     ``own``: vectors of the written summaries, as staged retrieval uses them. A query without words yields no
-    explanations.
+    explanations, and a note that names the documents.
 
     Raises:
         InvalidInput: more than ``MOST_DOCUMENTS`` references, or an invalid request.
@@ -129,7 +129,9 @@ def explain(request: Request, context: SearchContext, references: Sequence[str],
     found, unknown = _named(context, references)
     check_count(found)
     order = ranked_candidates(request, context)
-    known = order.known
+    known, notes = order.known, order.notes
+    if found and not known.asked.text:
+        notes = (*notes, f"not explained, since the query has no words: {', '.join(one.uid for one in found)}")
     if known.asked.text and found:
         with context.catalog.read() as connection:
             parts = _Explaining(request, context, order, connection, found, own).all()
@@ -147,7 +149,7 @@ def explain(request: Request, context: SearchContext, references: Sequence[str],
         documents=parts,
         unknown=unknown,
         degraded=known.degraded,
-        notes=order.notes,
+        notes=notes,
     )
 
 
