@@ -21,6 +21,7 @@ from pinakes.models.embedders import open_embedder
 from pinakes.parsing.pool import InProcess, ParseOptions, ProcessPool, open_parser, read
 from pinakes.parsing.workers import Process, WorkerProcesses
 from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
+from pinakes.settings.base import LONGEST_S
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="other processes are used on POSIX systems only")
 
@@ -252,3 +253,10 @@ def test_what_a_tool_is_given_to_read_stays_within_the_limits_too(tmp_path: Path
             read(b"<div>" * 400_000, "deep.html", limits, workers)
         assert read(b"some words", "a.md", limits, workers).text.strip() == "some words"
         assert [process.ended for process in workers.seen] == [True]
+
+
+def test_the_longest_time_limit_that_settings_take_is_one_that_the_system_waits_for(tmp_path: Path) -> None:
+    limits = recipe(tmp_path, read_timeout_s=LONGEST_S).limits
+    with closing(Counted(limits)) as workers:
+        assert read(b"<p>words</p>", "a.html", limits, workers).text.strip() == "words"
+        assert workers.seen

@@ -18,6 +18,9 @@ _LARGEST = 10**12
 _LARGEST_LIMIT = 2**63 - 1
 """Limits of sizes and counts (``max_…``) are compared only: such a one says that there is none."""
 
+LONGEST_S = 2_000_000
+"""The longest time, in seconds, 23 days: the system waits in milliseconds of 32 bits."""
+
 Purpose: TypeAlias = Literal["embedding", "rerank"]
 """The purpose of a local model, which is also the name of its section of settings."""
 
@@ -36,8 +39,9 @@ class Section(BaseModel):
     @classmethod
     def _storable(cls, value: Any, info: ValidationInfo) -> Any:
         """Refuse numbers that overflow where they are used, infinite ones too, and text that cannot be stored."""
-        is_limit = isinstance(value, int) and "max_" in (info.field_name or "")
-        most = _LARGEST_LIMIT if is_limit else _LARGEST
+        name = info.field_name or ""
+        is_limit = isinstance(value, int) and "max_" in name
+        most = LONGEST_S if name.endswith("_s") else _LARGEST_LIMIT if is_limit else _LARGEST
         if isinstance(value, int | float) and not abs(value) <= most:
             raise refused(f"cannot be {shortened(value)}: it has to be a number, at most {most:,}")
         for one in value if isinstance(value, list | tuple) else (value,):

@@ -25,7 +25,7 @@ from pinakes.core.errors import InvalidName, InvalidSetting
 from pinakes.core.records import JSON
 from pinakes.core.wording import as_utf8, split_list
 from pinakes.settings import dotenv, knowledge_sources
-from pinakes.settings.base import Section, merge_layers
+from pinakes.settings.base import LONGEST_S, Section, merge_layers
 from pinakes.settings.metadata import MetadataRule
 from pinakes.settings.outside import WebhookSettings, without_password
 from pinakes.settings.refusals import refusal, shortened, unknown
@@ -356,4 +356,6 @@ def _invalid(error: ValidationError) -> InvalidSetting:
             for field in model.model_fields
         }
         return unknown(name, [".".join([*path[:-1], field]) for field in sorted(known)])
-    return InvalidSetting(f"Setting {name or 'sources'!r} {refusal(first)}.", hint=_EXPLAINED)
+    endless = name.endswith("_s") and first["type"] in ("told", "float_type", "float_parsing")
+    longest = f"A number of seconds; {LONGEST_S}, which is 23 days, is as good as no limit. " if endless else ""
+    return InvalidSetting(f"Setting {name or 'sources'!r} {refusal(first)}.", hint=longest + _EXPLAINED)
