@@ -12,6 +12,7 @@ from typing import Any
 import failing_reader
 import pytest
 
+from pinakes.cli.hit_lines import line_of
 from pinakes.library import Library
 from pinakes.models.embedders import EMBEDDERS
 from pinakes.parsing import READERS
@@ -260,3 +261,21 @@ class TestIndexing:
         assert (error["code"], error["retryable"]) == (code, False)
         assert words in error["message"]
         assert empty.collections() == []
+
+
+def test_what_says_the_same_takes_one_place_with_a_count_and_a_list(tmp_path: Path) -> None:
+    with Library.open(tmp_path / "home", embedding__provider="deterministic") as library:
+        for number in range(8):
+            answer(
+                library, "index_content", content_type="source_file", source_path=f"copy{number}/slab.c", content=SLAB
+            )
+        answer(library, "index_content", content_type="source_file", source_path="other.c", content="int zalloc;\n")
+        first, *others = found(library, query="kmem_cache_zalloc")
+        assert (first["duplicate_count"], len(first["duplicates"])) == (7, 5)
+        paths = {first["source_path"], *(one["source_path"] for one in first["duplicates"])}
+        assert len(paths) == 6
+        assert all(path.startswith("copy") for path in paths)
+        assert not any("duplicate_count" in one for one in others)
+        results = library.search("kmem_cache_zalloc")
+        line = line_of(1, results.hits[0], results)
+        assert line.endswith(f"- the same in {', '.join(one.place for one in results.hits[0].duplicates[:3])}, 4 more")

@@ -39,7 +39,8 @@ _MOST_BLAMED = 5
 def line_of(rank: int, hit: Hit, results: Results) -> str:
     """Return a hit in one line: ``1. kmalloc.c:142 - title (0.89 confidence)``."""
     place = f"{_collection(hit, results)}{hit.path}:{hit.start_line}"
-    return one_line(f"{rank}. {place} - {hit.title} ({_mark(hit)}{hit.confidence:.2f} confidence)")
+    same = f" - the same in {_same(hit)}" if hit.duplicates else ""
+    return one_line(f"{rank}. {place} - {hit.title} ({_mark(hit)}{hit.confidence:.2f} confidence){same}")
 
 
 def show_hit(screen: Screen, rank: int, hit: Hit, results: Results, *, explain: bool) -> None:
@@ -109,10 +110,14 @@ def blocks(hit: Hit, screen: Console) -> Iterator[Text]:
     for neighbour in after:
         yield from _surroundings(neighbour, digits, screen)
     if hit.duplicates:
-        shown = [one.place for one in hit.duplicates[:_MOST_DUPLICATES]]
-        more = len(hit.duplicates) - len(shown)
-        places = ", ".join([*shown, f"{more} more"] if more else shown)
-        yield Text(f"{_MARGIN}the same in {one_line(places)}", "dim")
+        yield Text(f"{_MARGIN}the same in {one_line(_same(hit))}", "dim")
+
+
+def _same(hit: Hit) -> str:
+    """Return where the chunks stand that say the same as a hit."""
+    shown = [one.place for one in hit.duplicates[:_MOST_DUPLICATES]]
+    more = len(hit.duplicates) - len(shown)
+    return ", ".join([*shown, f"{more} more"] if more else shown)
 
 
 def one_line(text: Any) -> str:

@@ -20,6 +20,7 @@ from pinakes.tools.declare import Reply, list_from, object_from, tool
 from pinakes.tools.parameters import Collection, Searched, WrittenTo, collection_from
 
 _HALFWAY_BM25 = 10
+_MOST_COPIES = 5
 _EMBEDDING_STAGES = frozenset({"embed"})
 _SEARCH_STAGES = frozenset({"follow", "mend", "understand", "keyword", "vector", "score"})
 """Of a search that finds candidates; its other stages put them into their order."""
@@ -35,12 +36,21 @@ def _types_from(value: JSON) -> JSON:
     return [_type_from(one) for one in given] if isinstance(given, list) else given
 
 
+class Copy(Reply):
+    """A chunk that says the same as a result, but perhaps for a version or date."""
+
+    content_id: str
+    source_path: str
+    start_line: int
+
+
 class Found(Reply):
     """One chunk that was found. Scores and confidence are 0 to 1; lines count from 1. ``uri`` leads to the original.
 
     ``score_parts`` add up to ``combined_score``. ``query_id``: by which the log of calls has the query.
     ``link`` leads to its lines on the forge of its repository, where that is known. ``changed`` is there where the file
     has changed since it was indexed, ``suspicious`` where the chunk has instructions aimed at a model.
+    ``duplicate_count`` chunks of others say the same and are no results; ``duplicates`` are the first of them.
     """
 
     query_id: str | SkipJsonSchema[None] = None
@@ -63,6 +73,8 @@ class Found(Reply):
     link: str | SkipJsonSchema[None] = None
     changed: bool | SkipJsonSchema[None] = None
     suspicious: bool | SkipJsonSchema[None] = None
+    duplicate_count: int | SkipJsonSchema[None] = None
+    duplicates: list[Copy] | SkipJsonSchema[None] = None
 
 
 class QueryStats(Reply):
@@ -202,6 +214,12 @@ def _found(hit: Hit, purpose: str, query_id: str | None) -> Found:
         "combined_score": _clamped(hit.score),
         "context_lines": [line.text for line in hit.context],
         "metadata": {name: value for name, value in hit.metadata.items() if name != FIELD},
+        "duplicate_count": len(hit.duplicates) or None,
+        "duplicates": [
+            Copy(content_id=one.document_id, source_path=one.path, start_line=one.start_line)
+            for one in hit.duplicates[:_MOST_COPIES]
+        ]
+        or None,
     }
     return Found(**(hit_data(hit, Found) | own))
 
