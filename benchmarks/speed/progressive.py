@@ -98,7 +98,10 @@ def reached(home: Home, **settings: Any) -> Reached:
 
 
 def meanwhile(home: Home, rounds: int, **settings: Any) -> Meanwhile:
-    """Ask a home as it was when it first answered, and the same one with everything embedded, in turns."""
+    """Ask a home as it was when it first answered, and the same one with everything embedded, in turns.
+
+    Questions embed what they meet: of a small corpus nothing may be left to embed in the background.
+    """
     with home.open(**settings) as exact, _kept(home).open(**settings) as approximate:
         refining = _asked(approximate, home.corpus.questions)
         _refine(approximate, home.corpus.questions)
@@ -113,9 +116,9 @@ def meanwhile(home: Home, rounds: int, **settings: Any) -> Meanwhile:
         waiting = approximate.status()[0].pending
         background.start()
         try:
-            until(
-                lambda: approximate.status()[0].pending != waiting, _STARTED_S, "nothing was embedded in the background"
-            )
+            if waiting:
+                embedded = "nothing was embedded in the background"
+                until(lambda: approximate.status()[0].pending != waiting, _STARTED_S, embedded)
             for _ in range(rounds):
                 times["working"] += _asked(approximate, home.corpus.questions)
         finally:
