@@ -310,7 +310,7 @@ class _OpenDocument:
     def _cut(self, span: Span, most: int) -> int:
         """Return where a part is to end that has at most so many tokens.
 
-        That is before a heading, a chunk or a line; within a line only where that line is over ``1 - _LEAST_SHARE``.
+        That is before a heading, a chunk or a line that leaves ``_LEAST_SHARE`` of what fits, else within a line.
         """
         start, limit = span[0], self._reach(span, most)
         least = start + _LEAST_SHARE * (limit - start)
